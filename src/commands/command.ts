@@ -1,0 +1,93 @@
+import type { Field } from '../kernel/field.ts';
+import type { LooseInput, Operation, Service } from '../kernel/operation.ts';
+import type { Problem } from '../kernel/problem.ts';
+import type { Result } from '../kernel/result.ts';
+import type { Host, HttpReply } from '../host/host.ts';
+import type { Settings } from '../config/settings.ts';
+
+export type Flag = {
+  readonly field: Field;
+  readonly summary: string;
+  readonly short?: string;
+  /** May be given several times; the value is a list. */
+  readonly repeat?: true;
+  /** Shown in help: `--label <name|id>`. */
+  readonly value?: string;
+  readonly required?: true;
+  /** `--no-browser` style: true unless given. */
+  readonly negated?: true;
+  readonly hidden?: true;
+  /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`). */
+  readonly complete?: string;
+};
+export type Argument = { readonly name: string; readonly field: Field; readonly summary: string; readonly optional?: true; readonly rest?: true; readonly complete?: string };
+export type Example = { readonly line: string; readonly says: string };
+
+/** Values by flag name (kebab-case) and argument name, already checked against their fields. Absent stays absent. */
+export type Values = { readonly [name: string]: any };
+
+export type Command = {
+  /** All words: `['tracker', 'labels', 'create']`. */
+  readonly path: readonly string[];
+  readonly summary: string;
+  /** Paragraphs under the summary in help. */
+  readonly about?: string;
+  readonly args?: readonly Argument[];
+  readonly flags?: Readonly<Record<string, Flag>>;
+  readonly examples?: readonly Example[];
+  readonly hidden?: true;
+  readonly deprecated?: string;
+  /** The row behind a derived command. */
+  readonly operation?: { readonly service: Service; readonly operation: Operation };
+  /** Combinations of flags; no input or output. */
+  check?(values: Values): Problem[];
+  run(context: Context, values: Values): Promise<Result>;
+};
+
+/** Messages on stderr. Secrets are replaced by value on the way. */
+export type Say = {
+  /** Progress and facts; silent with --quiet. */
+  info(text: string): void;
+  warn(text: string): void;
+  /** A warning that is said once in a run, whatever causes it how often. */
+  warnOnce(key: string, text: string): void;
+  /** Only with --verbose. */
+  debug(text: string): void;
+  /** A spinner on a terminal, nothing elsewhere. */
+  status(text: string): Promise<{ update(text: string): void; stop(): void }>;
+  /** From now on this value is shown as `***` everywhere. */
+  hide(secret: string): void;
+};
+
+/** Where one service is and how to be let in. */
+export type Target = {
+  readonly baseUrl: string;
+  /** Sent with every request: the token header. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** True when it is the embedded mock server. */
+  readonly isMock: boolean;
+  readonly origin: string;
+};
+export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
+
+export type Context = {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly say: Say;
+  /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */
+  readonly format: string;
+  /** True when questions may be asked: stdin and stderr are terminals, CI is unset, no --no-input. */
+  readonly isInteractive: boolean;
+  /** Given with --yes. */
+  readonly isConfirmed: boolean;
+  readonly isDryRun: boolean;
+  /** Aborted by the first Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal;
+  target(service: ServiceName): Promise<Target>;
+  /** One call of a table row: checked, sent, retried where that is safe, the answer checked. With --dry-run it throws `DryRun`. */
+  call(service: Service, operation: Operation, input: LooseInput, options?: { readonly transport?: 'single' | 'pooled' }): Promise<unknown>;
+  /** A request outside the tables, to a path below the service's base URL, with its token. */
+  send(service: ServiceName, request: { method: string; path: string; headers?: Record<string, string>; body?: string | Uint8Array }): Promise<HttpReply>;
+  /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */
+  confirm(question: string): Promise<void>;
+};

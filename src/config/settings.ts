@@ -1,0 +1,10 @@
+/** One setting with the place it came from: `flag --tracker-url`, `environment OPSCTL_TRACKER_URL`, `profile work`, `default`. */
+export type Setting = { readonly key: string; readonly value: string; readonly origin: string };
+
+export type Settings = {
+  readonly profile: { readonly name: string; readonly origin: string };
+  /** Flag > environment > profile > default; undefined when no place sets it. */
+  get(key: string): Setting | undefined;
+  /** Folders of this profile's configuration, state and cache; absolute. */
+  readonly folders: { readonly config: string; readonly state: string; readonly cache: string };
+};

@@ -1,0 +1,26 @@
+/** Edit distance with early end: names longer apart than `limit` are all equally far. */
+const distance = (a: string, b: string, limit: number): number => {
+  if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1;
+      row[j] = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + change);
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? limit + 1;
+};
+
+/** The known name that a mistyped one most likely meant, if any is close. */
+export const nearest = (typed: string, known: Iterable<string>): string | undefined => {
+  const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
+  let best: string | undefined;
+  let least = limit + 1;
+  for (const name of known) {
+    const far = distance(typed.toLowerCase(), name.toLowerCase(), limit);
+    if (far < least) [best, least] = [name, far];
+  }
+  return best;
+};
