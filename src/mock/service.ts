@@ -1,0 +1,55 @@
+import type { Host } from '../host/host.ts';
+import type { Store } from './store.ts';
+
+/** A request after the server has read it. Header names are in lower case. */
+export type MockRequest = {
+  readonly method: string;
+  /** Still percent-encoded. */
+  readonly path: string;
+  /** Without `?`; still encoded. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+  readonly remoteAddress: string;
+  readonly isTls: boolean;
+};
+export type MockReply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Uint8Array;
+};
+
+/** Choices made when the server starts; every one is a flag of `mock serve`. */
+export type MockOptions = {
+  /** Requests a minute of the tracker; undefined is off. */
+  readonly ratePerMinute: number | undefined;
+  readonly labelsAuth: 'any' | 'oauth';
+  readonly stateIn: 'both' | 'fragment' | 'query';
+  readonly labelDeletePolicy: 'any' | 'disabled-first';
+  readonly trackerToken: string;
+};
+
+/** What every service of the mock shares. */
+export type World = {
+  readonly host: Host;
+  readonly store: Store;
+  readonly options: MockOptions;
+  /** The settable clock: milliseconds since 1970. */
+  now(): number;
+  /** Random bytes; repeatable when the server was started with a seed. */
+  random(bytes: number): Uint8Array;
+  uuid(): string;
+  /** `http://127.0.0.1:PORT`, known once the server listens. */
+  origin(): string;
+  /** Work after the answer (deliveries of events); the server waits for it when it stops. */
+  later(work: () => Promise<void>): void;
+};
+
+export type MockService = {
+  readonly name: string;
+  /** Whether a path belongs to this service; the first service that says so gets the request. */
+  owns(path: string): boolean;
+  handle(request: MockRequest): MockReply | Promise<MockReply>;
+  /** Fills an empty store. */
+  seed(kind: 'demo' | 'empty'): void;
+};
