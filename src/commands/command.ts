@@ -20,7 +20,14 @@ export type Flag = {
   /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`). */
   readonly complete?: string;
 };
-export type Argument = { readonly name: string; readonly field: Field; readonly summary: string; readonly optional?: true; readonly rest?: true; readonly complete?: string };
+export type Argument = {
+  readonly name: string;
+  readonly field: Field;
+  readonly summary: string;
+  readonly optional?: true;
+  readonly rest?: true;
+  readonly complete?: string;
+};
 export type Example = { readonly line: string; readonly says: string };
 
 /** Values by flag name (kebab-case) and argument name, already checked against their fields. Absent stays absent. */
@@ -87,7 +94,10 @@ export type Context = {
   /** One call of a table row: checked, sent, retried where that is safe, the answer checked. With --dry-run it throws `DryRun`. */
   call(service: Service, operation: Operation, input: LooseInput, options?: { readonly transport?: 'single' | 'pooled' }): Promise<unknown>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
-  send(service: ServiceName, request: { method: string; path: string; headers?: Record<string, string>; body?: string | Uint8Array }): Promise<HttpReply>;
+  send(
+    service: ServiceName,
+    request: { method: string; path: string; headers?: Record<string, string>; body?: string | Uint8Array },
+  ): Promise<HttpReply>;
   /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */
   confirm(question: string): Promise<void>;
 };

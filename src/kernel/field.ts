@@ -84,10 +84,8 @@ export type Complete<O extends Fields> = Flat<
 type None = Record<never, never>;
 export const str = <const O extends Omit<StringField, 'type' | 'max'> = None>(max?: number, more?: O) =>
   ({ type: 'string', ...(max === undefined ? {} : { max }), ...more }) as { type: 'string'; max?: number } & O;
-export const int = <const O extends Omit<NumberField, 'type'> = None>(more?: O) =>
-  ({ type: 'integer', ...more }) as { type: 'integer' } & O;
-export const num = <const O extends Omit<NumberField, 'type'> = None>(more?: O) =>
-  ({ type: 'number', ...more }) as { type: 'number' } & O;
+export const int = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'integer', ...more }) as { type: 'integer' } & O;
+export const num = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'number', ...more }) as { type: 'number' } & O;
 export const bool = <const O extends Meta = None>(more?: O) => ({ type: 'boolean', ...more }) as { type: 'boolean' } & O;
 export const oneOf = <const E extends readonly string[]>(...values: E) => ({ type: 'string', enum: values }) as const;
 export const list = <const F extends Field, const O extends Omit<ListField, 'type' | 'items'> = None>(items: F, more?: O) =>

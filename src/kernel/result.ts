@@ -16,7 +16,12 @@ export type View = {
 export type Result =
   | { readonly kind: 'record'; readonly data: unknown; readonly view?: View; readonly exit?: Category }
   /** Rows are printed as they come; the first before the last is known. */
-  | { readonly kind: 'rows'; readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly view?: View; readonly exit?: () => Category | 'done' }
+  | {
+      readonly kind: 'rows';
+      readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
+      readonly view?: View;
+      readonly exit?: () => Category | 'done';
+    }
   /** Ready-made bytes: a script, a document, a file. */
   | { readonly kind: 'raw'; readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array> }
   | { readonly kind: 'nothing'; readonly view?: View; readonly exit?: Category };

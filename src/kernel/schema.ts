@@ -9,7 +9,9 @@ export type Dialect = { readonly version: '3.1' | '2.0'; readonly refPrefix: str
 
 const nullable = (schema: JsonSchema, dialect: Dialect): JsonSchema => {
   if (dialect.version === '2.0') return { ...schema, 'x-nullable': true };
-  return '$ref' in schema ? { anyOf: [schema, { type: 'null' }] } : { ...schema, type: [schema.type, 'null'], ...(schema.enum ? { enum: [...(schema.enum as unknown[]), null] } : {}) };
+  return '$ref' in schema
+    ? { anyOf: [schema, { type: 'null' }] }
+    : { ...schema, type: [schema.type, 'null'], ...(schema.enum ? { enum: [...(schema.enum as unknown[]), null] } : {}) };
 };
 
 const bounds = (field: { min?: number; max?: number }, low: string, high: string): JsonSchema => ({
@@ -24,7 +26,13 @@ const plain = (field: Field, components: Components, dialect: Dialect): JsonSche
         type: 'string',
         ...bounds(field, 'minLength', 'maxLength'),
         ...(field.enum ? { enum: [...field.enum] } : {}),
-        ...(field.format === 'datetime' ? { format: 'date-time' } : field.format === 'url' ? { format: 'uri' } : field.format && field.format !== 'color' ? { format: field.format } : {}),
+        ...(field.format === 'datetime'
+          ? { format: 'date-time' }
+          : field.format === 'url'
+            ? { format: 'uri' }
+            : field.format && field.format !== 'color'
+              ? { format: field.format }
+              : {}),
         ...(field.format === 'color' ? { pattern: '^#[a-fA-F0-9]{6}$' } : field.pattern ? { pattern: field.pattern } : {}),
       };
     case 'integer':
@@ -39,7 +47,9 @@ const plain = (field: Field, components: Components, dialect: Dialect): JsonSche
     case 'file':
       return dialect.version === '2.0' ? { type: 'file' } : { type: 'string', format: 'binary' };
     case 'object':
-      return field.name === undefined ? objectSchema(field.fields, components, dialect, field.complete) : named(field.name, field, components, dialect);
+      return field.name === undefined
+        ? objectSchema(field.fields, components, dialect, field.complete)
+        : named(field.name, field, components, dialect);
     case 'ref':
       return named(field.name, bare(field), components, dialect);
     default:
@@ -58,7 +68,7 @@ const named = (name: string, field: Field, components: Components, dialect: Dial
 
 /** A JSON Schema of an object with these fields; unknown keys are not allowed. */
 export const objectSchema = (fields: Fields, components: Components, dialect: Dialect, complete = false): JsonSchema => {
-  const required = Object.entries(fields).flatMap(([name, field]) => (complete ? !field.optional : field.required) ? [name] : []);
+  const required = Object.entries(fields).flatMap(([name, field]) => ((complete ? !field.optional : field.required) ? [name] : []));
   return {
     type: 'object',
     properties: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field, components, dialect)])),

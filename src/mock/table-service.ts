@@ -1,0 +1,139 @@
+import type { Input, Named, Operation, Output, Service, Table } from '../kernel/operation.ts';
+import { checkFields } from '../kernel/check.ts';
+import { type Problem, problem } from '../kernel/problem.ts';
+import { pathValues, queryValues, withDefaults } from './coerce.ts';
+import { Refused } from './refused.ts';
+import { routerFor } from './router.ts';
+import type { MockReply, MockRequest, World } from './service.ts';
+
+/** What a handler gets: checked values, the state, and who asks. */
+export type Call<S, O extends Operation = Operation> = Input<O> & {
+  readonly state: S;
+  readonly world: World;
+  readonly request: MockRequest;
+  readonly named: Named;
+  /** Headers a handler adds to its answer (`location`). */
+  readonly headers: Record<string, string>;
+};
+/** The compiler demands a handler for every row. A handler may return `Json` when it has the text already. */
+export type Handlers<T extends Table, S> = {
+  readonly [R in keyof T]: { readonly [V in keyof T[R]]: (call: Call<S, T[R][V]>) => Output<T[R][V]> | Json };
+};
+/** JSON text that was rendered before (lists keep the text of each record). */
+export class Json {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type TableServiceOptions<T extends Table, S> = {
+  readonly service: Service & { readonly table: T };
+  readonly handlers: Handlers<T, S>;
+  readonly state: S;
+  readonly world: World;
+  /** Judged before routing (facts tracker 4: an unknown path without a token is 401, not 404). */
+  admit(request: MockRequest): void;
+  /** The wire shape of a refusal. */
+  refusal(refused: Refused): MockReply;
+  /** Query parameters that every operation takes and no row names (`token`, `alt`). */
+  readonly commonQuery?: ReadonlySet<string>;
+  /** Reads a body that is not JSON. */
+  readMultipart?(request: MockRequest, operation: Operation): Promise<Record<string, unknown>>;
+};
+
+const empty: Readonly<Record<string, never>> = Object.freeze({});
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+const jsonBody = (request: MockRequest): Record<string, unknown> => {
+  if (request.body.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(decoder.decode(request.body));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Refused(400, `The request body is not valid JSON: ${why}`, { problems: [problem('body', 'type', `is not valid JSON: ${why}`)] });
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Refused(400, 'The request body must be a JSON object.', { problems: [problem('body', 'type', 'must be a JSON object')] });
+  }
+  return value as Record<string, unknown>;
+};
+
+const inputOf = (
+  operation: Operation,
+  params: Readonly<Record<string, string>>,
+  request: MockRequest,
+  body: Record<string, unknown>,
+  common: ReadonlySet<string>,
+) => {
+  const values = {
+    params: operation.params ? pathValues(operation.params, params) : (empty as Record<string, unknown>),
+    query: queryValues(operation.query ?? empty, request.query),
+    body,
+  };
+  for (const name of common) delete values.query[name];
+  const found: Problem[] = [];
+  if (operation.params) found.push(...checkFields(operation.params, values.params));
+  found.push(...checkFields(operation.query ?? empty, values.query));
+  if (operation.body) found.push(...checkFields(operation.body, body, '', operation.exclusive));
+  if (found.length > 0) throw new Refused(400, 'The request included invalid or missing parameters.', { problems: found });
+  if (operation.query) withDefaults(operation.query, values.query);
+  return values;
+};
+
+const answer = (operation: Operation, value: unknown, headers: Record<string, string>): MockReply => {
+  if (operation.ok === 204) return { status: 204, headers };
+  if (value === undefined) return { status: operation.ok, headers };
+  headers['content-type'] = 'application/json; charset=utf-8';
+  return { status: operation.ok, headers, body: value instanceof Json ? value.text : JSON.stringify(value) };
+};
+
+/** Turns a table and its handlers into an HTTP service: route, read, check, run all-or-nothing, render. */
+export const tableService = <T extends Table, S>(options: TableServiceOptions<T, S>) => {
+  const route = routerFor(options.service.table);
+  const { basePath } = options.service;
+  const common = options.commonQuery ?? new Set<string>();
+  type AnyHandler = (call: Record<string, unknown>) => unknown;
+  // Rows are looked up by name here, so the exact types of their inputs end at this line.
+  const handlers: Record<string, Record<string, AnyHandler>> = options.handlers as any;
+
+  const run = (request: MockRequest, named: Named, params: Readonly<Record<string, string>>, body: Record<string, unknown>): MockReply => {
+    const input = inputOf(named.operation, params, request, body, common);
+    const headers: Record<string, string> = {};
+    const handler = handlers[named.resource]?.[named.verb];
+    if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
+    const call = { ...input, state: options.state, world: options.world, request, named, headers };
+    const value = named.operation.method === 'GET' ? handler(call) : options.world.store.transact(() => handler(call));
+    return answer(named.operation, value, headers);
+  };
+
+  const handle = (request: MockRequest): MockReply | Promise<MockReply> => {
+    options.admit(request);
+    const match = route(request.method, request.path.slice(basePath.length));
+    if (match.kind === 'no-path') throw new Refused(404, 'Resource not found.');
+    if (match.kind === 'wrong-method')
+      throw new Refused(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, { body: { allow: match.allow } });
+    const { named, params } = match;
+    const { operation } = named;
+    if (operation.body === undefined) return run(request, named, params, {});
+    if (operation.encoding === 'multipart' && options.readMultipart) {
+      return options
+        .readMultipart(request, operation)
+        .then((body) => run(request, named, params, body))
+        .catch(refuse);
+    }
+    return run(request, named, params, jsonBody(request));
+  };
+  const refuse = (error: unknown): MockReply => {
+    if (error instanceof Refused) return options.refusal(error);
+    throw error;
+  };
+  return (request: MockRequest): MockReply | Promise<MockReply> => {
+    try {
+      return handle(request);
+    } catch (error) {
+      return refuse(error);
+    }
+  };
+};
