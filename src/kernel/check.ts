@@ -21,7 +21,7 @@ export const characters = (text: string): number => {
 };
 
 const checkString = (field: StringField, text: string, path: string): Problem[] => {
-  if (field.enum !== undefined && !field.enum.includes(text)) {
+  if (field.enum !== undefined && !field.open && !field.enum.includes(text)) {
     const close = nearest(text, field.enum);
     return [problem(path, 'enum', `must be one of ${field.enum.join(', ')}; got ${shown(text)}`, close && `did you mean ${close}?`)];
   }
@@ -57,6 +57,8 @@ export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
   if (value === null) return nullable || field.nullable ? [] : [problem(path, 'null', 'must not be null')];
   switch (field.type) {
     case 'string':
+      // facts labels 7: a 64-bit number goes out as text and may come in as a number.
+      if (field.format === 'int64' && Number.isSafeInteger(value)) return [];
       return typeof value === 'string' ? checkString(field, value, path) : [problem(path, 'type', `must be text; got ${kind(value)}`)];
     case 'integer':
       return Number.isSafeInteger(value)
@@ -94,6 +96,8 @@ export const checkFields = (
     if (field === undefined) {
       const close = nearest(key, Object.keys(fields));
       found.push(problem(join(path, key), 'unknown', 'is not a known field', close && `did you mean ${close}?`));
+    } else if (field.outputOnly) {
+      continue;
     } else if (field.readOnly) {
       found.push(problem(join(path, key), 'rule', 'is set by the service and cannot be given'));
     } else found.push(...check(field, value, join(path, key)));

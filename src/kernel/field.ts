@@ -12,6 +12,12 @@ type Meta = {
   readonly deprecated?: string;
   /** Set by the service; a client that sends it is refused. */
   readonly readOnly?: true;
+  /** Set by the service; ignored when a client sends it (facts labels 7). */
+  readonly outputOnly?: true;
+  /** Never in an answer. */
+  readonly inputOnly?: true;
+  /** Documented as required, but only where the request touches it (a field mask may leave it out): the service checks it. */
+  readonly needed?: true;
 };
 
 export type StringField = Meta & {
@@ -20,9 +26,16 @@ export type StringField = Meta & {
   readonly min?: number;
   readonly format?: Format;
   readonly enum?: readonly string[];
+  /** Other words than those of `enum` may come and pass unchanged. */
+  readonly open?: true;
   readonly pattern?: string;
 };
-export type NumberField = Meta & { readonly type: 'integer' | 'number'; readonly min?: number; readonly max?: number };
+export type NumberField = Meta & {
+  readonly type: 'integer' | 'number';
+  readonly min?: number;
+  readonly max?: number;
+  readonly format?: 'int32' | 'float';
+};
 export type BooleanField = Meta & { readonly type: 'boolean' };
 export type ListField = Meta & { readonly type: 'array'; readonly items: Field; readonly max?: number; readonly min?: number };
 export type ObjectField = Meta & {
@@ -45,27 +58,29 @@ export type Field = StringField | NumberField | BooleanField | ListField | Objec
 export type Fields = { readonly [name: string]: Field };
 
 type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
-type Bare<F> = F extends { enum: readonly (infer E)[] }
-  ? E
-  : F extends { type: 'string' }
-    ? string
-    : F extends { type: 'integer' | 'number' }
-      ? number
-      : F extends { type: 'boolean' }
-        ? boolean
-        : F extends { type: 'array'; items: infer I }
-          ? Value<I>[]
-          : F extends { type: 'object'; complete: true; fields: infer O extends Fields }
-            ? Complete<O>
-            : F extends { type: 'object'; fields: infer O extends Fields }
-              ? Values<O>
-              : F extends { type: 'map'; values: infer V }
-                ? Record<string, Value<V>>
-                : F extends { type: 'ref'; shape?: infer T }
-                  ? T
-                  : F extends { type: 'file' }
-                    ? Uploaded
-                    : unknown;
+type Bare<F> = F extends { open: true }
+  ? string
+  : F extends { enum: readonly (infer E)[] }
+    ? E
+    : F extends { type: 'string' }
+      ? string
+      : F extends { type: 'integer' | 'number' }
+        ? number
+        : F extends { type: 'boolean' }
+          ? boolean
+          : F extends { type: 'array'; items: infer I }
+            ? Value<I>[]
+            : F extends { type: 'object'; complete: true; fields: infer O extends Fields }
+              ? Complete<O>
+              : F extends { type: 'object'; fields: infer O extends Fields }
+                ? Values<O>
+                : F extends { type: 'map'; values: infer V }
+                  ? Record<string, Value<V>>
+                  : F extends { type: 'ref'; shape?: infer T }
+                    ? T
+                    : F extends { type: 'file' }
+                      ? Uploaded
+                      : unknown;
 /** The TypeScript type of a field's values. */
 export type Value<F> = F extends { nullable: true } ? Bare<F> | null : Bare<F>;
 
@@ -109,6 +124,7 @@ export const url = (max?: number) => ({ type: 'string', format: 'url', ...(max =
 export const req = <const F extends Field>(field: F) => ({ ...field, required: true }) as F & { required: true };
 export const orNull = <const F extends Field>(field: F) => ({ ...field, nullable: true }) as F & { nullable: true };
 export const maybe = <const F extends Field>(field: F) => ({ ...field, optional: true }) as F & { optional: true };
+export const out = <const F extends Field>(field: F) => ({ ...field, outputOnly: true }) as F & { outputOnly: true };
 /** `use` names the replacement. */
 export const old = <const F extends Field>(field: F, use: string) => ({ ...field, deprecated: use }) as F & { deprecated: string };
 export const help = <const F extends Field>(field: F, summary: string) => ({ ...field, summary }) as F & { summary: string };

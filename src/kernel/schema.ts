@@ -37,7 +37,11 @@ const plain = (field: Field, components: Components, dialect: Dialect): JsonSche
       };
     case 'integer':
     case 'number':
-      return { type: field.type, ...(field.type === 'integer' ? { format: 'int64' } : {}), ...bounds(field, 'minimum', 'maximum') };
+      return {
+        type: field.type,
+        ...(field.type === 'integer' ? { format: field.format ?? 'int64' } : field.format ? { format: field.format } : {}),
+        ...bounds(field, 'minimum', 'maximum'),
+      };
     case 'boolean':
       return { type: 'boolean' };
     case 'array':
