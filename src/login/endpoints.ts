@@ -1,0 +1,48 @@
+import { type Problem, problem } from '../kernel/problem.ts';
+
+/** Whole addresses. `issuer` and `jwks` are known after discovery only. */
+export type Endpoints = { readonly authorize: string; readonly token: string; readonly revoke: string };
+
+const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+export const isLoopback = (url: URL): boolean => loopbackNames.has(url.hostname) || url.hostname.startsWith('127.');
+
+/** A host alone gets the path of the document; an address with a path is the endpoint itself. */
+const withPath = (text: string, path: string): string => {
+  const url = parsed(text);
+  if (url === undefined) return text;
+  return isBare(url) ? `${url.origin}${path}` : text;
+};
+
+/** doc1 Endpoints 1, 2, 4: `{auth_url}/o/oauth2/v2/auth`, `{token_url}/token`, `{token_url}/revoke`. */
+export const endpointsFrom = (given: { readonly auth: string; readonly token?: string; readonly revoke?: string }): Endpoints => {
+  const authorize = withPath(given.auth, '/o/oauth2/v2/auth');
+  const tokenBase = given.token ?? parsed(given.auth)?.origin ?? given.auth;
+  const token = withPath(tokenBase, '/token');
+  const revoke = given.revoke === undefined ? siblingOf(token) : withPath(given.revoke, '/revoke');
+  return { authorize, token, revoke };
+};
+
+const siblingOf = (token: string): string => {
+  const url = parsed(token);
+  if (url === undefined) return token;
+  url.pathname = url.pathname.replace(/[^/]*$/, 'revoke');
+  return url.href;
+};
+
+const flagOf = { authorize: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
+
+/** doc1 Endpoints 1: TLS only; plain HTTP is for a server on this machine. */
+export const endpointProblems = (endpoints: Endpoints): Problem[] =>
+  (Object.keys(flagOf) as (keyof typeof flagOf)[]).flatMap((key) => {
+    const url = parsed(endpoints[key]);
+    const flag = flagOf[key];
+    if (url === undefined) return [problem(flag, 'format', 'must be an absolute address', `for example --${flag} https://accounts.example.com`)];
+    if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) return [];
+    return [problem(flag, 'rule', `must be https, is ${url.protocol.slice(0, -1)} (plain http is for loopback only)`)];
+  });
+
+/** Accounts of one authorization server belong together; a token of one server is never sent to another. */
+export const serverKey = (endpoints: Endpoints): string => parsed(endpoints.authorize)?.origin ?? endpoints.authorize;

@@ -1,0 +1,100 @@
+import type { Host, Incoming, Outgoing } from '../../host/host.ts';
+import type { Expected, Verdict } from '../callback.ts';
+import { bindLoopback } from './bind.ts';
+import { arrivalLine, decide, type Decision, type Post } from './decide.ts';
+import { ignoredPage, type Page, relayPage, repeatedPage } from './pages.ts';
+
+export type Settled = Extract<Verdict, { kind: 'code' | 'refused' }>;
+export type ListenOptions = {
+  readonly expected: Expected;
+  /** 0 is a random free port. */
+  readonly port: number;
+  /** '' for the form of doc1 (`http://127.0.0.1:<port>`), else `/callback`. */
+  readonly path: string;
+  /** The name in the redirect URI when a server registered `localhost`. */
+  readonly redirectHost?: 'localhost' | '[::1]';
+  /** One line for each request that was not used. */
+  onIgnored(line: string): void;
+};
+export type Redirect = {
+  readonly redirectUri: string;
+  readonly port: number;
+  readonly without?: string;
+  /** Settles with the first answer that carries the right state; strangers never settle it. */
+  readonly settled: Promise<Settled>;
+  /** Where the browser is sent: a loopback address that leads to `target` once. */
+  launchFrom(target: string): string;
+  /** Gives the waiting browser its last page. */
+  answer(page: Page): void;
+  close(): Promise<void>;
+};
+
+const maxLines = 20;
+
+/** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
+export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
+  const launchPath = `/go/${Buffer.from(host.random(16)).toString('base64url')}`;
+  const path = options.path === '' ? '/' : options.path;
+  let post: Post = { path, authorities: [], launchPath, expected: options.expected };
+  let target: string | undefined;
+  let lines = 0;
+  let isSettled = false;
+  const outcome = withResolvers<Settled>();
+  const lastPage = withResolvers<Page>();
+
+  const tell = (request: Incoming, decision: Extract<Decision, { kind: 'ignored' }>) => {
+    if (decision.quiet === true || lines > maxLines) return;
+    lines++;
+    const arrival = { method: request.method, url: request.url, host: request.headers.host };
+    options.onIgnored(lines > maxLines ? 'more requests arrived that were not for this login; they are no longer listed' : arrivalLine(arrival, decision.why));
+  };
+  const launch = (): Outgoing | Page => {
+    const to = target;
+    target = undefined;
+    if (to === undefined) return ignoredPage(410, 'this address opens the sign-in page once');
+    return { status: 302, headers: { location: to, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', connection: 'close' } };
+  };
+  const handle = async (request: Incoming): Promise<Outgoing> => {
+    const decision = decide({ method: request.method, url: request.url, host: request.headers.host }, post);
+    if (decision.kind === 'ignored') {
+      tell(request, decision);
+      return ignoredPage(decision.status, decision.why);
+    }
+    if (decision.kind === 'relay') return isSettled ? repeatedPage() : relayPage();
+    if (decision.kind === 'launch') return launch();
+    if (isSettled) return repeatedPage();
+    isSettled = true;
+    outcome.resolve(decision.verdict);
+    return lastPage.promise;
+  };
+
+  const bound = await bindLoopback(host, handle, options.port);
+  const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
+  const name = options.redirectHost ?? literal;
+  const authorities = ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map((each) => `${each}:${bound.port}`);
+  post = { ...post, authorities };
+  return {
+    redirectUri: `http://${name}:${bound.port}${options.path}`,
+    port: bound.port,
+    ...(bound.without === undefined ? {} : { without: bound.without }),
+    settled: outcome.promise,
+    launchFrom: (to) => {
+      target = to;
+      return `http://${literal}:${bound.port}${launchPath}`;
+    },
+    answer: (page) => lastPage.resolve(page),
+    close: async () => {
+      lastPage.resolve(repeatedPage());
+      await Promise.all(bound.listeners.map((listener) => listener.close()));
+    },
+  };
+};
+
+/** Promise.withResolvers is missing on Node 20. */
+const withResolvers = <T>(): { readonly promise: Promise<T>; resolve(value: T): void } => {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+};
