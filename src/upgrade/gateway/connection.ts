@@ -1,0 +1,172 @@
+import { AppError } from '../../kernel/problem.ts';
+import { NetworkError } from '../../host/host.ts';
+import type { Host, HttpReply, HttpRequest, Tls } from '../../host/host.ts';
+import { defaultRow, rowOf, versionFields } from '../../services/kv/versions.ts';
+import type { VersionRow } from '../../services/kv/versions.ts';
+import { networkFailure, receiveLimitError, storeError } from './errors.ts';
+
+export type Credentials = { readonly name: string; readonly password: string };
+export type Endpoint = {
+  readonly url: string;
+  readonly tls?: Tls;
+  readonly user?: Credentials;
+  /** Time to connect and between two bytes of an answer. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
+  readonly maxSendBytes?: number;
+  readonly maxReceiveBytes?: number;
+};
+export type Json = Readonly<Record<string, any>>;
+export type Versions = { readonly server: string; readonly cluster: string };
+
+export type Connection = {
+  readonly endpoint: Endpoint;
+  /** GET of a plain path: status and text, whatever the status. */
+  get(path: string): Promise<{ readonly status: number; readonly text: string }>;
+  versions(): Promise<Versions>;
+  row(): Promise<VersionRow>;
+  /** POST below the gateway's prefix; the answer's JSON, or the store's error. */
+  call(path: string | ((row: VersionRow) => string | undefined), body: Json): Promise<Json>;
+  stream(path: string, body: Json): Promise<HttpReply>;
+};
+
+const maxInt32 = 2 ** 31 - 1;
+
+/** doc3 Interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
+export const versionsIn = (text: string): Versions | undefined => {
+  const body = parsed(text) as Record<string, unknown> | undefined;
+  const first = (names: readonly string[]): string | undefined => names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;
+  const server = first(versionFields.server);
+  return server === undefined ? undefined : { server, cluster: first(versionFields.cluster) ?? 'not_decided' };
+};
+
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+export const connect = (host: Host, endpoint: Endpoint): Connection => {
+  const base = endpoint.url.replace(/\/+$/, '');
+  const common = { tls: endpoint.tls, timeoutMs: endpoint.timeoutMs, connectTimeoutMs: endpoint.timeoutMs, signal: endpoint.signal };
+  const send = async (request: Omit<HttpRequest, 'url'> & { path: string }): Promise<HttpReply> => {
+    try {
+      return await followed(host, { ...common, maxReplyBytes: endpoint.maxReceiveBytes ?? maxInt32, ...request, url: `${base}${request.path}` });
+    } catch (error) {
+      throw networkFailure(base, error);
+    }
+  };
+  const get: Connection['get'] = async (path) => {
+    const reply = await send({ method: 'GET', path });
+    return { status: reply.status, text: await textOf(base, reply, endpoint) };
+  };
+  const versions = async (): Promise<Versions> => {
+    const { status, text } = await get('/version');
+    const found = versionsIn(text);
+    if (found === undefined) throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, { code: 'NOT_A_STORE', httpStatus: status });
+    return found;
+  };
+  const row = once(async () => rowOf((await versions()).server) ?? defaultRow);
+  const token = once(() => logIn(base, endpoint, row, send));
+  const post = (path: string, body: Json) => authorized({ row, token, endpoint, send }, path, body);
+  return {
+    endpoint,
+    get,
+    versions,
+    row: row.get,
+    call: async (path, body) => {
+      const found = typeof path === 'string' ? path : path(await row.get());
+      if (found === undefined) throw new AppError('refused', `${base}: this version of the store cannot do that`, { code: 'UNIMPLEMENTED' });
+      const reply = await post(found, body);
+      const text = await textOf(base, reply, endpoint);
+      if (reply.status !== 200) throw storeError(base, reply.status, parsed(text));
+      return (parsed(text) ?? {}) as Json;
+    },
+    stream: async (path, body) => {
+      const reply = await post(path, body);
+      if (reply.status !== 200) throw storeError(base, reply.status, parsed(await reply.text()));
+      return reply;
+    },
+  };
+};
+
+type Once<T> = { get(): Promise<T>; forget(): void };
+/** Single flight: a failed attempt is forgotten, a good one is kept. Facts C2: a log-in per failed request takes a cluster down. */
+const once = <T>(make: () => Promise<T>): Once<T> => {
+  let made: Promise<T> | undefined;
+  return {
+    get: () => {
+      made ??= make().catch((error: unknown) => {
+        made = undefined;
+        throw error;
+      });
+      return made;
+    },
+    forget: () => {
+      made = undefined;
+    },
+  };
+};
+
+type Parts = {
+  readonly row: Once<VersionRow>;
+  readonly token: Once<string | undefined>;
+  readonly endpoint: Endpoint;
+  readonly send: (request: Omit<HttpRequest, 'url'> & { path: string }) => Promise<HttpReply>;
+};
+
+const logIn = async (base: string, endpoint: Endpoint, row: Once<VersionRow>, send: Parts['send']): Promise<string | undefined> => {
+  if (endpoint.user === undefined) return undefined;
+  const { prefix } = await row.get();
+  const reply = await send({ method: 'POST', path: `${prefix}/auth/authenticate`, body: JSON.stringify(endpoint.user) });
+  const body = parsed(await reply.text()) as Json | undefined;
+  // A user is given but authentication is off: nothing to log in to.
+  if (reply.status !== 200 && /authentication is not enabled/.test(String(body?.['error'] ?? body?.['message']))) return undefined;
+  if (reply.status !== 200) throw storeError(base, reply.status, body);
+  return body?.['token'] as string | undefined;
+};
+
+/** A token dies with its member's process (facts A2): one new log-in on 401, then the answer stands. */
+const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
+  const attempt = async (): Promise<HttpReply> => {
+    const [row, token] = [await parts.row.get(), await parts.token.get()];
+    const headers: Record<string, string> = { 'content-type': 'application/json' };
+    if (token !== undefined) headers[row.authHeader] = token;
+    return parts.send({ method: 'POST', path: `${row.prefix}${path}`, body: JSON.stringify(body), headers });
+  };
+  const reply = await attempt();
+  if (reply.status === 401 && parts.endpoint.user !== undefined) {
+    await reply.bytes();
+    parts.token.forget();
+    return attempt();
+  }
+  if (reply.status !== 404) return reply;
+  const answer = await reply.text();
+  // The member was replaced by another version since: its prefix may be another one.
+  if (parsed(answer) !== undefined) return { ...reply, text: async () => answer };
+  parts.row.forget();
+  return attempt();
+};
+
+const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promise<string> => {
+  try {
+    return await reply.text();
+  } catch (error) {
+    if (error instanceof NetworkError && error.code === 'TOO_LARGE') throw receiveLimitError(endpoint.maxReceiveBytes ?? maxInt32);
+    throw networkFailure(base, error);
+  }
+};
+
+/** doc3 Interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
+const followed = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
+  const reply = await host.network.request(request);
+  const location = reply.headers['location'];
+  if ((reply.status !== 307 && reply.status !== 308) || location === undefined) return reply;
+  const target = new URL(location, request.url);
+  if (target.origin !== new URL(request.url).origin) return reply;
+  await reply.bytes();
+  return host.network.request({ ...request, url: target.href });
+};

@@ -1,0 +1,2 @@
+export const cacheFolder: (env?: NodeJS.ProcessEnv) => string;
+export const realServers: (options?: { readonly env?: NodeJS.ProcessEnv; readonly isFetching?: boolean }) => any;

@@ -1,0 +1,250 @@
+/** Clusters of real servers for the tests: processes with pid and log files, a cluster file, a constant writer whose history is checked. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request, Agent } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { realServers } from '../real/etcd.mjs';
+
+export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
+type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
+let known: Found | undefined;
+/** Paths of one minor's server and ctl, or why they cannot be had. On CI that is a failure, not a skip. */
+export const binariesOf = (minor: string): Binaries | { missing: string } => {
+  const given = { '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] }[minor];
+  if (given !== undefined) return { server: given, ctl: process.env['OPSCTL_KV_CTL'] ?? '', version: minor };
+  known ??= realServers() as Found;
+  const found = known[minor];
+  if (found !== undefined) return found;
+  const reason = known.missing.find((row) => row.minor === minor)?.reason ?? 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW';
+  if (process.env['CI'] === 'true' && minor !== '3.2') throw new Error(`no server of ${minor}: ${reason}`);
+  process.stderr.write(`left out: real servers of ${minor}: ${reason}\n`);
+  return { missing: reason };
+};
+export const hasBinaries = (...minors: string[]): boolean => minors.every((minor) => !('missing' in binariesOf(minor)));
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const at = server.address();
+      server.close(() => resolve(typeof at === 'object' && at !== null ? at.port : 0));
+    });
+  });
+
+export type RealMember = {
+  readonly name: string;
+  readonly client_url: string;
+  readonly peer_url: string;
+  readonly data_dir: string;
+  readonly pid_file: string;
+  readonly log_file: string;
+  readonly old_binary: string;
+  readonly new_binary: string;
+  readonly old_command: string[];
+  readonly new_command: string[];
+};
+export type RealCluster = {
+  readonly folder: string;
+  /** The cluster file, ready for `--cluster`. */
+  readonly file: string;
+  readonly members: readonly RealMember[];
+  readonly urls: readonly string[];
+  pid(member: RealMember): number | undefined;
+  isAlive(member: RealMember): boolean;
+  start(member: RealMember, which?: 'old' | 'new'): void;
+  kill(member: RealMember, signal: NodeJS.Signals): void;
+  gone(member: RealMember): Promise<void>;
+  healthy(): Promise<void>;
+  /** Rewrites the cluster file with other settings. */
+  write(settings: Record<string, unknown>, members?: readonly Record<string, unknown>[]): void;
+  stop(): Promise<void>;
+};
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export type Reply = { readonly status: number; readonly text: string };
+const agent = new Agent({ keepAlive: true });
+/** One request; rejects when nothing answers. */
+export const call = (url: string, body?: unknown, headers: Record<string, string> = {}, timeoutMs = 2000): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, { method: body === undefined ? 'GET' : 'POST', agent, headers, timeout: timeoutMs }, (reply) => {
+      const chunks: Buffer[] = [];
+      reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      reply.on('error', reject);
+    });
+    sent.on('error', reject).on('timeout', () => sent.destroy(new Error('timeout')));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+
+export type ClusterOptions = {
+  readonly size: number;
+  readonly from: string;
+  readonly to: string;
+  readonly extra?: readonly string[];
+  readonly settings?: Record<string, unknown>;
+};
+
+const memberOf = async (folder: string, name: string, options: ClusterOptions): Promise<RealMember> => {
+  const [client, peer] = [await freePort(), await freePort()];
+  const [from, to] = [binariesOf(options.from), binariesOf(options.to)];
+  if ('missing' in from || 'missing' in to) throw new Error('no binaries');
+  return {
+    name,
+    client_url: `http://127.0.0.1:${client}`,
+    peer_url: `http://127.0.0.1:${peer}`,
+    data_dir: join(folder, `${name}.data`),
+    pid_file: join(folder, `${name}.pid`),
+    log_file: join(folder, `${name}.log`),
+    old_binary: from.server,
+    new_binary: to.server,
+    old_command: [],
+    new_command: [],
+  };
+};
+
+const withCommands = (members: readonly RealMember[], extra: readonly string[]): RealMember[] => {
+  const initial = members.map((member) => `${member.name}=${member.peer_url}`).join(',');
+  const words = (member: RealMember): string[] => [
+    ...['--name', member.name, '--data-dir', member.data_dir],
+    ...['--listen-client-urls', member.client_url, '--advertise-client-urls', member.client_url],
+    ...['--listen-peer-urls', member.peer_url, '--initial-advertise-peer-urls', member.peer_url],
+    ...['--initial-cluster', initial, '--initial-cluster-state', 'new', '--initial-cluster-token', 'test'],
+    ...extra,
+  ];
+  return members.map((member) => ({
+    ...member,
+    old_command: [member.old_binary, ...words(member)],
+    new_command: [member.new_binary, ...words(member)],
+  }));
+};
+
+export const startCluster = async (options: ClusterOptions): Promise<RealCluster> => {
+  const folder = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
+  const bare = await Promise.all(Array.from({ length: options.size }, (_, i) => memberOf(folder, `n${i + 1}`, options)));
+  const cluster = clusterOf(folder, withCommands(bare, options.extra ?? []), options);
+  for (const member of cluster.members) cluster.start(member);
+  try {
+    await cluster.healthy();
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+};
+
+const clusterOf = (folder: string, members: readonly RealMember[], options: ClusterOptions): RealCluster => {
+  const file = join(folder, 'cluster.yaml');
+  const pid = (member: RealMember): number | undefined => (existsSync(member.pid_file) ? Number(readFileSync(member.pid_file, 'utf8')) : undefined);
+  const isAlive = (member: RealMember): boolean => isRunning(pid(member));
+  const kill = (member: RealMember, signal: NodeJS.Signals): void => {
+    if (isAlive(member)) process.kill(pid(member) as number, signal);
+  };
+  const gone = async (member: RealMember): Promise<void> => {
+    for (let i = 0; i < 400 && isAlive(member); i += 1) await pause(25);
+  };
+  const write: RealCluster['write'] = (settings, rows = members) =>
+    writeFileSync(file, stringify({ name: 'test', to: options.to, driver: 'local', ...options.settings, ...settings, members: rows }));
+  mkdirSync(folder, { recursive: true });
+  write({});
+  return {
+    folder,
+    file,
+    members,
+    urls: members.map((member) => member.client_url),
+    pid,
+    isAlive,
+    kill,
+    gone,
+    write,
+    start: (member, which = 'old') => {
+      const log = openSync(member.log_file, 'a');
+      const [command, ...args] = which === 'old' ? member.old_command : member.new_command;
+      const child = spawn(command as string, args, { detached: true, stdio: ['ignore', log, log] });
+      child.unref();
+      writeFileSync(member.pid_file, `${child.pid}\n`);
+    },
+    healthy: () => waitHealthy(members, folder),
+    stop: async () => {
+      for (const member of members) kill(member, 'SIGCONT');
+      for (const member of members) kill(member, 'SIGKILL');
+      await Promise.all(members.map(gone));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const isRunning = (pid: number | undefined): boolean => {
+  if (pid === undefined || !(pid > 0)) return false;
+  try {
+    process.kill(pid, 0);
+    // A child of the test that ended is a zombie until it is reaped: not alive.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+const waitHealthy = async (members: readonly RealMember[], folder: string): Promise<void> => {
+  for (let i = 0; i < 600; i += 1) {
+    const answers = await Promise.all(members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))));
+    if (answers.every((answer) => answer.status === 200)) return;
+    await pause(50);
+  }
+  const log = members.map((member) => readFileSync(member.log_file, 'utf8').slice(-2000)).join('\n');
+  throw new Error(`cluster in ${folder} did not become healthy\n${log}`);
+};
+
+export const base64 = (text: string): string => Buffer.from(text).toString('base64');
+/** /v3beta answers on 3.3, 3.4 and 3.5; 3.2 knows only /v3alpha. */
+export const gatewayPut = async (url: string, key: string, value: string, prefix = '/v3beta'): Promise<void> => {
+  const reply = await call(`${url}${prefix}/kv/put`, { key: base64(key), value: base64(value) });
+  if (reply.status !== 200) throw new Error(`put ${key}: ${reply.status} ${reply.text}`);
+};
+
+export type Writer = { stop(): Promise<{ acknowledged: string[]; failed: number; longestGapMs: number }> };
+/** One write after another, with fail-over to the next member: what a client that knows all members sees. */
+export const startWriter = (urls: readonly string[], prefix = '/v3beta', everyMs = 5): Writer => {
+  const acknowledged: string[] = [];
+  let [failed, longestGapMs, isRunningNow] = [0, 0, true];
+  const writeOnce = async (n: number, at: number): Promise<number> => {
+    for (let tries = 0; tries < urls.length * 3; tries += 1) {
+      const target = (at + tries) % urls.length;
+      const isWritten = await gatewayPut(urls[target] as string, `w/${n}`, String(n), prefix).then(() => true, () => false);
+      if (isWritten) {
+        acknowledged.push(`w/${n}`);
+        return target;
+      }
+      // A full round of refusals within a millisecond would not be a client's wait.
+      if (tries % urls.length === urls.length - 1) await pause(20);
+    }
+    failed += 1;
+    return at;
+  };
+  const work = (async () => {
+    let last = performance.now();
+    for (let [n, at] = [0, 0]; isRunningNow; n += 1) {
+      at = await writeOnce(n, at);
+      longestGapMs = Math.max(longestGapMs, performance.now() - last);
+      last = performance.now();
+      await pause(everyMs);
+    }
+  })();
+  return {
+    stop: async () => {
+      isRunningNow = false;
+      await work;
+      return { acknowledged, failed, longestGapMs };
+    },
+  };
+};
+
+/** Acknowledged writes that a member does not have any more. */
+export const missingWrites = async (url: string, acknowledged: readonly string[], prefix = '/v3beta'): Promise<string[]> => {
+  const reply = await call(`${url}${prefix}/kv/range`, { key: base64('w/'), range_end: base64('w0'), keys_only: true }, {}, 20_000);
+  const kvs = (JSON.parse(reply.text) as { kvs?: { key: string }[] }).kvs ?? [];
+  const there = new Set(kvs.map((kv) => Buffer.from(kv.key, 'base64').toString()));
+  return acknowledged.filter((key) => !there.has(key));
+};
