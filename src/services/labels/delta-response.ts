@@ -1,0 +1,64 @@
+// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: one answer an edit, in the same order.
+import { help, list, str } from '../../kernel/field.ts';
+import { label } from './label.ts';
+import { int32, schema } from './wire.ts';
+
+export const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
+  id: help(str(), 'Id given to the new field'),
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+export const createChoiceResponse = schema('DeltaUpdateLabelResponseCreateSelectionChoiceResponse', {
+  fieldId: help(str(), 'Selection field that owns the choice'),
+  id: help(str(), 'Id given to the new choice'),
+});
+export const deleteFieldResponse = schema('DeltaUpdateLabelResponseDeleteFieldResponse', {});
+export const deleteChoiceResponse = schema('DeltaUpdateLabelResponseDeleteSelectionChoiceResponse', {});
+export const disableFieldResponse = schema('DeltaUpdateLabelResponseDisableFieldResponse', {});
+export const disableChoiceResponse = schema('DeltaUpdateLabelResponseDisableSelectionChoiceResponse', {});
+export const enableFieldResponse = schema('DeltaUpdateLabelResponseEnableFieldResponse', {});
+export const enableChoiceResponse = schema('DeltaUpdateLabelResponseEnableSelectionChoiceResponse', {});
+export const updateFieldResponse = schema('DeltaUpdateLabelResponseUpdateFieldPropertiesResponse', {
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+export const updateFieldTypeResponse = schema('DeltaUpdateLabelResponseUpdateFieldTypeResponse', {});
+export const updateLabelResponse = schema('DeltaUpdateLabelResponseUpdateLabelPropertiesResponse', {});
+export const updateChoiceResponse = schema('DeltaUpdateLabelResponseUpdateSelectionChoicePropertiesResponse', {
+  priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
+});
+export const deltaReply = schema(
+  'DeltaUpdateLabelResponseResponse',
+  {
+    createField: help(createFieldResponse, 'Add a field'),
+    createSelectionChoice: help(createChoiceResponse, 'Add a choice'),
+    deleteField: help(deleteFieldResponse, 'Remove a field'),
+    deleteSelectionChoice: help(deleteChoiceResponse, 'Remove a choice'),
+    disableField: help(disableFieldResponse, 'Disable a field'),
+    disableSelectionChoice: help(disableChoiceResponse, 'Disable a choice'),
+    enableField: help(enableFieldResponse, 'Enable a field'),
+    enableSelectionChoice: help(enableChoiceResponse, 'Enable a choice'),
+    updateField: help(updateFieldResponse, 'Change field properties'),
+    updateFieldType: help(updateFieldTypeResponse, 'Change field type or its options'),
+    updateLabel: help(updateLabelResponse, 'Change label title/description'),
+    updateSelectionChoiceProperties: help(updateChoiceResponse, 'Change choice properties'),
+  },
+  [
+    [
+      'createField',
+      'createSelectionChoice',
+      'deleteField',
+      'deleteSelectionChoice',
+      'disableField',
+      'disableSelectionChoice',
+      'enableField',
+      'enableSelectionChoice',
+      'updateField',
+      'updateFieldType',
+      'updateLabel',
+      'updateSelectionChoiceProperties',
+    ],
+  ],
+);
+export const deltaUpdateLabelResponse = schema('DeltaUpdateLabelResponse', {
+  responses: help(list(deltaReply), 'One entry per request, same order, some empty'),
+  updatedLabel: help(label, 'Label after the edits'),
+});

@@ -1,0 +1,16 @@
+import type { Service } from '../../kernel/operation.ts';
+import { labels } from './labels.ts';
+import { capabilities, limits } from './limits.ts';
+import { locks, revisionLocks } from './locks.ts';
+import { permissions } from './permissions.ts';
+import { revisionPermissions } from './revision-permissions.ts';
+
+/** doc3 A: label-management service. */
+export const labelsService = {
+  name: 'labels',
+  title: 'Label-Management Service',
+  version: 'v2beta',
+  basePath: '/v2beta',
+  tokenHeader: { name: 'Authorization', prefix: 'Bearer ' },
+  table: { labels, permissions, locks, revisionPermissions, revisionLocks, limits, capabilities },
+} as const satisfies Service;

@@ -1,0 +1,33 @@
+import { help, str } from '../../kernel/field.ts';
+import { type Resource, op } from '../../kernel/operation.ts';
+import { labelLimits, userCapabilities } from './constraint.ts';
+import { capabilitiesName } from './wire.ts';
+
+/** doc3 A "Label limits". */
+export const limits = {
+  get: op({
+    method: 'GET',
+    path: '/limits/label',
+    summary: 'Show the structural limits of labels',
+    cites: 'doc3 A GET /limits/label',
+    query: { name: help(str(), 'limits/label; the path says it already') },
+    ok: 200,
+    returns: labelLimits,
+    cli: { columns: ['name', 'maxTitleLength', 'maxDescriptionLength', 'maxFields', 'maxDeletedFields', 'maxDraftRevisions'] },
+  }),
+} as const satisfies Resource;
+
+/** doc3 A "User capabilities". */
+export const capabilities = {
+  get: op({
+    method: 'GET',
+    path: '/{name=users/*/capabilities}',
+    summary: 'Show what a user may do with labels',
+    cites: 'doc3 A GET /{name=users/*/capabilities}',
+    params: { name: capabilitiesName },
+    query: { customer: help(str(), "customers/<id>; the caller's own unless given") },
+    ok: 200,
+    returns: userCapabilities,
+    cli: { columns: ['name', 'canAccessLabelManager', 'canAdministrateLabels', 'canCreateAdminLabels', 'canCreateSharedLabels'] },
+  }),
+} as const satisfies Resource;
