@@ -1,0 +1,124 @@
+import { AppError } from '../../kernel/problem.ts';
+import type { Host } from '../../host/host.ts';
+import { scopesFrom } from '../scopes.ts';
+import { serviceFailure, strangeReply } from './failure.ts';
+import type { Party, Read } from './party.ts';
+
+export type Identity = { readonly sub: string; readonly email?: string; readonly name?: string };
+/** doc1 Token response fields, after all checks. Times in seconds as sent. */
+export type Answer = {
+  readonly accessToken: string;
+  readonly expiresInS?: number;
+  readonly refreshToken?: string;
+  readonly refreshExpiresInS?: number;
+  /** Absent when the server did not say: RFC 6749 5.1, then it is what was asked for. */
+  readonly scopes?: readonly string[];
+  readonly idToken?: string;
+  readonly identity?: Identity;
+};
+
+type Oauth = typeof import('oauth4webapi');
+type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
+
+const isJson = (read: Read): boolean => /^application\/([a-z.+-]*\+)?json\b/i.test(read.headers['content-type'] ?? '');
+
+const errorIn = (read: Read): { error: string; description?: string } | undefined => {
+  try {
+    const body = JSON.parse(read.text) as { error?: unknown; error_description?: unknown };
+    if (typeof body.error !== 'string') return undefined;
+    return { error: body.error, ...(typeof body.error_description === 'string' ? { description: body.error_description } : {}) };
+  } catch {
+    return undefined;
+  }
+};
+/** What a refused token request says; RFC 6749 5.2 and doc1 Errors. */
+export const refusalOf = (what: string, read: Read): AppError => {
+  const said = errorIn(read);
+  if (said === undefined || read.status >= 500) return strangeReply(what, read);
+  return serviceFailure(what, said.error, said.description, read.status);
+};
+
+const positive = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+};
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+const answerFrom = (oauth: Oauth, body: Processed): Answer => {
+  const claims = oauth.getValidatedIdTokenClaims(body);
+  const refreshExpiresInS = positive(body.refresh_token_expires_in);
+  const email = text(claims?.email);
+  const name = text(claims?.name);
+  return {
+    accessToken: body.access_token,
+    ...(body.expires_in === undefined ? {} : { expiresInS: body.expires_in }),
+    ...(body.refresh_token === undefined ? {} : { refreshToken: body.refresh_token }),
+    ...(refreshExpiresInS === undefined ? {} : { refreshExpiresInS }),
+    ...(body.scope === undefined ? {} : { scopes: scopesFrom(body.scope) }),
+    ...(body.id_token === undefined ? {} : { idToken: body.id_token }),
+    ...(claims === undefined ? {} : { identity: { sub: claims.sub, ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) } }),
+  };
+};
+
+const unexpected = (what: string, error: unknown): AppError =>
+  new AppError('refused', `${what}: the answer breaks the protocol (${error instanceof Error ? error.message : 'unknown cause'})`, {
+    code: 'BAD_TOKEN_ANSWER',
+    tryThis: ['opsctl auth conformance --auth-url … names what the server does differently'],
+  });
+
+export type Checks = { readonly kind: 'exchange'; readonly nonce: string | undefined } | { readonly kind: 'refresh' };
+
+/** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
+export const processAnswer = async (what: string, party: Party, read: Read, checks: Checks, host: Host): Promise<Answer> => {
+  if (read.status !== 200) throw refusalOf(what, read);
+  if (!isJson(read)) throw strangeReply(what, read);
+  const oauth = await import('oauth4webapi');
+  const server = {
+    issuer: party.issuer ?? issuerOf(read) ?? new URL(party.endpoints.token).origin,
+    token_endpoint: party.endpoints.token,
+    ...(party.jwksUri === undefined ? {} : { jwks_uri: party.jwksUri }),
+  };
+  // The clock of a server and of this machine may differ by minutes without harm.
+  const client = { client_id: party.clientId, [oauth.clockTolerance]: 300 };
+  const response = new Response(read.text, { status: read.status, headers: { 'content-type': 'application/json' } });
+  try {
+    const hasIdToken = idTokenIn(read) !== undefined;
+    const body =
+      checks.kind === 'refresh'
+        ? await oauth.processRefreshTokenResponse(server, client, response)
+        : await oauth.processAuthorizationCodeResponse(server, client, response, hasIdToken && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {});
+    if (body.id_token !== undefined && party.jwksUri !== undefined) {
+      const insecure = party.jwksUri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
+      await oauth.validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetchOver(host), ...insecure });
+    }
+    return answerFrom(oauth, body);
+  } catch (error) {
+    throw error instanceof AppError ? error : unexpected(what, error);
+  }
+};
+
+const idTokenIn = (read: Read): string | undefined => {
+  try {
+    return text((JSON.parse(read.text) as { id_token?: unknown }).id_token);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Without metadata the issuer is not known beforehand: the claim is then compared with itself, and audience, times and nonce still hold. */
+const issuerOf = (read: Read): string | undefined => {
+  const payload = idTokenIn(read)?.split('.')[1];
+  if (payload === undefined) return undefined;
+  try {
+    return text((JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { iss?: unknown }).iss);
+  } catch {
+    return undefined;
+  }
+};
+
+/** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
+const fetchOver = (host: Host) => async (url: string, options: { headers: Record<string, string> }): Promise<Response> => {
+  const reply = await host.network.request({ method: 'GET', url, headers: options.headers, maxReplyBytes: 1024 * 1024, timeoutMs: 10_000 });
+  return new Response(await reply.text(), { status: reply.status, headers: { 'content-type': reply.headers['content-type'] ?? '' } });
+};
