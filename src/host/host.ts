@@ -1,7 +1,8 @@
 /** The outside world as one value. `host/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
 export type Bytes = Uint8Array;
 
-export type Tls = { readonly ca?: string; readonly cert?: string; readonly key?: string; readonly serverName?: string };
+/** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
+export type Tls = { readonly ca?: string; readonly extraCa?: string; readonly cert?: string; readonly key?: string; readonly serverName?: string };
 
 export type HttpRequest = {
   readonly method: string;

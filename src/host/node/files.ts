@@ -1,0 +1,124 @@
+import fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { FileInfo, Files } from '../host.ts';
+import { openAppend } from './append-file.ts';
+import { builtin } from './builtin.ts';
+import { replace, replaceStream } from './replace.ts';
+
+const isMissing = (error: unknown): boolean => {
+  const { code } = error as { code?: string };
+  return code === 'ENOENT' || code === 'ENOTDIR';
+};
+const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+};
+
+const kindOf = (stats: fs.Stats): FileInfo['kind'] =>
+  stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other';
+
+const infoFrom = (stats: fs.Stats): FileInfo => ({
+  kind: kindOf(stats),
+  sizeBytes: stats.size,
+  mode: stats.mode & 0o7777,
+  uid: stats.uid,
+  gid: stats.gid,
+  modifiedMs: stats.mtimeMs,
+});
+
+/** `fs.cp` keeps the times of files only; a folder's change when it is filled. */
+const copyFolderTimes = async (from: string, to: string): Promise<void> => {
+  for (const entry of await fs.promises.readdir(from, { withFileTypes: true })) {
+    if (entry.isDirectory()) await copyFolderTimes(join(from, entry.name), join(to, entry.name));
+  }
+  const { atime, mtime } = await fs.promises.stat(from);
+  await fs.promises.utimes(to, atime, mtime);
+};
+
+const copy = async (from: string, to: string): Promise<void> => {
+  await fs.promises.cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  if ((await fs.promises.lstat(from)).isDirectory()) await copyFolderTimes(from, to);
+};
+
+const create = async (path: string, data: string, mode = 0o666): Promise<boolean> => {
+  try {
+    const file = await fs.promises.open(path, 'wx', mode);
+    try {
+      await file.writeFile(data);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === 'EEXIST') return false;
+    throw error;
+  }
+};
+
+const truncate = async (path: string, sizeBytes: number): Promise<void> => {
+  const file = await fs.promises.open(path, 'r+');
+  try {
+    await file.truncate(sizeBytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+const readNow = (path: string): string | undefined => {
+  try {
+    return fs.readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+};
+
+const freeBytes = async (path: string): Promise<number> => {
+  const { bavail, bsize } = await fs.promises.statfs(path);
+  return bavail * bsize;
+};
+
+const isWritable = (path: string): Promise<boolean> =>
+  fs.promises.access(path, fs.constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+
+const realPath = (path: string): Promise<string | undefined> => orMissing(fs.promises.realpath(path));
+
+/** The machine's own files. */
+export const nodeFiles: Files = {
+  read: (path) => orMissing(fs.promises.readFile(path, 'utf8')),
+  readBytes: (path) => orMissing(fs.promises.readFile(path)),
+  readNow,
+  stream: (path, fromByte = 0) => fs.createReadStream(path, { start: fromByte }),
+  replace,
+  replaceStream,
+  create,
+  append: openAppend,
+  truncate,
+  info: async (path) => {
+    const stats = await orMissing(fs.promises.lstat(path));
+    return stats && infoFrom(stats);
+  },
+  realPath,
+  list: async (folder) => (await orMissing(fs.promises.readdir(folder))) ?? [],
+  makeFolder: async (path, mode) => void (await fs.promises.mkdir(path, { recursive: true, mode })),
+  setMode: (path, mode) => fs.promises.chmod(path, mode),
+  rename: (from, to) => fs.promises.rename(from, to),
+  copy: async (from, to) => {
+    await fs.promises.mkdir(dirname(to), { recursive: true });
+    await copy(from, to);
+  },
+  remove: (path) => fs.promises.rm(path, { recursive: true, force: true }),
+  freeBytes,
+  isWritable,
+  temporaryFolder: () => builtin.os.tmpdir(),
+  homeFolder: () => builtin.os.homedir(),
+};

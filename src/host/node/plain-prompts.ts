@@ -1,0 +1,60 @@
+import type { Interface } from 'node:readline';
+import type { Choice, Prompts } from '../host.ts';
+import { askAllowed, interrupted } from './ask-allowed.ts';
+import { builtin } from './builtin.ts';
+
+const say = (text: string): void => void process.stderr.write(text);
+
+/** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
+const readLine = (isSecret: boolean): Promise<string> =>
+  new Promise((resolve, reject) => {
+    askAllowed();
+    // A terminal in raw mode whose output goes nowhere does not show what is typed.
+    const nowhere = new builtin.stream.Writable({ write: (_chunk, _encoding, done) => done() });
+    const reader: Interface = builtin.readline.createInterface({
+      input: process.stdin,
+      output: isSecret ? nowhere : process.stderr,
+      terminal: isSecret,
+    });
+    let line: string | undefined;
+    reader.once('line', (typed) => {
+      line = typed;
+      reader.close();
+    });
+    reader.once('SIGINT', () => reader.close());
+    reader.once('close', () => {
+      process.stdin.pause();
+      if (isSecret) say('\n');
+      if (line === undefined) reject(interrupted());
+      else resolve(line);
+    });
+  });
+
+const confirm = async (question: string, fallback: boolean): Promise<boolean> => {
+  for (;;) {
+    say(`${question} Type y or n, or Enter for ${fallback ? 'yes' : 'no'}: `);
+    const answer = (await readLine(false)).trim().toLowerCase();
+    if (answer === '') return fallback;
+    if (answer === 'y' || answer === 'yes') return true;
+    if (answer === 'n' || answer === 'no') return false;
+  }
+};
+
+const select = async (question: string, choices: readonly Choice[]): Promise<string> => {
+  say(`${question}\n${choices.map(({ label }, i) => `  ${i + 1}. ${label}\n`).join('')}`);
+  for (;;) {
+    say(`Type a number from 1 to ${choices.length}: `);
+    const chosen = choices[Number((await readLine(false)).trim()) - 1];
+    if (chosen !== undefined) return chosen.value;
+  }
+};
+
+/** Questions as plain lines on stderr, choices by number. */
+export const plainPrompts = (): Prompts => ({
+  confirm,
+  select,
+  async text(question, { secret, fallback } = {}) {
+    say(fallback === undefined ? `${question} ` : `${question} (Enter for ${fallback}) `);
+    return (await readLine(secret ?? false)) || (fallback ?? '');
+  },
+});

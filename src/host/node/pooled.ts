@@ -1,0 +1,110 @@
+import type { Dispatcher } from 'undici';
+import type { Bytes, Tls } from '../host.ts';
+import { builtin } from './builtin.ts';
+import { usualAuthorities } from './authorities.ts';
+import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, hasNoBody, noBytes, trusted } from './transport.ts';
+import { Agent, ProxyAgent } from './undici.ts';
+
+const connectOptions = (tls: Tls | undefined) => ({
+  ...trusted(tls, usualAuthorities),
+  ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
+  ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+});
+
+const makeAgent = (tls: Tls | undefined, proxy: string | undefined): Dispatcher => {
+  const limits = { headersTimeout: 0, bodyTimeout: 0 };
+  if (proxy === undefined) return new Agent({ ...limits, connect: connectOptions(tls) });
+  // Plain requests are forwarded, as every proxy allows; only TLS goes through a tunnel.
+  return new ProxyAgent({ ...limits, uri: proxy, proxyTunnel: false, requestTls: connectOptions(tls), proxyTls: trusted(tls, usualAuthorities) });
+};
+
+async function* counted(body: AsyncIterable<Bytes>, progress: Progress): AsyncGenerator<Bytes> {
+  for await (const chunk of body) {
+    progress.moved();
+    yield chunk;
+  }
+}
+
+/** Turns undici's calls into one reply with a body that is read as fast as it is consumed. */
+const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Attempt => {
+  let controller: Dispatcher.DispatchController | undefined;
+  let reason: Error | undefined;
+  const body = new builtin.stream.Readable({
+    read: () => controller?.resume(),
+    destroy: (error, done) => (controller?.abort(error ?? new Error('closed')), done(error)),
+  });
+  // The consumer sees the error through the iterator; without one it must not end the process.
+  body.on('error', () => {});
+  const { promise: reply, resolve, reject } = settled<Wire>();
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(given) {
+      controller = given;
+      if (reason !== undefined) given.abort(reason);
+      else progress.connected();
+    },
+    onResponseStart(_, status, raw) {
+      if (status < 200) return;
+      const headers = flatHeaders(raw);
+      const isEmpty = hasNoBody(request.method, status, headers);
+      resolve({ status, headers, body: isEmpty ? noBytes() : body, isEmpty });
+    },
+    onResponseData(given, chunk) {
+      if (!body.push(chunk)) given.pause();
+    },
+    onResponseEnd() {
+      body.push(null);
+    },
+    onResponseError(_, error) {
+      reject(error);
+      body.destroy(error);
+    },
+  };
+  const { url, method, headers } = request;
+  const streamed = typeof request.body === 'object' && !(request.body instanceof Uint8Array) ? counted(request.body, progress) : request.body;
+  agent.dispatch(
+    {
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: method as Dispatcher.HttpMethod,
+      headers: { ...headers },
+      body: streamed as never,
+    },
+    handler,
+  );
+  return {
+    reply,
+    destroy(why) {
+      reason = why;
+      reject(why);
+      body.destroy(why);
+    },
+  };
+};
+
+const settled = <T>() => {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+};
+
+/** undici: a pool of connections for bulk work, streamed uploads and proxies. */
+export const pooledTransport = (): Transport => {
+  const agents = new Map<string, Dispatcher>();
+  const agentFor = (tls: Tls | undefined, proxy: string | undefined): Dispatcher => {
+    const key = JSON.stringify([proxy, tls]);
+    const known = agents.get(key) ?? makeAgent(tls, proxy);
+    agents.set(key, known);
+    return known;
+  };
+  return {
+    start: (request, progress) => dispatch(agentFor(request.tls, request.proxy), request, progress),
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+      agents.clear();
+    },
+  };
+};

@@ -1,0 +1,35 @@
+import { execa } from 'execa';
+import type { Finished, RunOptions } from '../host.ts';
+
+const DEFAULT_BYTES = 64 * 1024 * 1024;
+
+const startErrorOf = (result: { code?: string; originalMessage?: string; exitCode?: number; signal?: string }): string | undefined =>
+  result.exitCode === undefined && result.signal === undefined && result.code !== undefined ? (result.originalMessage ?? result.code) : undefined;
+
+/** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
+export const run = async (command: string, args: readonly string[], options: RunOptions): Promise<Finished> => {
+  const isPiped = options.stdio !== 'inherit';
+  const result = await execa(command, args, {
+    cwd: options.cwd,
+    env: options.env as Record<string, string>,
+    extendEnv: false,
+    reject: false,
+    stripFinalNewline: false,
+    // Without this a child that reads would take this program's own input.
+    ...(options.input === undefined ? { stdin: isPiped ? 'ignore' : 'inherit' } : { input: options.input }),
+    stdout: isPiped ? 'pipe' : 'inherit',
+    stderr: isPiped ? 'pipe' : 'inherit',
+    timeout: options.timeoutMs ?? 0,
+    cancelSignal: options.signal,
+    maxBuffer: options.maxBytes ?? DEFAULT_BYTES,
+  });
+  const startError = startErrorOf(result);
+  return {
+    code: result.exitCode ?? null,
+    signal: result.signal ?? null,
+    stdout: result.stdout ?? '',
+    stderr: result.stderr ?? '',
+    timedOut: result.timedOut,
+    ...(startError === undefined ? {} : { startError }),
+  };
+};
