@@ -75,6 +75,7 @@ export type Target = {
   readonly isMock: boolean;
   readonly origin: string;
 };
+export type CallOptions = { readonly transport?: 'single' | 'pooled'; readonly evenInDryRun?: boolean };
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
 export type Context = {
@@ -91,8 +92,11 @@ export type Context = {
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
   target(service: ServiceName): Promise<Target>;
-  /** One call of a table row: checked, sent, retried where that is safe, the answer checked. With --dry-run it throws `DryRun`. */
-  call(service: Service, operation: Operation, input: LooseInput, options?: { readonly transport?: 'single' | 'pooled' }): Promise<unknown>;
+  /**
+   * One call of a table row: checked, sent, retried where that is safe. With --dry-run it stops the command and shows the
+   * request instead, unless `evenInDryRun` says that a plan needs this read.
+   */
+  call(service: Service, operation: Operation, input: LooseInput, options?: CallOptions): Promise<unknown>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
   send(
     service: ServiceName,

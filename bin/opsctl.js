@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+// Answers --version, root help and TAB from files made by the build; only everything else loads the program.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`opsctl needs Node 20.19 or newer; this is ${process.version}\n`);
+  process.exit(3);
+}
+const fs = process.getBuiltinModule('node:fs');
+const dist = new URL('../dist/', import.meta.url);
+const args = process.argv.slice(2);
+const first = args[0];
+const print = (name) => {
+  // A closed pipe (`| head`) is the reader's wish, not an error.
+  try {
+    fs.writeSync(1, fs.readFileSync(new URL(name, dist), 'utf8'));
+  } catch (error) {
+    if (error.code !== 'EPIPE') throw error;
+  }
+};
+
+if (!fs.existsSync(new URL('main.js', dist))) {
+  process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its folder\n');
+  process.exitCode = 3;
+} else if (args.length === 1 && (first === '--version' || first === '-V')) print('version.txt');
+else if (args.length === 0 || (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))) print('help.txt');
+else if (first === '__complete') (await import('../dist/complete.js')).complete(args.slice(1));
+else await (await import('../dist/main.js')).main(args);

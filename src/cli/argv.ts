@@ -1,0 +1,79 @@
+import { bare } from '../kernel/field.ts';
+import type { Flag } from '../commands/command.ts';
+
+export type Flags = Readonly<Record<string, Flag>>;
+const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
+
+const byShort = (flags: Flags, letter: string): [string, Flag] | undefined => Object.entries(flags).find(([, flag]) => flag.short === letter);
+
+/** `-v`, `-vq`, `-ojson`, `-o json`: as long flags. Undefined when a letter is not known. */
+const longForm = (token: string, flags: Flags): string[] | undefined => {
+  const found: string[] = [];
+  for (let i = 1; i < token.length; i++) {
+    const known = byShort(flags, token[i] ?? '');
+    if (known === undefined) return undefined;
+    const rest = token.slice(i + 1);
+    if (!isSwitch(known[1])) return [...found, rest === '' ? `--${known[0]}` : `--${known[0]}=${rest.replace(/^=/, '')}`];
+    found.push(`--${known[0]}`);
+  }
+  return found;
+};
+
+/**
+ * Makes every flag a long one with a value, so that the parser needs one rule: `--archived` → `--archived=true`,
+ * `--no-browser` → `--browser=false`, `-o json` → `--output json`. What it does not know it leaves alone.
+ */
+export const normalize = (argv: readonly string[], flags: Flags): string[] => {
+  const out: string[] = [];
+  const queue = [...argv];
+  for (let token = queue.shift(); token !== undefined; token = queue.shift()) {
+    if (token === '--') return [...out, token, ...queue];
+    if (/^-[A-Za-z]/.test(token)) {
+      const long = longForm(token, flags);
+      if (long !== undefined) {
+        queue.unshift(...long);
+        continue;
+      }
+    }
+    const name = token.startsWith('--') && !token.includes('=') ? token.slice(2) : undefined;
+    const flag = name === undefined ? undefined : flags[name];
+    if (flag && isSwitch(flag)) {
+      const next = queue[0];
+      out.push(`${token}=${next === 'true' || next === 'false' ? queue.shift() : 'true'}`);
+    } else if (name?.startsWith('no-') && flags[name.slice(3)] && isSwitch(flags[name.slice(3)] as Flag)) {
+      out.push(`--${name.slice(3)}=false`);
+    } else if (flag && name !== undefined && queue.length > 0 && !token.includes('=')) {
+      // A value may start with a dash: `--name -5`, `--body -`.
+      out.push(`${token}=${queue.shift()}`);
+    } else out.push(token);
+  }
+  return out;
+};
+
+/** How many tokens a global flag takes here: 0 when it is none. */
+const globalWidth = (tokens: readonly string[], globals: Flags): number => {
+  const [token = '', next] = tokens;
+  const known = normalize(next === undefined ? [token] : [token, next], globals);
+  if (known.length === 0 || !known.every((t) => !t.startsWith('-') || globals[t.slice(2).split('=')[0] ?? ''])) return 0;
+  if (!known[0]?.startsWith('--')) return 0;
+  return known.includes(next ?? '') || next === undefined ? 1 : 2;
+};
+
+/** The words before the first flag that is not a global one, and everything else untouched. */
+export const wordsOf = (argv: readonly string[], globals: Flags): { words: string[]; rest: string[] } => {
+  const words: string[] = [];
+  const rest: string[] = [];
+  for (let i = 0; i < argv.length; ) {
+    const token = argv[i] ?? '';
+    if (!token.startsWith('-') || token === '-') {
+      words.push(token);
+      i += 1;
+      continue;
+    }
+    const width = token === '--' ? 0 : globalWidth(argv.slice(i, i + 2), globals);
+    if (width === 0) return { words, rest: [...rest, ...argv.slice(i)] };
+    rest.push(...argv.slice(i, i + width));
+    i += width;
+  }
+  return { words, rest };
+};

@@ -1,0 +1,22 @@
+import { bool, list, oneOf, str } from '../kernel/field.ts';
+import type { Flag } from '../commands/command.ts';
+
+/** Flags of every command. A command's own flag of the same name wins in that command. */
+export const globalFlags: Readonly<Record<string, Flag>> = {
+  output: { field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'), short: 'o', summary: 'Format of the answer', value: 'table|json|ndjson|yaml|csv|name' },
+  columns: { field: list(str()), repeat: true, summary: 'Columns of a table or CSV, comma-separated; dots reach inside', value: 'names', complete: 'column' },
+  jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
+  header: { field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
+  color: { field: oneOf('auto', 'always', 'never'), summary: 'Colour on a terminal', value: 'auto|always|never' },
+  quiet: { field: bool(), short: 'q', summary: 'Only errors on stderr' },
+  verbose: { field: bool(), short: 'v', summary: 'Say what is done: requests, retries, origins of settings' },
+  profile: { field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },
+  yes: { field: bool(), short: 'y', summary: 'Do not ask' },
+  'dry-run': { field: bool(), summary: 'Show the request instead of sending it' },
+  timeout: { field: str(), summary: 'Longest wait for an answer', value: 'duration' },
+  input: { field: bool(), negated: true, summary: 'Never ask; fail instead' },
+  help: { field: bool(), short: 'h', summary: 'Show help' },
+  'tracker-url': { field: str(), summary: 'Base URL of the tracker', value: 'url', hidden: true },
+  'labels-url': { field: str(), summary: 'Base URL of the label service', value: 'url', hidden: true },
+  'api-url': { field: str(), summary: 'Base URL of the data API', value: 'url', hidden: true },
+};

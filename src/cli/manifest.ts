@@ -1,0 +1,27 @@
+import type { Command } from '../commands/command.ts';
+
+export type Group = {
+  readonly name: string;
+  readonly summary: string;
+  readonly section: 'Work' | 'Cluster' | 'Tools';
+  readonly load: () => Promise<readonly Command[]>;
+};
+
+/** The first words of all commands. Only the addressed group is ever loaded. */
+export const groups: readonly Group[] = [
+  { name: 'login', section: 'Work', summary: 'Sign in with the browser', load: async () => (await import('../commands/login.ts')).commands },
+  { name: 'logout', section: 'Work', summary: 'Sign out and revoke the tokens', load: async () => (await import('../commands/logout.ts')).commands },
+  { name: 'auth', section: 'Work', summary: 'Accounts and tokens', load: async () => (await import('../commands/auth/commands.ts')).commands },
+  { name: 'media', section: 'Work', summary: 'Call the media data API', load: async () => (await import('../commands/media.ts')).commands },
+  { name: 'tracker', section: 'Work', summary: 'Stories, epics, labels and the rest of the work tracker', load: async () => (await import('../commands/tracker/commands.ts')).commands },
+  { name: 'labels', section: 'Work', summary: 'Label definitions of the label service', load: async () => (await import('../commands/labels/commands.ts')).commands },
+  { name: 'api', section: 'Work', summary: 'Any request to a service, with its token', load: async () => (await import('../commands/api.ts')).commands },
+  { name: 'kv', section: 'Cluster', summary: 'Upgrade and inspect a key-value cluster', load: async () => (await import('../commands/kv/commands.ts')).commands },
+  { name: 'mock', section: 'Tools', summary: 'The embedded services: serve, reset, seed, rehearse', load: async () => (await import('../commands/mock/commands.ts')).commands },
+  { name: 'config', section: 'Tools', summary: 'Settings and profiles', load: async () => (await import('../commands/config.ts')).commands },
+  { name: 'doctor', section: 'Tools', summary: 'Find out what is wrong with this machine\'s set-up', load: async () => (await import('../commands/doctor/commands.ts')).commands },
+  { name: 'completion', section: 'Tools', summary: 'Completion scripts for bash, zsh and fish', load: async () => (await import('../commands/completion.ts')).commands },
+  { name: 'reference', section: 'Tools', summary: 'What the documents say about an endpoint', load: async () => (await import('../commands/reference.ts')).commands },
+  { name: 'commands', section: 'Tools', summary: 'All commands as data', load: async () => (await import('./list-commands.ts')).commands },
+  { name: 'tour', section: 'Tools', summary: 'All three jobs end to end on the embedded services', load: async () => (await import('../commands/tour.ts')).commands },
+];

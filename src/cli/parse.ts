@@ -1,0 +1,99 @@
+import type { Argument, Command, Flag, Values } from '../commands/command.ts';
+import { bare } from '../kernel/field.ts';
+import { nearest } from '../kernel/nearest.ts';
+import { type Problem, problem, usageError } from '../kernel/problem.ts';
+import { type Flags, normalize } from './argv.ts';
+import { globalFlags } from './globals.ts';
+import { parseValue } from './values.ts';
+
+export type Parsed = { readonly values: Values; readonly globals: Values };
+type Given = { readonly flags: Record<string, string[]>; readonly args: string[] };
+
+/** commander reads the tokens; all knowledge about flags stays in their fields. */
+const read = async (command: Command, tokens: readonly string[], flags: Flags): Promise<Given> => {
+  const { Command: Engine, Option } = await import('commander');
+  const engine = new Engine(command.path.join(' ')).helpOption(false).exitOverride().allowExcessArguments(true);
+  engine.configureOutput({ writeErr: () => {}, writeOut: () => {} });
+  for (const name of Object.keys(flags)) {
+    engine.addOption(new Option(`--${name} <value>`).argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]));
+  }
+  engine.argument('[rest...]');
+  const given: Given = { flags: {}, args: [] };
+  engine.action((rest: string[], options: Record<string, string[]>) => {
+    given.args.push(...rest);
+    for (const option of engine.options) {
+      const texts = options[option.attributeName()];
+      if (texts !== undefined) given.flags[option.name()] = texts;
+    }
+  });
+  try {
+    await engine.parseAsync([...tokens], { from: 'user' });
+  } catch (error) {
+    throw usageError(sentence(error, Object.keys(flags), command), [], [`opsctl ${command.path.join(' ')} --help`]);
+  }
+  return given;
+};
+
+const sentence = (error: unknown, flags: readonly string[], command: Command): string => {
+  const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
+  const unknown = /unknown option '--([^'=]+)/.exec(said)?.[1];
+  const close = unknown && nearest(unknown, flags);
+  const end = close ? `; did you mean --${close}?` : '';
+  return `opsctl ${command.path.join(' ')}: ${said}${end}`;
+};
+
+const parseArgs = (command: Command, texts: readonly string[], problems: Problem[]): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  const wanted = command.args ?? [];
+  for (const [i, arg] of wanted.entries()) {
+    const given = arg.rest ? texts.slice(i) : texts.slice(i, i + 1);
+    if (given.length > 0) values[arg.name] = parseValue(arg.field, given, `<${arg.name}>`, problems);
+    else if (!arg.optional) problems.push(problem(`<${arg.name}>`, 'required', 'is required', arg.summary === '' ? undefined : arg.summary));
+  }
+  const most = wanted.some((arg: Argument) => arg.rest) ? Number.POSITIVE_INFINITY : wanted.length;
+  const extra = texts.slice(most);
+  if (extra.length > 0) problems.push(problem(JSON.stringify(extra[0]), 'unknown', `is one argument too many (takes ${wanted.length})`));
+  return values;
+};
+
+const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const [name, texts] of Object.entries(given)) {
+    const flag = flags[name];
+    if (flag === undefined) continue;
+    if (texts.length > 1 && bare(flag.field).type !== 'array') {
+      problems.push(problem(`--${name}`, 'rule', `is given ${texts.length} times; give it once`));
+    }
+    values[name] = parseValue(flag.field, name === 'unset' ? texts.map((t) => t.replaceAll('-', '_')) : texts, `--${name}`, problems);
+  }
+  return values;
+};
+
+const missing = (flags: Flags, values: Values): Problem[] =>
+  Object.entries(flags).flatMap(([name, flag]: [string, Flag]) => (flag.required && values[name] === undefined ? [problem(`--${name}`, 'required', 'is required')] : []));
+
+/** A command may have its own `--color`; the three words of the global one still mean the global one. */
+const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
+  const mode = given.color?.find((text) => ['auto', 'always', 'never'].includes(text));
+  if (own.color === undefined || mode === undefined) return {};
+  given.color = (given.color ?? []).filter((text) => text !== mode);
+  if (given.color.length === 0) delete given.color;
+  return { color: [mode] };
+};
+
+/** Tokens after the command's words as checked values; all problems at once as one usage error. */
+export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
+  const own: Flags = command.flags ?? {};
+  const all = { ...globalFlags, ...own };
+  const given = await read(command, normalize(tokens, all), all);
+  const problems: Problem[] = [];
+  const globalGiven: Given['flags'] = takeColor(own, given.flags);
+  const ownGiven: Given['flags'] = {};
+  for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globalGiven)[name] = texts;
+  const globals = parseFlags(globalFlags, globalGiven, problems);
+  if (globals.help === true) return { values: {}, globals };
+  const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
+  problems.push(...missing(own, values), ...(command.check?.(values) ?? []));
+  if (problems.length > 0) throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [`opsctl ${command.path.join(' ')} --help`]);
+  return { values, globals };
+};

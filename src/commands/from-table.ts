@@ -1,0 +1,97 @@
+import { type Field, type Fields, bare } from '../kernel/field.ts';
+import { type LooseInput, type Operation, type Service, operations } from '../kernel/operation.ts';
+import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
+import type { Argument, Command, Flag, Values } from './command.ts';
+import { type FlagSource, flagsOf, valuesOf } from './table-flags.ts';
+
+/** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
+export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
+
+const argumentsOf = (params: Fields | undefined): Argument[] =>
+  Object.entries(params ?? {}).map(([name, field]) => ({
+    name: argumentName(name),
+    field,
+    summary: field.summary ?? '',
+    complete: argumentName(name),
+  }));
+
+const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
+
+/** The input of a row from the values of its derived flags and arguments. */
+export const inputFrom = (operation: Operation, values: Values): LooseInput => ({
+  params: paramValues(operation, values),
+  query: valuesOf(operation.query ?? {}, values, 'query'),
+  ...(operation.body ? { body: valuesOf(operation.body, values, 'body') } : {}),
+});
+
+const scalar = (field: Field): boolean => !['object', 'array', 'map', 'any', 'ref', 'file'].includes(field.type);
+
+/** Columns of a table view: the row's own, else the first scalars of the record. */
+export const columnsOf = (operation: Operation): readonly string[] | undefined => {
+  if (operation.cli?.columns) return operation.cli.columns;
+  const returns = operation.returns && bare(operation.returns);
+  const row = returns?.type === 'array' ? bare(returns.items) : returns;
+  if (row?.type !== 'object') return undefined;
+  return Object.entries(row.fields)
+    .filter(([, field]) => scalar(bare(field)))
+    .map(([name]) => name)
+    .slice(0, 5);
+};
+
+const done = { create: 'created', update: 'changed', delete: 'deleted' } as Readonly<Record<string, string>>;
+const singular = (resource: string): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
+const messageOf = (resource: string, verb: string, answer: unknown, values: Values): string => {
+  const id = (answer as { id?: unknown } | undefined)?.id ?? values[singular(resource)] ?? Object.values(values).find((v) => typeof v === 'number');
+  return `${singular(resource)}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
+};
+
+const question = (text: string, values: Values): string => text.replace(/\{([^}]+)\}/g, (_, name: string) => String(values[name] ?? values[argumentName(name)] ?? name));
+
+const run = (service: Service, resource: string, verb: string, operation: Operation): Command['run'] => async (context, values) => {
+  const input = inputFrom(operation, values);
+  if (operation.deprecated !== undefined) {
+    const use = operation.deprecated === '' ? '' : `; use ${operation.deprecated}`;
+    context.say.warnOnce(`${resource}.${verb}`, `${operation.method} ${operation.path} is deprecated${use}`);
+  }
+  for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
+    if (field.deprecated === undefined) continue;
+    const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
+    if (isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${field.deprecated === '' ? '' : `; use ${field.deprecated}`}`);
+  }
+  if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
+  const answer = await context.call(service, operation, input);
+  const view = { columns: columnsOf(operation) };
+  if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+  if (Array.isArray(answer)) return rowsResult(answer, view);
+  return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
+};
+
+/** One command of one row: `tracker labels create`. */
+export const commandFrom = (service: Service, resource: string, verb: string, operation: Operation): Command => {
+  const sources: FlagSource[] = [
+    { fields: operation.query ?? {}, part: 'query' },
+    { fields: operation.body ?? {}, part: 'body' },
+  ];
+  const flags: Record<string, Flag> = flagsOf(sources);
+  const about = operation.deprecated === undefined ? undefined : `Deprecated${operation.deprecated === '' ? '' : `: use ${operation.deprecated}`}.`;
+  return {
+    path: [service.name, ...resource.split(' '), operation.cli?.verb ?? verb],
+    summary: operation.summary,
+    ...(about === undefined ? {} : { about }),
+    args: argumentsOf(operation.params),
+    flags,
+    examples: (operation.cli?.examples ?? []).map((line) => ({ line, says: operation.summary })),
+    ...(operation.deprecated === undefined ? {} : { deprecated: operation.deprecated }),
+    operation: { service, operation },
+    run: run(service, resource, verb, operation),
+  };
+};
+
+const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').replaceAll('_', '-').toLowerCase();
+
+/** All commands of a service, in table order; rows marked hidden have a hand-written command. */
+export const commandsFrom = (service: Service): Command[] =>
+  operations(service.table)
+    .filter(({ operation }) => !operation.cli?.hidden)
+    .map(({ resource, verb, operation }) => commandFrom(service, kebab(resource), kebab(verb), operation));

@@ -1,0 +1,29 @@
+import { rootHelp } from './cli/help.ts';
+import { groups } from './cli/manifest.ts';
+import { commandTree } from './cli/tree.ts';
+import { exitCodes } from './kernel/exit.ts';
+import { bashScript } from './reference/completion/bash.ts';
+import { fishScript } from './reference/completion/fish.ts';
+import { zshScript } from './reference/completion/zsh.ts';
+
+/** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
+const between = (page: string, name: string, text: string): string =>
+  page.replace(new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(<!-- /${name} -->)`), (_, start: string, end: string) => `${start}${text}${end}`);
+
+const exitTable = (): string =>
+  ['| code | meaning |', '|---|---|', ...Object.values(exitCodes).map(({ code, meaning }) => `| ${code} | ${meaning} |`), ''].join('\n');
+const groupTable = (): string => ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
+
+/**
+ * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files
+ * by their path in the project, which a test compares with what is there.
+ */
+export const writeDocs = async (version: string, existing: { readonly readme: string }) => ({
+  dist: { 'help.txt': rootHelp(version), 'version.txt': `${version}\n`, 'tree.json': JSON.stringify(await commandTree()) },
+  committed: {
+    'completions/opsctl.bash': bashScript(),
+    'completions/_opsctl': zshScript(),
+    'completions/opsctl.fish': fishScript(),
+    'README.md': between(between(existing.readme, 'exit-codes', exitTable()), 'commands', groupTable()),
+  } as Record<string, string>,
+});

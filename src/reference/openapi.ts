@@ -1,0 +1,97 @@
+import { type Field, type Fields, bare } from '../kernel/field.ts';
+import { type Operation, type Service, operations } from '../kernel/operation.ts';
+import { template } from '../kernel/path.ts';
+import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../kernel/schema.ts';
+
+const DIALECT: Dialect = { version: '3.1', refPrefix: '#/components/schemas/' };
+
+/** `/{name=labels/*}:publish` as OpenAPI can say it: one `{}` a segment. Also the names of the parameters it made. */
+export const openPath = (path: string): { path: string; names: ReadonlyMap<string, readonly string[]> } => {
+  const { segments, verb } = template(path);
+  const names = new Map<string, string[]>();
+  const parts = segments.flatMap((segment) => {
+    if ('literal' in segment) return [segment.literal];
+    if (segment.pattern.length === 1) {
+      names.set(segment.param, [segment.param]);
+      return [`{${segment.param}}`];
+    }
+    return segment.pattern.map((part, i) => {
+      if (part !== '*') return part;
+      const name = `${(segment.pattern[i - 1] ?? segment.param).replace(/s$/, '')}Id`;
+      names.set(segment.param, [...(names.get(segment.param) ?? []), name]);
+      return `{${name}}`;
+    });
+  });
+  return { path: `/${parts.join('/')}${verb === '' ? '' : `:${verb}`}`, names };
+};
+
+export const operationId = (resource: string, verb: string): string => `${resource.replace(/[-\s](.)/g, (_, c: string) => c.toUpperCase())}.${verb}`;
+
+const common: Readonly<Record<string, string>> = {
+  400: 'The request does not fit the schema',
+  401: 'The token is missing or invalid',
+  404: 'The resource does not exist',
+  422: 'The request cannot be processed',
+  429: 'Too many requests; this one was not processed',
+};
+
+const parameters = (operation: Operation, names: ReadonlyMap<string, readonly string[]>, components: Components): JsonSchema[] => {
+  const inPath = Object.entries(operation.params ?? {}).flatMap(([name, field]) => {
+    const made = names.get(name) ?? [name];
+    const isWhole = made.length === 1 && made[0] === name;
+    return made.map((n) => ({ name: n, in: 'path', required: true, schema: isWhole ? schemaOf(field, components, DIALECT) : { type: 'string' } }));
+  });
+  const inQuery = Object.entries(operation.query ?? {}).map(([name, field]: [string, Field]) => ({
+    name,
+    in: 'query',
+    ...(field.required ? { required: true } : {}),
+    ...(field.deprecated === undefined ? {} : { deprecated: true }),
+    ...(bare(field).type === 'array' ? { explode: true } : {}),
+    schema: schemaOf(field, components, DIALECT),
+  }));
+  return [...inPath, ...inQuery];
+};
+
+const mediaType: Readonly<Record<string, string>> = { json: 'application/json', form: 'application/x-www-form-urlencoded', multipart: 'multipart/form-data' };
+const requestBody = (operation: Operation, fields: Fields, components: Components): JsonSchema => ({
+  required: Object.values(fields).some((field) => field.required),
+  content: { [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: { schema: objectSchema(fields, components, DIALECT) } },
+});
+
+const responses = (operation: Operation, components: Components): JsonSchema => {
+  const content = operation.returns && { 'application/json': { schema: schemaOf(operation.returns, components, DIALECT) } };
+  const errors = Object.fromEntries(Object.entries(common).map(([status, description]) => [status, { description }]));
+  const extra = Object.fromEntries((operation.errors ?? []).map((name) => [name.slice(0, 3), { description: name.slice(4) }]));
+  return { [operation.ok]: { description: operation.ok === 204 ? 'Done' : 'The answer', ...(content ? { content } : {}) }, ...errors, ...extra };
+};
+
+/** The OpenAPI 3.1 document of one service. Errors are named `403 DisabledFeatureError` in the rows. */
+export const openApi = (service: Service, origin: string): JsonSchema => {
+  const components: Components = new Map();
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { resource, verb, operation } of operations(service.table)) {
+    const { path, names } = openPath(operation.path);
+    paths[path] ??= {};
+    paths[path][operation.method.toLowerCase()] = {
+      operationId: operationId(resource, verb),
+      summary: operation.summary,
+      tags: [resource],
+      'x-cites': operation.cites,
+      ...(operation.extension ? { 'x-extension': true } : {}),
+      ...(operation.deprecated === undefined ? {} : { deprecated: true }),
+      parameters: parameters(operation, names, components),
+      ...(operation.body ? { requestBody: requestBody(operation, operation.body, components) } : {}),
+      responses: responses(operation, components),
+    };
+  }
+  const { name, prefix } = service.tokenHeader;
+  const scheme = prefix === '' ? { type: 'apiKey', in: 'header', name } : { type: 'http', scheme: 'bearer' };
+  return {
+    openapi: '3.1.0',
+    info: { title: service.title, version: service.version },
+    servers: [{ url: `${origin}${service.basePath}` }],
+    security: [{ token: [] }],
+    paths,
+    components: { securitySchemes: { token: scheme }, schemas: Object.fromEntries(components) },
+  };
+};

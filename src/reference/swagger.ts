@@ -1,0 +1,63 @@
+import { type Field, bare } from '../kernel/field.ts';
+import { type Operation, type Service, operations } from '../kernel/operation.ts';
+import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../kernel/schema.ts';
+import { openPath, operationId } from './openapi.ts';
+
+const DIALECT: Dialect = { version: '2.0', refPrefix: '#/definitions/' };
+
+const simple = (name: string, where: string, field: Field, components: Components): JsonSchema => {
+  const inner = bare(field);
+  return {
+    name,
+    in: where,
+    ...(field.required || where === 'path' ? { required: true } : {}),
+    ...(inner.type === 'array' ? { collectionFormat: 'multi' } : {}),
+    ...schemaOf(field, components, DIALECT),
+  };
+};
+
+const parameters = (operation: Operation, components: Components): JsonSchema[] => {
+  const found = [
+    ...Object.entries(operation.params ?? {}).map(([name, field]) => simple(name, 'path', field, components)),
+    ...Object.entries(operation.query ?? {}).map(([name, field]) => simple(name, 'query', field, components)),
+  ];
+  if (operation.body === undefined) return found;
+  if (operation.encoding === 'multipart') return [...found, ...Object.entries(operation.body).map(([name, field]) => simple(name, 'formData', field, components))];
+  return [...found, { name: 'body', in: 'body', required: true, schema: objectSchema(operation.body, components, DIALECT) }];
+};
+
+/** doc2 Versioning 3: machine-readable descriptions in Swagger and OpenAPI forms. This is Swagger 2.0. */
+export const swagger = (service: Service, host: string): JsonSchema => {
+  const definitions: Components = new Map();
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { resource, verb, operation } of operations(service.table)) {
+    const { path } = openPath(operation.path);
+    paths[path] ??= {};
+    paths[path][operation.method.toLowerCase()] = {
+      operationId: operationId(resource, verb),
+      summary: operation.summary,
+      tags: [resource],
+      ...(operation.deprecated === undefined ? {} : { deprecated: true }),
+      ...(operation.encoding === 'multipart' ? { consumes: ['multipart/form-data'] } : {}),
+      parameters: parameters(operation, definitions),
+      responses: {
+        [operation.ok]: { description: 'The answer', ...(operation.returns ? { schema: schemaOf(operation.returns, definitions, DIALECT) } : {}) },
+        400: { description: 'Schema mismatch' },
+        404: { description: 'Resource does not exist' },
+        422: { description: 'Unprocessable' },
+      },
+    };
+  }
+  return {
+    swagger: '2.0',
+    info: { title: service.title, version: service.version },
+    host,
+    basePath: service.basePath,
+    consumes: ['application/json'],
+    produces: ['application/json'],
+    securityDefinitions: { token: { type: 'apiKey', in: 'header', name: service.tokenHeader.name } },
+    security: [{ token: [] }],
+    paths,
+    definitions: Object.fromEntries(definitions),
+  };
+};

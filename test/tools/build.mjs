@@ -1,0 +1,47 @@
+// Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
+// help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+
+const result = await build({
+  absWorkingDir: root,
+  entryPoints: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
+  outdir: dist,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  chunkNames: 'chunks/[name]-[hash]',
+  metafile: true,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+  external: ['@napi-rs/keyring'],
+  define: { OPSCTL_VERSION: JSON.stringify(version) },
+  // CommonJS packages inside ESM chunks need these three.
+  banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
+  write: false,
+});
+
+rmSync(dist, { recursive: true, force: true });
+for (const file of result.outputFiles) {
+  mkdirSync(new URL('.', `file://${file.path}`), { recursive: true });
+  writeFileSync(file.path, file.contents);
+}
+writeFileSync(`${dist}/meta.json`, JSON.stringify(result.metafile));
+const { writeDocs } = await import(`file://${dist}/docs.js`);
+const { dist: derived, committed } = await writeDocs(version, { readme: readFileSync(`${root}README.md`, 'utf8') });
+for (const [name, text] of Object.entries(derived)) writeFileSync(`${dist}/${name}`, text);
+if (process.argv.includes('--docs')) {
+  for (const [name, text] of Object.entries(committed)) {
+    mkdirSync(new URL('.', `file://${root}${name}`), { recursive: true });
+    writeFileSync(`${root}${name}`, text);
+  }
+}
