@@ -49,7 +49,10 @@ const cut = (response: ServerResponse, outgoing: Outgoing): void => {
 /** Writes one answer. Strings and bytes go out in one piece with their length. */
 export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
   if (response.destroyed) return;
-  if (outgoing.cut) return cut(response, outgoing);
+  if (outgoing.cut) {
+    cut(response, outgoing);
+    return;
+  }
   const { body, status } = outgoing;
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;

@@ -5,7 +5,7 @@ import { builtin } from './builtin.ts';
 export const usualAuthorities = (): readonly string[] => {
   const tls = builtin.tls as typeof builtin.tls & { getCACertificates?(type: 'default'): string[] };
   if (tls.getCACertificates !== undefined) return tls.getCACertificates('default');
-  const extra = process.env['NODE_EXTRA_CA_CERTS'];
+  const extra = process.env.NODE_EXTRA_CA_CERTS;
   if (!extra) return tls.rootCertificates;
   try {
     return [...tls.rootCertificates, readFileSync(extra, 'utf8')];

@@ -8,11 +8,11 @@ const WATCH_MS = 1000;
 
 /** True where a window could appear at all. Pure. */
 export const hasDisplay = (env: Env, platform: string): boolean => {
-  if (env['BROWSER'] === 'none') return false;
-  if (env['BROWSER'] || platform === 'win32') return true;
-  const isRemote = !!(env['SSH_CONNECTION'] || env['SSH_TTY']);
+  if (env.BROWSER === 'none') return false;
+  if (env.BROWSER || platform === 'win32') return true;
+  const isRemote = !!(env.SSH_CONNECTION || env.SSH_TTY);
   if (platform === 'darwin') return !isRemote;
-  return !!(env['DISPLAY'] || env['WAYLAND_DISPLAY'] || env['WSL_DISTRO_NAME']);
+  return !!(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
 };
 
 /** The commands in BROWSER, tried in order; `%s` stands for the URL. Pure. */
@@ -44,8 +44,8 @@ const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolea
 /** See `Host.openBrowser`. */
 export const openBrowser = async (url: string, env: Env, platform: string): Promise<boolean> => {
   if (!hasDisplay(env, platform)) return false;
-  if (env['BROWSER']) {
-    for (const words of browserCommands(env['BROWSER'], url, platform)) {
+  if (env.BROWSER) {
+    for (const words of browserCommands(env.BROWSER, url, platform)) {
       if (await launch(words, env)) return true;
     }
     return false;

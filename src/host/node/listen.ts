@@ -20,7 +20,10 @@ const onRequest = (handler: Handler, at: Address) => {
   const isTls = at.tls !== undefined;
   return (message: IncomingMessage, response: ServerResponse): void => {
     const give = (outgoing: Outgoing): void => answer(message, response, outgoing);
-    if ((message.url as string).length > maxUrl) return give(tooLong);
+    if ((message.url as string).length > maxUrl) {
+      give(tooLong);
+      return;
+    }
     try {
       const made = handler(incomingFrom(message, response, isTls));
       // A handler that answers at once costs no promise.

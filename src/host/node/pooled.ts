@@ -31,7 +31,10 @@ const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Att
   let reason: Error | undefined;
   const body = new builtin.stream.Readable({
     read: () => controller?.resume(),
-    destroy: (error, done) => (controller?.abort(error ?? new Error('closed')), done(error)),
+    destroy(error, done) {
+      controller?.abort(error ?? new Error('closed'));
+      done(error);
+    },
   });
   // The consumer sees the error through the iterator; without one it must not end the process.
   body.on('error', () => {});

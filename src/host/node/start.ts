@@ -30,7 +30,10 @@ const lineQueue = (child: ChildProcess): (() => AsyncGenerator<string>) => {
       const line = lines.shift();
       if (line !== undefined) yield line;
       else if (isEnded) return;
-      else await new Promise<void>((resolve) => (wake = resolve));
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
     }
   };
 };

@@ -13,7 +13,9 @@ const output = (fd: 1 | 2, env: Env): Output => {
     if (stream === undefined) {
       stream = fd === 1 ? process.stdout : process.stderr;
       // Without a listener a closed pipe would end the process with a stack trace.
-      stream.on('error', (error) => (failure = error));
+      stream.on('error', (error) => {
+        failure = error;
+      });
     }
     return stream;
   };
@@ -22,7 +24,7 @@ const output = (fd: 1 | 2, env: Env): Output => {
       return builtin.tty.isatty(fd);
     },
     get columns() {
-      const given = Number(env['COLUMNS']);
+      const given = Number(env.COLUMNS);
       return (builtin.tty.isatty(fd) ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
     },
     write: (data) =>
@@ -49,11 +51,11 @@ async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
 }
 
 /** ACCESSIBLE asks for plain questions: redrawn prompts cannot be used with a screen reader. */
-const isAccessible = (env: Env): boolean => !!env['ACCESSIBLE'] && env['ACCESSIBLE'] !== '0';
+const isAccessible = (env: Env): boolean => !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';
 
 const lazyPrompts = (env: Env): Prompts => {
   const load = async (): Promise<Prompts> => {
-    if (isAccessible(env) || env['TERM'] === 'dumb') return (await import('./plain-prompts.ts')).plainPrompts();
+    if (isAccessible(env) || env.TERM === 'dumb') return (await import('./plain-prompts.ts')).plainPrompts();
     return (await import('./prompts.ts')).inquirerPrompts();
   };
   return {
@@ -78,8 +80,8 @@ export const nodeTerminal = (env: Env): Terminal => {
     },
     prompts: lazyPrompts(env),
     async spinner(text) {
-      const isPlain = !stderr.isTty || isAccessible(env) || env['TERM'] === 'dumb';
-      if (!isPlain) return (await import('./spinner.ts')).spinner(text, !env['NO_COLOR']);
+      const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
+      if (!isPlain) return (await import('./spinner.ts')).spinner(text, !env.NO_COLOR);
       await stderr.write(`${text}\n`);
       return { update: () => {}, stop: () => {} };
     },

@@ -1,0 +1,100 @@
+import { basename, dirname } from 'node:path';
+import type { Bytes, FileInfo, Files } from '../../src/host/host.ts';
+
+type Entry = { bytes: Bytes; mode: number; modifiedMs: number };
+
+const utf8 = new TextEncoder();
+const bytesOf = (data: string | Bytes): Bytes => (typeof data === 'string' ? utf8.encode(data) : Uint8Array.from(data));
+const textOf = (entry: Entry | undefined): string | undefined => entry && new TextDecoder().decode(entry.bytes);
+const missing = (path: string): Error => Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' });
+const joined = (parts: readonly Bytes[]): Bytes => Uint8Array.from(Buffer.concat(parts));
+
+export type FakeFiles = Files & { /** Path → content. */ all(): Record<string, string>; mode(path: string): number | undefined };
+
+/** Files in memory, with the same answers as the real ones; folders exist when something made them or lies in them. */
+export const fakeFiles = (start: Readonly<Record<string, string>>, now: () => number, temporary: string, home: string): FakeFiles => {
+  const entries = new Map<string, Entry>();
+  const folders = new Map<string, number>([['/', 0o755]]);
+  const makeFolders = (path: string, mode = 0o755): void => {
+    for (let at = path; !folders.has(at); at = dirname(at)) folders.set(at, mode);
+  };
+  const put = (path: string, bytes: Bytes, mode?: number): void => {
+    makeFolders(dirname(path));
+    entries.set(path, { bytes, mode: mode ?? entries.get(path)?.mode ?? 0o644, modifiedMs: now() });
+  };
+  const get = (path: string): Entry => {
+    const entry = entries.get(path);
+    if (entry === undefined) throw missing(path);
+    return entry;
+  };
+  const inside = (folder: string): string[] => [...entries.keys(), ...folders.keys()].filter((path) => path.startsWith(`${folder}/`));
+  const info = (path: string): FileInfo | undefined => {
+    const entry = entries.get(path);
+    const owner = { uid: 1000, gid: 1000 };
+    if (entry !== undefined) return { kind: 'file', sizeBytes: entry.bytes.length, mode: entry.mode, modifiedMs: entry.modifiedMs, ...owner };
+    const mode = folders.get(path);
+    return mode === undefined ? undefined : { kind: 'folder', sizeBytes: 0, mode, modifiedMs: 0, ...owner };
+  };
+  const move = (from: string, to: string, keep: boolean): void => {
+    for (const path of [from, ...inside(from)]) {
+      const entry = entries.get(path);
+      if (entry !== undefined) put(`${to}${path.slice(from.length)}`, entry.bytes, entry.mode);
+      else if (folders.has(path)) makeFolders(`${to}${path.slice(from.length)}`, folders.get(path));
+      else throw missing(path);
+      if (!keep) [entries, folders].map((map) => map.delete(path));
+    }
+  };
+  for (const [path, text] of Object.entries(start)) put(path, utf8.encode(text));
+  return {
+    all: () => Object.fromEntries([...entries].map(([path, entry]) => [path, textOf(entry) ?? ''])),
+    mode: (path) => info(path)?.mode,
+    read: async (path) => textOf(entries.get(path)),
+    readBytes: async (path) => entries.get(path)?.bytes,
+    readNow: (path) => textOf(entries.get(path)),
+    async *stream(path, fromByte = 0) {
+      yield get(path).bytes.subarray(fromByte);
+    },
+    replace: async (path, data, mode) => put(path, bytesOf(data), mode),
+    async replaceStream(path, data, mode) {
+      const parts: Bytes[] = [];
+      for await (const part of data) parts.push(part);
+      put(path, joined(parts), mode);
+      return get(path).bytes.length;
+    },
+    async create(path, data, mode) {
+      if (info(path) !== undefined) return false;
+      put(path, bytesOf(data), mode);
+      return true;
+    },
+    append(path, mode) {
+      if (!entries.has(path)) put(path, new Uint8Array(0), mode);
+      return {
+        write: (data) => put(path, joined([get(path).bytes, bytesOf(data)])),
+        sync: () => {},
+        sizeBytes: () => get(path).bytes.length,
+        close: () => {},
+      };
+    },
+    truncate: async (path, sizeBytes) => put(path, get(path).bytes.slice(0, sizeBytes)),
+    info: async (path) => info(path),
+    realPath: async (path) => (info(path) === undefined ? undefined : path),
+    list: async (folder) =>
+      inside(folder)
+        .filter((path) => dirname(path) === folder)
+        .map((path) => basename(path)),
+    makeFolder: async (path, mode) => makeFolders(path, mode),
+    async setMode(path, mode) {
+      if (folders.has(path)) folders.set(path, mode);
+      else get(path).mode = mode;
+    },
+    rename: async (from, to) => move(from, to, false),
+    copy: async (from, to) => move(from, to, true),
+    async remove(path) {
+      for (const gone of [path, ...inside(path)]) [entries, folders].map((map) => map.delete(gone));
+    },
+    freeBytes: async () => 1e12,
+    isWritable: async (path) => info(path) !== undefined,
+    temporaryFolder: () => temporary,
+    homeFolder: () => home,
+  };
+};

@@ -1,0 +1,237 @@
+import type { Address, Choice, Exit, Finished, Handler, Host, HttpReply, HttpRequest, Listener, RunOptions } from '../../src/host/host.ts';
+import { NetworkError } from '../../src/host/host.ts';
+import { AppError } from '../../src/kernel/problem.ts';
+import { type FakeFiles, fakeFiles } from './fake-files.ts';
+
+export type ScriptedReply = { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown };
+/** A command that was run or started. */
+export type Ran = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: RunOptions & { detached?: boolean; logFile?: string };
+};
+
+export type FakeHostOptions = {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly files?: Readonly<Record<string, string>>;
+  /** Milliseconds since 1970 at the start; 2026-01-02T03:04:05Z unless given. */
+  readonly now?: number;
+  readonly platform?: string;
+  /** What the network answers; it may throw a NetworkError. Objects become JSON. */
+  readonly reply?: (request: HttpRequest, count: number) => ScriptedReply | Promise<ScriptedReply>;
+  /** Which streams are terminals; none unless given. */
+  readonly tty?: readonly ('stdin' | 'stdout' | 'stderr')[];
+  readonly columns?: number;
+  readonly stdin?: string;
+  /** Answers to prompts in order; an Error is thrown, and running out of answers is end of input. */
+  readonly answers?: readonly (string | boolean | Error)[];
+  readonly run?: (ran: Ran) => Partial<Finished> | Promise<Partial<Finished>>;
+  readonly opensBrowser?: boolean | ((url: string) => boolean | Promise<boolean>);
+  /** Writes to stdout fail with EPIPE after this many. */
+  readonly stdoutClosesAfter?: number;
+};
+
+export type FakeHost = Host & {
+  readonly files: FakeFiles;
+  /** What was written, as text. */
+  out(): string;
+  err(): string;
+  /** The single writes to stdout, to see what came when. */
+  readonly writes: string[];
+  readonly requests: HttpRequest[];
+  readonly ran: Ran[];
+  readonly asked: string[];
+  readonly opened: string[];
+  /** Lengths of all sleeps. */
+  readonly slept: number[];
+  setNow(ms: number): void;
+  advance(ms: number): void;
+  /** Delivers a signal to whoever listens. */
+  raise(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void;
+  /** Sends a request to a handler that was given to `listen`. */
+  readonly served: { readonly handler: Handler; readonly at: Address; isOpen: boolean }[];
+};
+
+const HOME = '/home/user';
+const utf8 = new TextEncoder();
+
+/** A reply as `request` gives it, from plain data. */
+export const replyFrom = ({ status = 200, headers = {}, body = '' }: ScriptedReply): HttpReply => {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const bytes = body instanceof Uint8Array ? body : utf8.encode(text);
+  const type: Record<string, string> = typeof body === 'string' || body instanceof Uint8Array ? {} : { 'content-type': 'application/json' };
+  return {
+    status,
+    headers: { ...type, ...headers },
+    text: async () => new TextDecoder().decode(bytes),
+    bytes: async () => bytes,
+    async *stream() {
+      yield bytes;
+    },
+  };
+};
+
+const refusing = (request: HttpRequest): never => {
+  throw new NetworkError('REFUSED', `cannot reach ${new URL(request.url).origin}: nothing was scripted`, false);
+};
+
+const clock = (start: number) => {
+  let now = start;
+  const slept: number[] = [];
+  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (signal?.aborted) throw signal.reason;
+    slept.push(ms);
+    now += ms;
+    // Others get their turn, as they do while a real clock runs.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (signal?.aborted) throw signal.reason;
+  };
+  return {
+    slept,
+    sleep,
+    now: () => now,
+    elapsed: () => now - start,
+    setNow(ms: number) {
+      now = ms;
+    },
+    advance(ms: number) {
+      now += ms;
+    },
+  };
+};
+
+const fakeTerminal = (options: FakeHostOptions) => {
+  const writes: string[] = [];
+  const errors: string[] = [];
+  const asked: string[] = [];
+  const answers = [...(options.answers ?? [])];
+  const isTty = (name: 'stdin' | 'stdout' | 'stderr'): boolean => options.tty?.includes(name) ?? false;
+  const output = (name: 'stdout' | 'stderr', into: string[]) => ({
+    isTty: isTty(name),
+    columns: options.columns ?? 80,
+    async write(data: string | Uint8Array) {
+      if (name === 'stdout' && into.length >= (options.stdoutClosesAfter ?? Number.POSITIVE_INFINITY)) {
+        throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+      }
+      into.push(typeof data === 'string' ? data : new TextDecoder().decode(data));
+    },
+  });
+  const answer = async (question: string): Promise<string | boolean> => {
+    asked.push(question);
+    const next = answers.shift();
+    if (next === undefined) throw new AppError('interrupted', 'cancelled at the prompt');
+    if (next instanceof Error) throw next;
+    return next;
+  };
+  const terminal: Host['terminal'] = {
+    stdout: output('stdout', writes),
+    stderr: output('stderr', errors),
+    stdin: {
+      isTty: isTty('stdin'),
+      async *bytes() {
+        yield utf8.encode(options.stdin ?? '');
+      },
+      async *lines() {
+        if (options.stdin) yield* options.stdin.replace(/\n$/, '').split('\n');
+      },
+    },
+    prompts: {
+      confirm: async (question) => (await answer(question)) === true,
+      text: async (question) => String(await answer(question)),
+      select: async (question, choices: readonly Choice[]) => {
+        const chosen = String(await answer(question));
+        return choices.find(({ value, label }) => value === chosen || label === chosen)?.value ?? chosen;
+      },
+    },
+    spinner: async (text) => {
+      errors.push(`~${text}`);
+      return { update: (next) => void errors.push(`~${next}`), stop: () => void errors.push('~.') };
+    },
+  };
+  return { terminal, writes, errors, asked };
+};
+
+const fakeProcesses = (options: FakeHostOptions) => {
+  const ran: Ran[] = [];
+  const finish = async (one: Ran): Promise<Finished> => {
+    ran.push(one);
+    return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...(await options.run?.(one)) };
+  };
+  const processes: Host['processes'] = {
+    run: (command, args, given = {}) => finish({ command, args, options: given }),
+    async start(command, args, given = {}) {
+      const finished = await finish({ command, args, options: given });
+      if (finished.startError !== undefined) throw Object.assign(new Error(finished.startError), { code: 'ENOENT' });
+      const exited: Promise<Exit> = Promise.resolve({ code: finished.code, signal: finished.signal });
+      async function* lines() {
+        yield* finished.stdout.split('\n').filter((line) => line !== '');
+      }
+      return { pid: 4000 + ran.length, exited, kill: () => true, lines };
+    },
+    isAlive: (pid) => pid === 4242,
+    signal: (pid) => pid === 4242,
+    startMark: (pid) => (pid === 4242 ? 'mark' : undefined),
+  };
+  return { processes, ran };
+};
+
+const fakeNetwork = (options: FakeHostOptions) => {
+  const requests: HttpRequest[] = [];
+  const served: FakeHost['served'] = [];
+  const network: Host['network'] = {
+    async request(request) {
+      requests.push(request);
+      if (request.signal?.aborted) throw new NetworkError('ABORTED', 'the request was cancelled', false);
+      return replyFrom(await (options.reply ?? refusing)(request, requests.length));
+    },
+    async listen(handler, at): Promise<Listener> {
+      const one = { handler, at, isOpen: true };
+      served.push(one);
+      const port = at.port === 0 ? 40_000 + served.length : at.port;
+      const close = async (): Promise<void> => {
+        one.isOpen = false;
+      };
+      return { host: at.host, port, close };
+    },
+    canConnect: async (_, port) => served.some(({ at, isOpen }, i) => isOpen && (at.port === port || port === 40_001 + i)),
+    close: async () => {},
+  };
+  return { network, requests, served };
+};
+
+/** The outside world in memory: nothing touches the machine, time stands still until somebody sleeps, and everything done is recorded. */
+export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
+  const time = clock(options.now ?? 1_767_323_045_000);
+  const { terminal, writes, errors, asked } = fakeTerminal(options);
+  const { processes, ran } = fakeProcesses(options);
+  const { network, requests, served } = fakeNetwork(options);
+  const listeners = new Set<Parameters<Host['onSignal']>[0]>();
+  const opened: string[] = [];
+  let seed = 1;
+  const nextByte = (): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed & 0xff;
+  };
+  return {
+    ...{ env: options.env ?? {}, platform: options.platform ?? 'linux', pid: 4242, uid: 1000, hostname: 'testhost', cwd: '/work' },
+    self: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
+    ...time,
+    ...{ network, processes, terminal, writes, asked, requests, ran, served, opened },
+    files: fakeFiles(options.files ?? {}, time.now, '/tmp', HOME),
+    random: (count) => Uint8Array.from({ length: count }, nextByte),
+    memoryBytes: () => 50e6,
+    out: () => writes.join(''),
+    err: () => errors.join(''),
+    async openBrowser(url) {
+      opened.push(url);
+      return typeof options.opensBrowser === 'function' ? options.opensBrowser(url) : (options.opensBrowser ?? false);
+    },
+    onSignal(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    raise(signal) {
+      for (const listener of listeners) listener(signal);
+    },
+  };
+};
