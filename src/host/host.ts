@@ -177,6 +177,13 @@ export type Terminal = {
   spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
 };
 
+/** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */
+export type Keychain = {
+  get(service: string, account: string): Promise<string | undefined>;
+  set(service: string, account: string, secret: string): Promise<void>;
+  remove(service: string, account: string): Promise<void>;
+};
+
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
@@ -199,6 +206,8 @@ export interface Host {
   readonly processes: Processes;
   readonly files: Files;
   readonly terminal: Terminal;
+  /** Absent where the system has none that could be asked without starting something. */
+  readonly keychain?: Keychain;
   /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
   openBrowser(url: string): Promise<boolean>;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Host, Network } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { nodeFiles } from './files.ts';
+import { nodeKeychain } from './keychain.ts';
 import { nodeProcesses } from './processes.ts';
 import { nodeTerminal } from './terminal.ts';
 
@@ -78,6 +79,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     processes: nodeProcesses(env),
     files: nodeFiles,
     terminal: nodeTerminal(env),
+    keychain: nodeKeychain(env, process.platform),
     openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
     onSignal,
   };
