@@ -1,0 +1,30 @@
+import type { FileInfo, Host } from '../../host/host.ts';
+import { AppError } from '../../kernel/problem.ts';
+
+/** What makes a secret file untrustworthy; undefined when nothing does. */
+export const distrust = (info: FileInfo, uid: number, platform: string): { readonly why: string; readonly remedy: string } | undefined => {
+  if (info.kind === 'link') return { why: 'it is a symbolic link', remedy: 'replace the link with the file itself' };
+  if (info.kind !== 'file') return { why: 'it is not a plain file', remedy: 'move it away' };
+  if (platform === 'win32') return undefined;
+  if (info.uid !== uid) return { why: `it belongs to user ${info.uid}, not to ${uid}`, remedy: 'chown it, or remove it and sign in again' };
+  if ((info.mode & 0o077) !== 0) return { why: `others may open it (mode ${(info.mode & 0o777).toString(8)})`, remedy: 'chmod 600' };
+  return undefined;
+};
+
+export const checkTrust = async (host: Host, path: string): Promise<boolean> => {
+  const info = await host.files.info(path);
+  if (info === undefined) return false;
+  const found = distrust(info, host.uid, host.platform);
+  if (found === undefined) return true;
+  throw new AppError('config', `${path} is not used: ${found.why}`, { code: 'UNSAFE_FILE', tryThis: [`${found.remedy}: ${path}`] });
+};
+
+/** The text of a file that only its owner can read, or undefined when there is none. */
+export const readGuarded = async (host: Host, path: string): Promise<string | undefined> =>
+  (await checkTrust(host, path)) ? host.files.read(path) : undefined;
+
+/** Old or new text, never half; mode 0600 from the first byte. */
+export const writeGuarded = async (host: Host, path: string, text: string): Promise<void> => {
+  await checkTrust(host, path);
+  await host.files.replace(path, text, 0o600);
+};
