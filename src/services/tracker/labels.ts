@@ -1,6 +1,9 @@
 import { bool, color, help, int, list, orNull, req, str } from '../../kernel/field.ts';
 import { type Resource, op } from '../../kernel/operation.ts';
+import { epicSlim } from './epic-records.ts';
+import { descriptions } from './fields.ts';
 import { label } from './records.ts';
+import { storySlim } from './story-records.ts';
 
 const id = { 'label-public-id': req(help(int(), 'The label')) } as const;
 
@@ -63,5 +66,26 @@ export const labels = {
     params: id,
     ok: 204,
     cli: { confirm: 'Delete label {label}? It is taken off every story and epic.' },
+  }),
+  epics: op({
+    method: 'GET',
+    path: '/labels/{label-public-id}/epics',
+    summary: 'List the epics of a label',
+    cites: 'doc2 GET /labels/{label-public-id}/epics',
+    params: id,
+    ok: 200,
+    returns: list(epicSlim),
+    cli: { columns: ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] },
+  }),
+  stories: op({
+    method: 'GET',
+    path: '/labels/{label-public-id}/stories',
+    summary: 'List the stories of a label',
+    cites: 'doc2 GET /labels/{label-public-id}/stories',
+    params: id,
+    query: descriptions,
+    ok: 200,
+    returns: list(storySlim),
+    cli: { columns: ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] },
   }),
 } as const satisfies Resource;
