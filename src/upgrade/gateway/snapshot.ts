@@ -12,13 +12,12 @@ export type Verified = { readonly size_bytes: number; readonly file_sha256: stri
 
 /** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (facts A3). No ctl program is needed. */
 export const trailerCheck = () => {
-  const [content, whole] = [createHash('sha256'), createHash('sha256')];
+  const content = createHash('sha256');
   let tail: Buffer = Buffer.alloc(0);
   let size = 0;
   return {
     add: (bytes: Bytes): void => {
       size += bytes.length;
-      whole.update(bytes);
       if (bytes.length >= trailerBytes) {
         content.update(tail);
         content.update(bytes.subarray(0, bytes.length - trailerBytes));
@@ -31,10 +30,11 @@ export const trailerCheck = () => {
     },
     /** Throws with code SNAPSHOT_DAMAGED when the content and the trailer differ. */
     finish: (what: string): Verified => {
+      const whole = content.copy().update(tail).digest('hex');
       const [found, expected] = [tail.toString('hex'), content.digest('hex')];
       if (size % pageBytes !== trailerBytes) throw damaged(what, `${size} bytes are not whole pages and a 32-byte trailer: it is cut off, or it has no trailer (a copied db file)`);
       if (found !== expected) throw damaged(what, `its content has sha256 ${expected}, its trailer says ${found}`);
-      return { size_bytes: size, file_sha256: whole.digest('hex'), trailer_sha256: found };
+      return { size_bytes: size, file_sha256: whole, trailer_sha256: found };
     },
   };
 };

@@ -1,0 +1,55 @@
+import type { Host, Tls } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
+import { tlsOf } from './cluster-file.ts';
+import type { Credentials } from './gateway/connection.ts';
+import { openStore } from './gateway/store.ts';
+import type { Store } from './gateway/store.ts';
+import type { ClusterFile } from './types.ts';
+
+/** Time for one answer while a cluster is looked at: refusals must come within two seconds. */
+export const lookTimeoutMs = 1000;
+
+export type Access = {
+  readonly tls?: Tls;
+  readonly user?: Credentials;
+  /** One store per URL and time-out: its token is fetched once. */
+  store(url: string, timeoutMs?: number): Store;
+  /** The same member without credentials: to see whether authentication is on. */
+  anonymous(url: string): Store;
+};
+
+/** The password of the cluster file's user: a file, else an environment variable. It is never part of a command line. */
+export const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<Credentials | undefined> => {
+  const { user } = cluster;
+  if (user === undefined) return undefined;
+  if (user.password_file !== undefined) {
+    const text = await host.files.read(user.password_file.startsWith('/') ? user.password_file : `${host.cwd}/${user.password_file}`);
+    if (text === undefined) throw new AppError('config', `user.password_file: there is no file ${user.password_file}`, { code: 'CLUSTER_FILE' });
+    return { name: user.name, password: text.replace(/\r?\n$/, '') };
+  }
+  const password = host.env[user.password_env ?? 'OPSCTL_KV_PASSWORD'];
+  if (password === undefined) {
+    throw new AppError('auth', `user ${user.name} needs a password`, { code: 'PASSWORD_NEEDED', tryThis: [`set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`, 'user.password_file in the cluster file'] });
+  }
+  return { name: user.name, password };
+};
+
+export const openAccess = async (host: Host, cluster: ClusterFile): Promise<Access> => {
+  const [tls, user] = [await tlsOf(host, cluster), await credentialsOf(host, cluster)];
+  return accessWith(host, tls, user);
+};
+
+export const accessWith = (host: Host, tls: Tls | undefined, user: Credentials | undefined): Access => {
+  const stores = new Map<string, Store>();
+  return {
+    tls,
+    user,
+    store: (url, timeoutMs = lookTimeoutMs) => {
+      const key = `${timeoutMs} ${url}`;
+      const found = stores.get(key) ?? openStore(host, { url, tls, user, timeoutMs });
+      stores.set(key, found);
+      return found;
+    },
+    anonymous: (url) => openStore(host, { url, tls, timeoutMs: lookTimeoutMs }),
+  };
+};

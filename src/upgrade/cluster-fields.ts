@@ -1,0 +1,64 @@
+import { any, bool, help, int, list, map, obj, oneOf, req, str, url } from '../kernel/field.ts';
+import type { Fields } from '../kernel/field.ts';
+
+const line = (summary: string) => help(any(), `${summary}; a list of words, or one line that is split like a shell splits words`);
+const path = (summary: string) => help(str(4096, { min: 1 }), summary);
+
+const hookFields = {
+  stop: line('Stops the member'),
+  start_old: line('Starts the member with its old binary'),
+  start_new: line('Starts the member with its new binary'),
+  is_running: line("Exit 0 when the member's process runs"),
+  new_version: line('Prints the version of the new binary'),
+  old_version: line('Prints the version of the old binary'),
+  log: line("Prints the end of the member's log"),
+  before_member: line('Runs here before a member is stopped'),
+  after_member: line('Runs here after a member has passed its gate'),
+} as const satisfies Fields;
+
+export const memberFields = {
+  name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
+  client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
+  peer_url: help(url(), 'URL of the peer interface'),
+  data_dir: path("The member's data folder"),
+  pid_file: path('local: file with the process id'),
+  log_file: path('local: file that gets the output of the process'),
+  old_binary: path('Server program of the running version'),
+  new_binary: path('Server program of the version to go to'),
+  old_command: line('local: command line of the running version'),
+  new_command: line('local: command line of the version to go to'),
+  config_file: path('Configuration file that is rewritten for the new version between stop and start'),
+  env: help(map(str()), 'local: environment added for the process'),
+  host: help(str(255, { min: 1 }), 'ssh: [user@]host, or a name of the ssh configuration'),
+  unit: help(str(255, { min: 1 }), 'systemd: the unit'),
+  binary_path: path('systemd: path that the unit starts; new_binary is put there'),
+  container: help(str(255, { min: 1 }), 'docker: the container'),
+  old_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the running version'),
+  new_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the version to go to'),
+  manifest: path('static-pod: the manifest that the kubelet watches'),
+} as const satisfies Fields;
+
+export const clusterFields = {
+  name: req(help(str(128, { min: 1, pattern: '^[A-Za-z0-9._-]+$' }), 'Name of the cluster: typed to confirm, and part of file names')),
+  to: help(str(16, { pattern: '^\\d+\\.\\d+$' }), 'Version to go to, 3.4; the next one after the running version unless given'),
+  driver: help(oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'), 'How members are stopped and started; local unless given'),
+  members: req(list(obj(memberFields), { min: 1, max: 99 })),
+  hooks: obj(hookFields),
+  ssh: obj({
+    options: list(str()),
+    proxy_jump: str(),
+    sudo: bool(),
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    then: oneOf('local', 'systemd', 'docker', 'static-pod'),
+  }),
+  tls: obj({ ca_file: str(), cert_file: str(), key_file: str(), server_name: str() }),
+  user: obj({ name: req(str(undefined, { min: 1 })), password_file: str(), password_env: str() }),
+  ctl_binary: path('Program of the store that restores snapshots; only `kv restore` needs it'),
+  snapshot_dir: path('Folder for snapshots; the state folder unless given'),
+  timeouts: obj({
+    stop_seconds: int({ min: 1, max: 3600 }),
+    gate_seconds: int({ min: 1, max: 3600 }),
+    stable_seconds: int({ min: 0, max: 3600 }),
+  }),
+  simulated: help(bool(), 'Set by `mock kv start`: a rehearsal, not a database'),
+} as const satisfies Fields;

@@ -1,0 +1,118 @@
+import { isAbsolute, resolve } from 'node:path';
+import type { Host, Tls } from '../host/host.ts';
+import { checkFields } from '../kernel/check.ts';
+import { AppError, problem, problemText } from '../kernel/problem.ts';
+import type { Problem } from '../kernel/problem.ts';
+import { objectSchema } from '../kernel/schema.ts';
+import { nextMinor, versionRows } from '../services/kv/versions.ts';
+import { clusterFields } from './cluster-fields.ts';
+import { argvOf } from './command-line.ts';
+import type { ClusterFile, CommandLine, MemberSpec } from './types.ts';
+
+const isCommandLine = (value: unknown): value is CommandLine =>
+  typeof value === 'string' ? argvOf(value, 'x') !== undefined && value.trim() !== '' : Array.isArray(value) && value.every((word) => typeof word === 'string');
+
+const repeated = (values: readonly (string | undefined)[]): number => values.findIndex((value, i) => value !== undefined && values.indexOf(value) !== i);
+
+const memberProblems = (member: MemberSpec, at: string, driver: string): Problem[] => {
+  const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
+    local: ['pid_file', 'log_file'],
+    systemd: ['unit'],
+    ssh: ['host'],
+    docker: ['container'],
+    'static-pod': ['manifest', 'new_image', 'old_image'],
+  };
+  const missing = (needed[driver] ?? []).filter((key) => member[key] === undefined);
+  const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver}`));
+  for (const which of ['old', 'new'] as const) {
+    const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
+    if (line !== undefined && !isCommandLine(line)) found.push(problem(`${at}.${which}_command`, 'type', 'must be a list of words or one line of text with closed quotes'));
+    else if (driver === 'local' && argvOf(line, binary) === undefined) {
+      found.push(problem(`${at}.${which}_command`, 'required', `is required with driver local`, `or ${which}_binary, when the line has only flags`));
+    }
+  }
+  return found;
+};
+
+export type Purpose = 'read' | 'upgrade';
+/** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */
+export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return [problem('', 'type', 'must be a mapping with `name` and `members`')];
+  const found = checkFields(clusterFields, content as Record<string, unknown>);
+  if (found.length > 0) return found;
+  const cluster = content as ClusterFile;
+  const driver = cluster.driver ?? 'local';
+  if (purpose === 'upgrade') cluster.members.forEach((member, i) => found.push(...memberProblems(member, `members[${i}]`, driver)));
+  for (const key of ['name', 'client_url', 'data_dir', 'pid_file'] as const) {
+    // Two hosts may use the same folder names; names and URLs never.
+    if ((key === 'data_dir' || key === 'pid_file') && driver !== 'local') continue;
+    const i = repeated(cluster.members.map((member) => member[key] as string | undefined));
+    if (i >= 0) found.push(problem(`members[${i}].${key}`, 'rule', `is the same as another member's`));
+  }
+  for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
+    if (!isCommandLine(line)) found.push(problem(`hooks.${name}`, 'type', 'must be a list of words or one line of text with closed quotes'));
+  }
+  if (purpose === 'upgrade' && driver === 'hooks' && (cluster.hooks?.stop === undefined || cluster.hooks.start_new === undefined || cluster.hooks.start_old === undefined)) {
+    found.push(problem('hooks', 'required', 'needs stop, start_old and start_new with driver hooks'));
+  }
+  const targets = versionRows.flatMap((row) => nextMinor(row.minor) ?? []);
+  if (cluster.to !== undefined && !targets.includes(cluster.to as never)) found.push(problem('to', 'enum', `must be one of ${targets.join(', ')}; got ${cluster.to}`));
+  return found;
+};
+
+const pathKeys = ['data_dir', 'pid_file', 'log_file', 'old_binary', 'new_binary', 'config_file', 'binary_path', 'manifest'] as const;
+/** Paths in the file are relative to the file. Not those of other hosts, and not a bare program name. */
+const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile => {
+  const absolute = (path: string): string => (isAbsolute(path) || !path.includes('/') ? path : resolve(folder, path));
+  const isHere = cluster.driver !== 'ssh';
+  const member = (spec: MemberSpec): MemberSpec => {
+    const changed = pathKeys.flatMap((key) => {
+      const value = spec[key];
+      if (value === undefined || !isHere) return [];
+      const isProgram = key === 'old_binary' || key === 'new_binary';
+      return [[key, isProgram ? absolute(value) : resolve(folder, value)]];
+    });
+    return { ...spec, ...Object.fromEntries(changed) };
+  };
+  return { ...cluster, members: cluster.members.map(member), ...(cluster.snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, cluster.snapshot_dir) }) };
+};
+
+export const readCluster = async (host: Host, path: string, purpose: Purpose = 'read'): Promise<ClusterFile> => {
+  const absolute = resolve(host.cwd, path);
+  const text = await host.files.read(absolute);
+  if (text === undefined) throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis: ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'] });
+  return withAbsolutePaths(await clusterFrom(text, path, purpose), resolve(absolute, '..'));
+};
+
+/** The cluster in a YAML (or JSON) text; an error names every line that is wrong. */
+export const clusterFrom = async (text: string, what: string, purpose: Purpose): Promise<ClusterFile> => {
+  const { parseDocument } = await import('./yaml.ts');
+  const document = parseDocument(text, { prettyErrors: true });
+  const broken = document.errors[0];
+  if (broken !== undefined) throw new AppError('config', `${what} is not YAML: ${broken.message}`, { code: 'CLUSTER_FILE' });
+  const content: unknown = document.toJS();
+  const problems = clusterProblems(content, purpose);
+  if (problems.length > 0) throw new AppError('config', `${what}: ${problemText(problems[0] as Problem)}`, { code: 'CLUSTER_FILE', problems });
+  return content as ClusterFile;
+};
+
+/** Certificates of the cluster file, read once. */
+export const tlsOf = async (host: Host, cluster: ClusterFile): Promise<Tls | undefined> => {
+  const { tls } = cluster;
+  if (tls === undefined) return undefined;
+  const read = async (path: string | undefined, key: string): Promise<string | undefined> => {
+    if (path === undefined) return undefined;
+    const text = await host.files.read(resolve(host.cwd, path));
+    if (text === undefined) throw new AppError('config', `tls.${key}: there is no file ${path}`, { code: 'CLUSTER_FILE' });
+    return text;
+  };
+  const [ca, cert, key] = [await read(tls.ca_file, 'ca_file'), await read(tls.cert_file, 'cert_file'), await read(tls.key_file, 'key_file')];
+  return { ca, cert, key, serverName: tls.server_name };
+};
+
+/** JSON Schema of the cluster file, for editors. */
+export const clusterSchema = (): Record<string, unknown> => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'opsctl cluster file',
+  ...objectSchema(clusterFields, new Map(), { version: '3.1', refPrefix: '#/$defs/' }),
+});
