@@ -27,6 +27,8 @@ export type MockOptions = {
   readonly stateIn: 'both' | 'fragment' | 'query';
   readonly labelDeletePolicy: 'any' | 'disabled-first';
   readonly trackerToken: string;
+  /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
+  readonly rateRetryAfter?: boolean;
 };
 
 /** What every service of the mock shares. */
@@ -52,4 +54,12 @@ export type MockService = {
   handle(request: MockRequest): MockReply | Promise<MockReply>;
   /** Fills an empty store. */
   seed(kind: 'demo' | 'empty'): void;
+};
+
+/** A service that is loaded when the first request for it comes. */
+export type ServiceEntry = {
+  readonly name: string;
+  /** Judged without loading it; the first entry that says so gets the path. */
+  claims(path: string): boolean;
+  load(): Promise<(world: World) => MockService>;
 };

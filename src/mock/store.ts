@@ -1,64 +1,140 @@
+import { Deferred } from './deferred.ts';
+import { Index, type Key } from './indexed.ts';
+
 /** One change of the state: `v` absent means deleted. What the journal writes, one list a request. */
-export type Change = { readonly c: string; readonly k: string | number; readonly v?: unknown };
+export type Change = { readonly c: string; readonly k: Key; readonly v?: unknown };
 type Undo = () => void;
 
 /**
+ * Stands where a record was until the transaction ends. The record's place in the order stays taken, so undo costs
+ * nothing and a delete never copies the map.
+ */
+const GONE = Symbol('deleted in this transaction');
+type Held<T> = T | Deferred | typeof GONE;
+
+/**
  * Records by key, in the order they were made. Records are values: change one by putting a new object, never in place
- * (undo, the journal and the cache of rendered JSON all rely on it).
+ * (undo, the journal and the cache of rendered JSON all rely on it). A record is JSON, or bytes, or an object with
+ * bytes among its own values.
  */
 export class Collection<T> {
   readonly name: string;
-  readonly #records = new Map<string | number, T>();
+  /** Grows with each change; caches compare it. */
+  version = 0;
+  readonly #records = new Map<Key, Held<T>>();
+  readonly #indexes = new Map<string, Index<T>>();
   readonly #changed: (change: Change, undo: Undo) => void;
-  constructor(name: string, changed: (change: Change, undo: Undo) => void) {
+  readonly #isChanging: () => boolean;
+  /** How many entries are not plain records; with none, iteration is the map's own. */
+  #deferred = 0;
+  #gone = 0;
+  constructor(name: string, changed: (change: Change, undo: Undo) => void, isChanging: () => boolean) {
     this.name = name;
     this.#changed = changed;
+    this.#isChanging = isChanging;
   }
   get size(): number {
-    return this.#records.size;
+    return this.#records.size - this.#gone;
   }
-  get(key: string | number): T | undefined {
-    return this.#records.get(key);
+  get(key: Key): T | undefined {
+    const held = this.#records.get(key);
+    return held === undefined || this.#isPlain(held) ? held : this.#opened(key, held);
   }
-  has(key: string | number): boolean {
-    return this.#records.has(key);
+  has(key: Key): boolean {
+    const held = this.#records.get(key);
+    return held !== undefined && held !== GONE;
   }
   values(): IterableIterator<T> {
-    return this.#records.values();
+    // In a transaction a record may be deleted while somebody walks over the others.
+    return this.#deferred + this.#gone === 0 && !this.#isChanging() ? (this.#records.values() as IterableIterator<T>) : this.#valuesOpened();
+  }
+  *entries(): IterableIterator<[Key, T]> {
+    for (const [key, held] of this.#records) {
+      const value = this.#isPlain(held) ? held : this.#opened(key, held);
+      if (value !== undefined) yield [key, value];
+    }
+  }
+  /** As held: a record nobody asked for yet is still the journal's bytes. For copies of the whole state. */
+  *held(): IterableIterator<[Key, T | Deferred]> {
+    for (const [key, held] of this.#records) if (held !== GONE) yield [key, held as T | Deferred];
   }
   find(test: (record: T) => boolean): T | undefined {
-    for (const record of this.#records.values()) if (test(record)) return record;
+    for (const record of this.values()) if (test(record)) return record;
     return undefined;
   }
   filter(test: (record: T) => boolean): T[] {
     const found: T[] = [];
-    for (const record of this.#records.values()) if (test(record)) found.push(record);
+    for (const record of this.values()) if (test(record)) found.push(record);
     return found;
   }
-  put(key: string | number, value: T): void {
-    const before = this.#records.get(key);
-    this.#records.set(key, value);
-    this.#changed({ c: this.name, k: key, v: value }, () => {
-      if (before === undefined) this.#records.delete(key);
-      else this.#records.set(key, before);
-    });
+  /** Records by another value (or several): `stories.index('epic', (s) => s.epic_id).get(12)`. Made once per name. */
+  index(name: string, keysOf: (record: T) => Key | null | undefined | readonly Key[]): Index<T> {
+    const found = this.#indexes.get(name) ?? new Index<T>(keysOf, this);
+    this.#indexes.set(name, found);
+    return found;
   }
-  delete(key: string | number): boolean {
+  put(key: Key, value: T): void {
     const before = this.#records.get(key);
-    if (before === undefined) return false;
-    // Undo must give the record its old place back, so the order is kept with it.
-    const order = [...this.#records];
-    this.#records.delete(key);
-    this.#changed({ c: this.name, k: key }, () => {
-      this.#records.clear();
-      for (const [k, v] of order) this.#records.set(k, v);
-    });
+    this.#hold(key, value);
+    this.#changed({ c: this.name, k: key, v: value }, () => (before === undefined ? this.#drop(key) : this.#hold(key, before)));
+  }
+  delete(key: Key): boolean {
+    const before = this.#records.get(key);
+    if (before === undefined || before === GONE) return false;
+    this.#hold(key, GONE);
+    this.#changed({ c: this.name, k: key }, () => this.#hold(key, before));
     return true;
   }
   /** From the journal: no change is reported. */
-  load(key: string | number, value: T | undefined): void {
-    if (value === undefined) this.#records.delete(key);
-    else this.#records.set(key, value);
+  load(key: Key, value: T | Deferred | undefined): void {
+    if (value === undefined) this.#drop(key);
+    else this.#hold(key, value);
+  }
+  /** The transaction is over: places of deleted records are given up. */
+  settle(key: Key): void {
+    if (this.#records.get(key) === GONE) this.#drop(key);
+  }
+  *#valuesOpened(): IterableIterator<T> {
+    for (const [, value] of this.entries()) yield value;
+  }
+  #isPlain(held: Held<T>): held is T {
+    return held !== GONE && !(held instanceof Deferred);
+  }
+  #opened(key: Key, held: Held<T>): T | undefined {
+    if (held === GONE) return undefined;
+    if (!(held instanceof Deferred)) return held as T;
+    const value = held.value() as T;
+    this.#records.set(key, value);
+    this.#deferred -= 1;
+    return value;
+  }
+  #hold(key: Key, held: Held<T>): void {
+    const before = this.#records.get(key);
+    this.#records.set(key, held);
+    this.#count(before, -1);
+    this.#count(held, 1);
+    this.#tell(key, before, held);
+  }
+  #drop(key: Key): void {
+    const before = this.#records.get(key);
+    if (before === undefined) return;
+    this.#records.delete(key);
+    this.#count(before, -1);
+    this.#tell(key, before, undefined);
+  }
+  #count(held: Held<T> | undefined, by: 1 | -1): void {
+    if (held === GONE) this.#gone += by;
+    else if (held instanceof Deferred) this.#deferred += by;
+  }
+  #tell(key: Key, before: Held<T> | undefined, after: Held<T> | undefined): void {
+    this.version += 1;
+    for (const index of this.#indexes.values()) {
+      if (index.isBuilt) index.changed(key, this.#plain(before), this.#plain(after));
+    }
+  }
+  #plain(held: Held<T> | undefined): T | undefined {
+    if (held === undefined || held === GONE) return undefined;
+    return held instanceof Deferred ? (held.value() as T) : (held as T);
   }
 }
 
@@ -77,7 +153,11 @@ export class Store {
   collection<T>(name: string): Collection<T> {
     let found = this.#collections.get(name);
     if (found === undefined) {
-      found = new Collection<T>(name, (change, undo) => this.#note(change, undo));
+      found = new Collection<T>(
+        name,
+        (change, undo) => this.#note(change, undo),
+        () => this.#changes !== undefined,
+      );
       this.#collections.set(name, found);
     }
     return found;
@@ -86,29 +166,52 @@ export class Store {
     return this.#collections.values();
   }
   #note(change: Change, undo: Undo): void {
-    if (this.#changes === undefined) throw new Error(`change of ${change.c} outside a transaction`);
+    if (this.#changes === undefined) {
+      undo();
+      throw new Error(`change of ${change.c} outside a transaction`);
+    }
     this.#changes.push(change);
     this.#undo.push(undo);
   }
-  /** All changes of `work` or, when it throws, none. Synchronous, so that requests never interleave. */
+  /** All changes of `work` or, when it throws, none; the same holds for one inside another. Synchronous, so that requests never interleave. */
   transact<R>(work: () => R): R {
-    if (this.#changes !== undefined) return work();
-    this.#changes = [];
+    if (this.#changes !== undefined) return this.#inner(this.#changes, work);
+    const changes: Change[] = [];
+    this.#changes = changes;
     this.#undo = [];
     try {
       const result = work();
-      if (this.#changes.length > 0) {
-        this.#commit(this.#changes);
+      if (changes.length > 0) {
+        this.#commit(net(changes));
         this.version += 1;
       }
       return result;
     } catch (error) {
-      for (const undo of this.#undo.reverse()) undo();
+      this.#rollBack(0);
       throw error;
     } finally {
       this.#changes = undefined;
+      for (const change of changes) if (change.v === undefined) this.collection(change.c).settle(change.k);
       this.#undo = [];
     }
+  }
+  #inner<R>(changes: Change[], work: () => R): R {
+    const mark = changes.length;
+    try {
+      return work();
+    } catch (error) {
+      this.#rollBack(mark);
+      throw error;
+    }
+  }
+  #rollBack(mark: number): void {
+    for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]?.();
+    this.#undo.length = mark;
+    if (this.#changes) this.#changes.length = mark;
+  }
+  /** Deletes every record of every collection; call it inside `transact`. */
+  clear(): void {
+    for (const collection of this.#collections.values()) for (const [key] of [...collection.held()]) collection.delete(key);
   }
   /** The next number of a sequence, from 1. Part of the state, so that ids are never used twice. */
   next(sequence: string, first = 1): number {
@@ -118,3 +221,11 @@ export class Store {
     return value;
   }
 }
+
+/** The last change of each record: what the journal needs to say. */
+const net = (changes: readonly Change[]): readonly Change[] => {
+  if (changes.length === 1) return changes;
+  const last = new Map<string, Change>();
+  for (const change of changes) last.set(`${change.c} ${typeof change.k} ${change.k}`, change);
+  return last.size === changes.length ? changes : [...last.values()];
+};

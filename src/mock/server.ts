@@ -1,0 +1,201 @@
+import type { Host, Incoming, Listener, Outgoing } from '../host/host.ts';
+import { CONTROL_PATH, type Controlled, control } from './control.ts';
+import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts';
+import type { Journal } from './journal.ts';
+import { type Noted, RequestLog, noteBody } from './request-log.ts';
+import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
+import { type SeedKind, makeServiceSet } from './service-set.ts';
+import type { Store } from './store.ts';
+import { makeWorld } from './world.ts';
+
+export type MockSetup = {
+  readonly host: Host;
+  readonly options: MockOptions;
+  readonly services: readonly ServiceEntry[];
+  /** Documents by path, made when they are asked for. */
+  readonly documents: Readonly<Record<string, (world: World) => Promise<string>>>;
+  readonly store: Store;
+  /** Undefined keeps nothing. */
+  readonly journal?: Journal;
+  readonly seed: SeedKind;
+  /** 0 is a free port. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Milliseconds since 1970 at which the mock's clock starts. */
+  readonly clockMs?: number;
+  /** Makes identifiers repeatable. */
+  readonly idSeed?: string;
+  /** Told of failures inside the mock; the client gets a 500. */
+  failed(error: unknown, requestId: string): void;
+  /** Further facts for `mock status`. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+};
+export type RunningMock = {
+  readonly origin: string;
+  readonly port: number;
+  readonly world: World;
+  /** Resolves when somebody asked for the end through the control interface. */
+  readonly shutdownAsked: Promise<void>;
+  service(name: string): Promise<MockService | undefined>;
+  close(): Promise<void>;
+};
+
+const JSON_LIMIT_BYTES = 16 * 1024 * 1024;
+const UPLOAD_LIMIT_BYTES = 256 * 1024 * 1024;
+const NOTHING = new Uint8Array(0);
+const json = { 'content-type': 'application/json; charset=utf-8' };
+const message = (status: number, text: string): MockReply => ({ status, headers: json, body: JSON.stringify({ message: text }) });
+
+const split = (url: string): { path: string; query: string } => {
+  const mark = url.indexOf('?');
+  return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+};
+const bodyLimit = (type: string | undefined): number =>
+  type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type) ? JSON_LIMIT_BYTES : UPLOAD_LIMIT_BYTES;
+const isTooLarge = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === 'TOO_LARGE';
+
+type Serving = {
+  readonly setup: MockSetup;
+  readonly on: Controlled;
+  readonly log: RequestLog;
+  now(): number;
+};
+
+const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
+  const document = request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
+  if (document !== undefined) return document(on.world).then((body) => ({ status: 200, headers: json, body }));
+  const service = on.services.find(request.path);
+  if (service === undefined) return message(404, `no service of this server has the path ${request.path}`);
+  // HEAD is GET without the body (RFC 9110 9.3.2); the server leaves it out when it writes.
+  const asked = request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
+  const tell = (found: MockService) => {
+    noted.service = found.name;
+    return found.owns(request.path) ? found.handle(asked) : message(404, `no service of this server has the path ${request.path}`);
+  };
+  return service instanceof Promise ? service.then(tell) : tell(service);
+};
+
+const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRequest => ({
+  method: noted.method,
+  path: noted.path,
+  query: noted.query,
+  headers: noted.headers,
+  body,
+  remoteAddress: incoming.remoteAddress,
+  isTls: incoming.isTls,
+});
+
+const hasBody = (headers: Incoming['headers']): boolean => headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+
+const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
+  if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
+  return incoming.read(bodyLimit(noted.headers['content-type'])).then((body) => {
+    noteBody(noted, body);
+    return ask(serving, requestFrom(incoming, noted, body), noted);
+  });
+};
+
+const serveFaulty = async (serving: Serving, incoming: Incoming, noted: Noted, fault: Fault): Promise<Outgoing> => {
+  noted.fault = fault.id;
+  if (fault.delay_ms !== undefined) await serving.setup.host.sleep(fault.delay_ms);
+  if (answersAlone(fault)) return faultyAnswer(fault, undefined);
+  return faultyAnswer(fault, await serve(serving, incoming, noted));
+};
+
+/** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. */
+const isFromPage = (headers: Incoming['headers']): boolean => headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
+
+const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
+  if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
+  const body = await incoming.read(UPLOAD_LIMIT_BYTES);
+  return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
+};
+
+const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
+  if (noted.path.startsWith(CONTROL_PATH)) return steer(serving, incoming, noted);
+  serving.log.add(noted);
+  const fault = serving.on.faults.meet(noted.method, noted.path);
+  return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
+};
+
+const handlerFor = (serving: Serving) => {
+  const { setup } = serving;
+  const run = setup.host.now().toString(36);
+  let count = 0;
+  const finish = (noted: Noted, since: number, out: Outgoing): Outgoing => {
+    noted.status = out.status;
+    noted.ms = setup.host.elapsed() - since;
+    return { status: out.status, headers: { 'x-request-id': noted.id, ...out.headers }, body: out.body, cut: out.cut };
+  };
+  const failed = (noted: Noted, error: unknown): Outgoing => {
+    if (isTooLarge(error)) return { ...message(413, 'the request body is too large'), headers: { ...json, connection: 'close' } };
+    setup.failed(error, noted.id);
+    return message(500, `internal error of the mock server; request ${noted.id}`);
+  };
+  return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
+    count += 1;
+    const since = setup.host.elapsed();
+    const { path, query } = split(incoming.url);
+    const noted: Noted = { id: `${run}-${count}`, atMs: serving.now(), method: incoming.method, path, query, headers: incoming.headers };
+    try {
+      const made = route(serving, incoming, noted);
+      if (!(made instanceof Promise)) return finish(noted, since, made);
+      return made.then(
+        (out) => finish(noted, since, out),
+        (error: unknown) => finish(noted, since, failed(noted, error)),
+      );
+    } catch (error) {
+      return finish(noted, since, failed(noted, error));
+    }
+  };
+};
+
+/** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
+const listenBoth = async (host: Host, handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>, { port, tls }: MockSetup): Promise<Listener[]> => {
+  const first = await host.network.listen(handler, { host: '127.0.0.1', port, tls });
+  try {
+    return [first, await host.network.listen(handler, { host: '::1', port: first.port, tls })];
+  } catch {
+    return [first];
+  }
+};
+
+/** Starts the services on real sockets of this machine; resolves when they accept connections. */
+export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
+  const { host, store, journal } = setup;
+  const { world, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
+  if (setup.clockMs !== undefined) clock.set(setup.clockMs);
+  const services = makeServiceSet(setup.services, world, setup.seed);
+  const log = new RequestLog();
+  const startedAt = new Date(host.now()).toISOString();
+  let ended: () => void = () => {};
+  const shutdownAsked = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  const on: Controlled = {
+    world,
+    clock,
+    faults: makeFaults(store),
+    log,
+    services,
+    facts: () => ({ url: world.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
+    replaced: async () => journal?.compact(store),
+    shutdown: ended,
+  };
+  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: world.now }), setup);
+  const port = listeners[0]?.port ?? setup.port;
+  const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  listensAt(origin);
+  return {
+    origin,
+    port,
+    world,
+    shutdownAsked,
+    service: async (name) => (await services.loadAll()).find((service) => service.name === name),
+    close: async () => {
+      await Promise.all(listeners.map((listener) => listener.close()));
+      await settled();
+      await journal?.close();
+    },
+  };
+};
