@@ -212,4 +212,6 @@ export interface Host {
   openBrowser(url: string): Promise<boolean>;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */
   onSignal(listener: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void): () => void;
+  /** Ends the process at once: only for a second signal. */
+  exit(code: number): never;
 }

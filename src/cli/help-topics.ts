@@ -1,0 +1,7 @@
+import { exitCodes } from '../kernel/exit.ts';
+
+/** `opsctl help exit-codes`. */
+export const exitCodesText = (): string =>
+  `${Object.values(exitCodes)
+    .map(({ code, meaning }) => `${String(code).padStart(4)}  ${meaning}`)
+    .join('\n')}\n`;

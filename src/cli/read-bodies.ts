@@ -1,0 +1,33 @@
+import { isAbsolute, join } from 'node:path';
+import type { Command, Values } from '../commands/command.ts';
+import type { Host } from '../host/host.ts';
+import { problem, usageError } from '../kernel/problem.ts';
+
+const readAll = async (host: Host): Promise<string> => {
+  const parts: Uint8Array[] = [];
+  for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+};
+
+const textOf = async (host: Host, given: string): Promise<string> => {
+  if (given === '-') return readAll(host);
+  if (!given.startsWith('@')) return given;
+  const path = given.slice(1);
+  const text = await host.files.read(isAbsolute(path) ? path : join(host.cwd, path));
+  if (text === undefined) throw usageError('wrong usage', [problem('--body', 'rule', `names ${path}, which does not exist`)]);
+  return text;
+};
+
+/** `--body` of a derived command: text, `@file` or `-`, as the object that it must be. */
+export const readBodies = async (host: Host, command: Command, values: Values): Promise<Values> => {
+  if (typeof values.body !== 'string') return values;
+  const text = await textOf(host, values.body);
+  if (command.operation === undefined) return { ...values, body: text };
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
+  } catch (error) {
+    throw usageError('wrong usage', [problem('--body', 'type', `must be JSON: ${error instanceof Error ? error.message : error}`)]);
+  }
+  throw usageError('wrong usage', [problem('--body', 'type', 'must be a JSON object')]);
+};

@@ -1,0 +1,142 @@
+import type { Command, ServiceName, Target, Values } from '../commands/command.ts';
+import type { Settings } from '../config/settings.ts';
+import { loadSettings } from '../config/load.ts';
+import type { Host } from '../host/host.ts';
+import { exitCode } from '../kernel/exit.ts';
+import { parseDuration } from '../kernel/duration.ts';
+import { AppError, type Category } from '../kernel/problem.ts';
+import { type Result, rawResult, recordResult } from '../kernel/result.ts';
+import { makeRedactor } from '../output/redact.ts';
+import { makeSay } from '../output/say.ts';
+import type { Format, OutputOptions, Redactor } from '../output/types.ts';
+import { wordsOf } from './argv.ts';
+import { DryRunStop, makeContext } from './context.ts';
+import { findCommand, findGroup } from './find.ts';
+import { globalFlags } from './globals.ts';
+import { readBodies } from './read-bodies.ts';
+
+/** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
+const early = (argv: readonly string[]): OutputOptions => {
+  const text = argv.join('\u0000');
+  const format = /(?:^|\u0000)(?:-o|--output)[=\u0000]?(json|ndjson)(?:\u0000|$)/.exec(text)?.[1] as Format | undefined;
+  return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
+};
+const outputOptions = (globals: Values): OutputOptions => ({
+  format: globals.output,
+  columns: globals.columns,
+  jq: globals.jq,
+  header: globals.header ?? true,
+  color: globals.color,
+  quiet: globals.quiet ?? false,
+  verbose: globals.verbose ?? false,
+});
+
+const settingFlags = (globals: Values): Record<string, string | undefined> => ({
+  profile: globals.profile,
+  'tracker.url': globals['tracker-url'],
+  'labels.url': globals['labels-url'],
+  'api.url': globals['api-url'],
+  timeout: globals.timeout,
+});
+
+/** The first signal asks to stop; the second ends the process at once. */
+const stopper = (host: Host): { signal: AbortSignal; off: () => void; ended: () => Category | undefined } => {
+  const controller = new AbortController();
+  let got: Category | undefined;
+  const off = host.onSignal((name) => {
+    const category: Category = name === 'SIGINT' ? 'interrupted' : 'terminated';
+    if (got !== undefined) host.exit(exitCode(category));
+    got = category;
+    controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
+  });
+  return { signal: controller.signal, off, ended: () => got };
+};
+
+type Run = { readonly host: Host; readonly redactor: Redactor };
+
+const helpTopic = async (words: readonly string[]): Promise<Result> => {
+  const { commandHelp, groupHelp, rootHelp } = await import('./help.ts');
+  if (words.length === 0) return rawResult(rootHelp(OPSCTL_VERSION));
+  if (words[0] === 'exit-codes') return rawResult((await import('./help-topics.ts')).exitCodesText());
+  if (words[0] === 'environment') return rawResult((await import('../config/environment-text.ts')).environmentText());
+  const found = findCommand(await findGroup(words[0] ?? '').load(), words);
+  return rawResult(found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands));
+};
+
+/** Runs one command and renders its result while the services that it talks to are still there. */
+const execute = async (run: Run, command: Command, values: Values, globals: Values, options: OutputOptions): Promise<Category | 'done'> => {
+  const { host, redactor } = run;
+  const settings: Settings = loadSettings(host, settingFlags(globals));
+  const say = makeSay(host, options, redactor);
+  const stop = stopper(host);
+  const closers: (() => Promise<void>)[] = [];
+  const reach = async (service: ServiceName): Promise<Target> => {
+    const { reachService } = await import('../commands/target.ts');
+    const { target, close } = await reachService(service, { host, settings, say, signal: stop.signal });
+    closers.push(close);
+    return target;
+  };
+  const context = makeContext({ ...choices(host, globals, options), host, settings, say, reach, signal: stop.signal, timeoutMs: timeoutOf(settings) });
+  const { render } = await import('../output/render.ts');
+  try {
+    const given = await readBodies(host, command, values);
+    return await render(await stoppable(command.run(context, given)), options, host, redactor);
+  } catch (error) {
+    throw stop.ended() !== undefined && !(error instanceof AppError) ? stop.signal.reason : error;
+  } finally {
+    await Promise.all(closers.map((close) => close()));
+    stop.off();
+  }
+};
+
+const timeoutOf = (settings: Settings): number | undefined => {
+  const timeout = settings.get('timeout')?.value;
+  return timeout === undefined ? undefined : parseDuration(timeout);
+};
+const choices = (host: Host, globals: Values, options: OutputOptions) => ({
+  format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
+  isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
+  isConfirmed: globals.yes ?? false,
+  isDryRun: globals['dry-run'] ?? false,
+});
+
+/** A dry run ends a command at its first request; that request is then the result. */
+const stoppable = async (running: Promise<Result>): Promise<Result> => {
+  try {
+    return await running;
+  } catch (error) {
+    if (!(error instanceof DryRunStop)) throw error;
+    const { dryRun } = await import('../client/dry-run.ts');
+    const shown = dryRun(error.request);
+    return recordResult(shown, { text: shown.curl });
+  }
+};
+
+const dispatch = async (run: Run, argv: readonly string[], note: (options: OutputOptions) => void): Promise<Category | 'done'> => {
+  const { words, rest } = wordsOf(argv, globalFlags);
+  const { render } = await import('../output/render.ts');
+  const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
+  if (words[0] === 'help' || words.length === 0) return print(await helpTopic(words.slice(1)));
+  const found = findCommand(await findGroup(words[0] ?? '').load(), words);
+  if (found.kind === 'group') return print(await helpTopic(found.words));
+  const { parseCommand } = await import('./parse.ts');
+  const { values, globals } = await parseCommand(found.command, [...words.slice(found.used), ...rest]);
+  if (globals.help === true) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
+  const options = outputOptions(globals);
+  note(options);
+  return execute(run, found.command, values, globals, options);
+};
+
+/** argv → exit code. Every error ends here: one layer renders it, one table gives its code. */
+export const runProgram = async (host: Host, argv: readonly string[]): Promise<number> => {
+  const run: Run = { host, redactor: makeRedactor() };
+  let options = early(argv);
+  try {
+    return exitCode(await dispatch(run, argv, (found) => (options = found)));
+  } catch (error) {
+    const { renderError } = await import('../output/error.ts');
+    return exitCode(await renderError(error, options, host, run.redactor));
+  } finally {
+    await host.network.close();
+  }
+};

@@ -1,0 +1,71 @@
+import { list, oneOf, req, str } from '../kernel/field.ts';
+import { errorFrom } from '../client/reply.ts';
+import { problem, usageError } from '../kernel/problem.ts';
+import { rawResult, recordResult, rowsResult, nothing } from '../kernel/result.ts';
+import type { Command, ServiceName, Values } from './command.ts';
+
+const pairs = (texts: readonly string[], flag: string): [string, string][] =>
+  texts.map((text) => {
+    const at = text.indexOf('=');
+    if (at < 1) throw usageError('wrong usage', [problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`)]);
+    return [text.slice(0, at), text.slice(at + 1)];
+  });
+
+const isBody = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const requestOf = (values: Values) => {
+  const query = new URLSearchParams(pairs(values.param ?? [], 'param')).toString();
+  const path = `${String(values.path).startsWith('/') ? '' : '/'}${values.path}`;
+  const body: string | undefined = typeof values.body === 'object' ? JSON.stringify(values.body) : values.body;
+  if (body !== undefined && !isBody(body)) throw usageError('wrong usage', [problem('--body', 'format', 'must be JSON')]);
+  const headers = Object.fromEntries(pairs(values.header ?? [], 'header'));
+  return {
+    method: values.method as string,
+    path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
+    headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body }),
+  };
+};
+
+const api: Command = {
+  path: ['api'],
+  summary: 'Send any request to a service, with its token',
+  about: 'The path is below the base URL of the service; the prefix (/api/v3, /v2beta) may be left out. The answer is printed as it came, or by -o.',
+  args: [
+    { name: 'service', field: req(oneOf('tracker', 'labels', 'api')), summary: 'tracker, labels or api (the data API)' },
+    { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
+    { name: 'path', field: req(str()), summary: 'Path, for example /labels' },
+  ],
+  flags: {
+    param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
+    header: { field: list(str()), repeat: true, summary: 'A request header', value: 'name=value' },
+    body: { field: str(), summary: 'The body as JSON: text, @file or - for standard input', value: 'json|@file|-' },
+  },
+  examples: [
+    { line: 'opsctl api tracker GET /labels', says: 'All labels, raw' },
+    { line: "opsctl api tracker POST /labels --body '{\"name\":\"bug\"}'", says: 'Create a label' },
+  ],
+  run: async (context, values) => {
+    const request = requestOf(values);
+    if (request.method === 'DELETE' && !context.isDryRun) {
+      await context.confirm(`${request.method} ${request.path}?`);
+    }
+    const reply = await context.send(values.service as ServiceName, request);
+    const bytes = await reply.bytes();
+    const text = new TextDecoder().decode(bytes);
+    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, `${request.method} ${request.path}`);
+    if (text === '') return nothing(`${request.method} ${request.path}: ${reply.status}`);
+    if (!/\bjson\b/.test(reply.headers['content-type'] ?? '')) return rawResult(bytes);
+    const data: unknown = JSON.parse(text);
+    return Array.isArray(data) ? rowsResult(data) : recordResult(data);
+  },
+};
+
+export const commands: readonly Command[] = [api];

@@ -1,0 +1,33 @@
+import { list, str } from '../kernel/field.ts';
+import { type Service, operations } from '../kernel/operation.ts';
+import { nearest } from '../kernel/nearest.ts';
+import { AppError } from '../kernel/problem.ts';
+import { recordResult, rowsResult } from '../kernel/result.ts';
+import type { Command } from './command.ts';
+
+const services = async (): Promise<Service[]> => [
+  (await import('../services/tracker/index.ts')).tracker,
+  (await import('../services/labels/index.ts')).labelsService,
+];
+
+const reference: Command = {
+  path: ['reference'],
+  summary: 'Show what the documents say about an endpoint: fields, limits, errors',
+  args: [{ name: 'words', field: list(str()), summary: 'Service, resource and verb; fewer words list what is there', rest: true, optional: true }],
+  examples: [{ line: 'opsctl reference tracker labels create', says: 'One endpoint' }],
+  run: async (_context, { words = [] }) => {
+    const { entryOf, entryText } = await import('../reference/entry.ts');
+    const all = (await services()).flatMap((service) =>
+      operations(service.table).map(({ resource, verb, operation }) => entryOf(service, resource.replaceAll('_', '-'), verb, operation)),
+    );
+    const wanted = ['opsctl', ...(words as string[])].join(' ');
+    const exact = all.find((entry) => entry.command === wanted);
+    if (exact) return recordResult(exact, { text: entryText(exact) });
+    const some = all.filter((entry) => entry.command.startsWith(wanted));
+    if (some.length > 0) return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
+    const close = nearest(wanted, all.map((entry) => entry.command));
+    throw new AppError('usage', `no endpoint is called ${words.join(' ')}`, { tryThis: [close ? close.replace('opsctl', 'opsctl reference') : 'opsctl reference'] });
+  },
+};
+
+export const commands: readonly Command[] = [reference];

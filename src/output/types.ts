@@ -1,0 +1,25 @@
+import type { Category } from '../kernel/problem.ts';
+import type { Result } from '../kernel/result.ts';
+import type { Host } from '../host/host.ts';
+
+export type Format = 'table' | 'json' | 'ndjson' | 'yaml' | 'csv' | 'name';
+/** What the flags and the environment decided, once for a run. */
+export type OutputOptions = {
+  /** Undefined: table on a terminal, json elsewhere. */
+  readonly format?: Format;
+  readonly columns?: readonly string[];
+  readonly jq?: string;
+  readonly header: boolean;
+  readonly color?: 'auto' | 'always' | 'never';
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+};
+
+/** Every secret of the run, replaced by `***` in whatever form it appears. */
+export type Redactor = { hide(secret: string): void; clean(text: string): string };
+
+/** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
+export type Render = (result: Result, options: OutputOptions, host: Host, redactor: Redactor) => Promise<Category | 'done'>;
+/** error.ts `renderError`: one error on stderr, as text or as one JSON object under -o json; resolves with its category ('unknown' for a bug). */
+export type RenderError = (error: unknown, options: OutputOptions, host: Host, redactor: Redactor) => Promise<Category>;
+// say.ts `makeSay(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.

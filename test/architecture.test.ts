@@ -1,0 +1,156 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { beforeAll, expect, test } from 'vitest';
+
+const root = new URL('../', import.meta.url).pathname;
+
+/** Who may import whom (ARCHITECTURE.md). The first matching row of `from` counts; `to` lists prefixes below src/. */
+const layers: readonly { from: string; to: readonly string[]; instead: string }[] = [
+  { from: 'kernel/', to: ['kernel/'], instead: 'The kernel knows nothing: move what it needs into it, or the code that needs more out of it.' },
+  { from: 'services/', to: ['kernel/', 'services/'], instead: 'A table is data. Put behaviour into mock/ or client/.' },
+  { from: 'host/host.ts', to: ['kernel/'], instead: 'The interface of the world has no implementation.' },
+  { from: 'host/node/', to: ['kernel/', 'host/'], instead: 'The host offers the machine; decisions belong above it.' },
+  { from: 'client/', to: ['kernel/', 'services/', 'host/host.ts', 'client/'], instead: 'Client and mock meet on the wire only.' },
+  { from: 'login/', to: ['kernel/', 'services/', 'host/host.ts', 'client/', 'login/'], instead: 'Sign-in uses client/ and the host.' },
+  { from: 'upgrade/', to: ['kernel/', 'services/', 'host/host.ts', 'client/', 'upgrade/'], instead: 'The upgrade uses client/ and the host.' },
+  { from: 'mock/', to: ['kernel/', 'services/', 'host/host.ts', 'mock/'], instead: 'The mock never sees the client: a rule both need is kernel/, a table is services/.' },
+  { from: 'output/', to: ['kernel/', 'host/host.ts', 'output/', 'commands/command.ts'], instead: 'Output renders values; it decides nothing.' },
+  { from: 'reference/', to: ['kernel/', 'services/', 'reference/'], instead: 'Documents are derived from tables alone.' },
+  { from: 'config/', to: ['kernel/', 'host/host.ts', 'config/'], instead: 'Settings know files and environment only.' },
+  { from: 'commands/mock/', to: ['kernel/', 'services/', 'host/host.ts', 'mock/', 'client/', 'config/', 'reference/', 'commands/', 'upgrade/'], instead: 'Only commands/mock and commands/target.ts start the mock.' },
+  { from: 'commands/target.ts', to: ['kernel/', 'services/', 'host/host.ts', 'mock/', 'client/', 'config/', 'login/', 'commands/'], instead: 'target.ts is the one place where a command meets the mock.' },
+  { from: 'commands/', to: ['kernel/', 'services/', 'host/host.ts', 'client/', 'login/', 'upgrade/', 'output/', 'reference/', 'config/', 'commands/'], instead: 'Ask for the service through the context; only commands/target.ts and commands/mock start the mock.' },
+  { from: 'cli/', to: ['kernel/', 'host/host.ts', 'client/', 'output/', 'config/', 'cli/', 'commands/command.ts'], instead: 'Load a group by the manifest: `load: () => import(...)`.' },
+];
+/** Dynamic imports that a layer may have beyond its row. */
+const lazily: readonly { from: string; to: string }[] = [
+  { from: 'cli/', to: 'commands/' },
+  { from: 'commands/', to: 'commands/' },
+];
+const entries = new Set(['main.ts', 'complete.ts', 'docs.ts']);
+const packagesAnywhere = new Set(['node:crypto', 'node:path', 'node:path/posix', 'node:zlib', 'node:util', 'node:buffer', 'node:string_decoder', 'node:url', 'node:tls', 'node:stream']);
+/** Small pure packages: lazily, in the one file that wraps each. */
+const purePackages = new Set(['yaml', 'oauth4webapi', 'chalk', 'jq-wasm', 'string-width', '@fastify/busboy', '@peculiar/x509', 'commander', 'conf']);
+
+type Edge = { from: string; to: string; kind: string; external: boolean };
+let edges: Edge[] = [];
+const files: string[] = [];
+const text = (file: string): string => readFileSync(join(root, 'src', file), 'utf8');
+
+const walk = (folder: string): void => {
+  for (const name of readdirSync(join(root, 'src', folder))) {
+    const path = folder === '' ? name : `${folder}/${name}`;
+    if (statSync(join(root, 'src', path)).isDirectory()) walk(path);
+    else if (path.endsWith('.ts')) files.push(path);
+  }
+};
+
+beforeAll(async () => {
+  walk('');
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: files.map((file) => `src/${file}`),
+    bundle: true,
+    write: false,
+    metafile: true,
+    outdir: 'out',
+    format: 'esm',
+    platform: 'node',
+    splitting: true,
+    packages: 'external',
+    logLevel: 'silent',
+  });
+  edges = Object.entries(result.metafile.inputs).flatMap(([from, { imports }]) =>
+    imports.map((i) => ({ from: from.replace(/^src\//, ''), to: i.path.replace(/^src\//, ''), kind: i.kind, external: i.external ?? false })),
+  );
+});
+
+const rowFor = (file: string) => layers.find(({ from }) => file.startsWith(from));
+
+test('every file has a layer', () => {
+  expect(files.filter((file) => !entries.has(file) && rowFor(file) === undefined)).toEqual([]);
+});
+
+test('layers import only what is below them', () => {
+  const wrong = edges
+    .filter((edge) => !edge.external && !entries.has(edge.from))
+    .filter(({ from, to, kind }) => {
+      const row = rowFor(from);
+      if (row?.to.some((prefix) => to.startsWith(prefix)) ?? false) return false;
+      return !(kind === 'dynamic-import' && lazily.some((l) => from.startsWith(l.from) && to.startsWith(l.to)));
+    })
+    .map(({ from, to }) => `${from} imports ${to}. ${rowFor(from)?.instead}`);
+  expect(wrong).toEqual([]);
+});
+
+test('no file imports itself in a circle', () => {
+  const graph = new Map<string, string[]>();
+  for (const { from, to, external, kind } of edges) {
+    if (!external && kind === 'import-statement') graph.set(from, [...(graph.get(from) ?? []), to]);
+  }
+  const done = new Set<string>();
+  const visit = (file: string, trail: string[]): string | undefined => {
+    if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file].join(' → ');
+    if (done.has(file)) return undefined;
+    done.add(file);
+    for (const next of graph.get(file) ?? []) {
+      const circle = visit(next, [...trail, file]);
+      if (circle) return circle;
+    }
+    return undefined;
+  };
+  expect(files.map((file) => visit(file, [])).filter(Boolean), 'Move what both need into a third file, or pass it as a parameter.').toEqual([]);
+});
+
+test('packages are loaded lazily, and only where they may be', () => {
+  const wrong = edges
+    .filter(({ external, to, from }) => external && !packagesAnywhere.has(to) && !entries.has(from))
+    .flatMap(({ from, to, kind }) => {
+      const name = to.startsWith('@') ? to.split('/').slice(0, 2).join('/') : (to.split('/')[0] ?? to);
+      if (!from.startsWith('host/node/') && !purePackages.has(name)) return [`${from} imports ${to}: reach it through the host.`];
+      // `export … from` files exist to be imported lazily themselves (esbuild gives only `default` of a CommonJS package otherwise).
+      const isReexport = /^export (\{[^}]*\}|\*) from/m.test(text(from)) && text(from).split('\n').length <= 12;
+      if (kind === 'import-statement' && !to.startsWith('node:') && !isReexport) return [`${from} imports ${to} at the top: use await import() inside the function that needs it.`];
+      return [];
+    });
+  expect(wrong).toEqual([]);
+});
+
+test('only the host and the entries touch the machine', () => {
+  const forbidden: readonly [RegExp, string][] = [
+    [/\bprocess\.(?!versions)/, 'host.env, host.terminal, host.pid …'],
+    [/\bconsole\./, 'ctx.say or a Result'],
+    [/\bDate\.now\(|\bnew Date\(\)/, 'host.now()'],
+    [/\bsetTimeout\(|\bsetInterval\(/, 'host.sleep()'],
+    [/\bMath\.random\(/, 'host.random()'],
+    [/(?<![.\w])fetch\(/, 'host.network.request()'],
+    [/\bperformance\.now\(/, 'host.elapsed()'],
+  ];
+  const wrong = files
+    .filter((file) => !file.startsWith('host/node/') && !entries.has(file))
+    .flatMap((file) => {
+      const code = text(file).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '').replace(/'[^'\n]*'|"[^"\n]*"/g, "''");
+      return forbidden.filter(([pattern]) => pattern.test(code)).map(([pattern, instead]) => `${file} uses ${pattern.source}: use ${instead}`);
+    });
+  expect(wrong).toEqual([]);
+});
+
+test('files fit on a screen or two', () => {
+  const long = files.flatMap((file) => {
+    const lines = text(file).split('\n').length;
+    const isTable = file.startsWith('services/') || /(page|template|seed|styles?|records)[^/]*\.ts$/.test(file);
+    return lines > (isTable ? 400 : 300) ? [`${file} has ${lines} lines: split it by what happens in it.`] : [];
+  });
+  expect(long).toEqual([]);
+});
+
+test('names say what happens, and nothing is exported by default', () => {
+  expect(files.filter((file) => /(^|[/-])(utils?|helpers?|managers?|common|misc)([-./]|$)/.test(file))).toEqual([]);
+  expect(files.filter((file) => /^export default/m.test(text(file)))).toEqual([]);
+  expect(files.filter((file) => !/^[a-z0-9-]+\.ts$/.test(file.split('/').at(-1) ?? ''))).toEqual([]);
+});
+
+test('module state does not change', () => {
+  expect(files.filter((file) => !file.startsWith('host/node/') && /^(let|var) /m.test(text(file))), 'Hold it in a value that is passed on.').toEqual([]);
+});
