@@ -7,9 +7,9 @@ export const union = (...lists: readonly (readonly string[])[]): string[] => [..
 
 export const missing = (wanted: readonly string[], granted: readonly string[]): string[] => wanted.filter((scope) => !granted.includes(scope));
 
-/** Identity scopes come back under other names or not at all: they show in the id_token. */
+/** doc1 Token response fields: an identity scope brings an id_token, also under the long names of real services. */
 const identity = new Set(['openid', 'profile', 'email']);
-export const isIdentity = (scope: string): boolean => identity.has(scope) || /\/auth\/userinfo\.(email|profile)$/.test(scope);
+export const isIdentity = (scope: string): boolean => identity.has(scope) || /\/userinfo\.(email|profile)$/.test(scope);
 
 export type ScopeRow = { readonly scope: string; readonly granted: boolean };
 
@@ -20,22 +20,3 @@ export const scopeTable = (requested: readonly string[], granted: readonly strin
 /** The exact line that mends a missing scope. */
 export const addScopeLine = (scopes: readonly string[], account?: string): string =>
   ['opsctl login', ...(account === undefined ? [] : [`--account ${account}`]), ...scopes.map((scope) => `--add-scope ${scope}`)].join(' ');
-
-/** doc1 Scope table, without the prefix: what the data API offers. */
-export const mediaScopes = [
-  'media',
-  'media.channel-memberships.creator',
-  'media.force-ssl',
-  'media.readonly',
-  'media.upload',
-  'mediapartner',
-  'mediapartner-channel-audit',
-] as const;
-
-/** A broader scope of the same family covers reading: `…/media` and `…/media.force-ssl` cover `…/media.readonly`. */
-export const covers = (granted: readonly string[], wanted: string): boolean => {
-  if (granted.includes(wanted)) return true;
-  if (!wanted.endsWith('/media.readonly')) return false;
-  const base = wanted.slice(0, -'/media.readonly'.length);
-  return granted.includes(`${base}/media`) || granted.includes(`${base}/media.force-ssl`);
-};

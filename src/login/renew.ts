@@ -1,0 +1,84 @@
+import { AppError } from '../kernel/problem.ts';
+import { notSignedIn, withEndpoints } from './access.ts';
+import type { Surroundings } from './surroundings.ts';
+import { type Account, endedAccount, isFresh, merged, type VaultData, withChanged } from './vault/account.ts';
+import { openVault, type Vault } from './vault/vault.ts';
+import type { Answer } from './wire/answer.ts';
+import { discover } from './wire/discovery.ts';
+import type { Party } from './wire/party.ts';
+import { processRefresh, refreshRequest } from './wire/refresh.ts';
+import { sendPatiently } from './wire/send.ts';
+
+export type Renewal = {
+  readonly minTtlMs: number;
+  /** A new token even when the stored one seems good: after a 401, or to ask the server. */
+  readonly force?: true;
+};
+
+const named = (data: VaultData, name: string): Account => {
+  const found = data.accounts.find((account) => account.name === name);
+  if (found === undefined) throw notSignedIn(`account ${name} was signed out by another command`, name);
+  return found;
+};
+
+const ended = (account: Account): AppError =>
+  new AppError('auth', `the sign-in of ${account.name} is no longer valid: ${account.ended ?? 'there is no refresh token'}`, {
+    code: account.ended === undefined ? 'NO_REFRESH_TOKEN' : 'SIGN_IN_ENDED',
+    tryThis: [`opsctl login --account ${account.name}`],
+  });
+
+/** Is what the vault holds now newer than what the caller had seen, and good enough? */
+const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, nowMs: number): boolean =>
+  isFresh(now, nowMs, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
+
+/** A fresh access token, asked for by one process at a time; the others find its result in the vault. */
+export const renewed = async (around: Surroundings, seen: Account, renewal: Renewal): Promise<Account> => {
+  const vault = openVault(around);
+  const current = async (): Promise<Account> => named(await vault.read(), seen.name);
+  const isDone = async (): Promise<boolean> => isRenewed(await current(), seen, renewal, around.host.now());
+  const lock = await vault.lockAccount(seen.name, { waitMs: 120_000, signal: around.signal, isDone });
+  try {
+    const now = await current();
+    if (lock === undefined || isRenewed(now, seen, renewal, around.host.now())) return now;
+    return await refreshUnderLock(around, vault, now);
+  } finally {
+    await lock?.release();
+  }
+};
+
+const refreshUnderLock = async (around: Surroundings, vault: Vault, account: Account): Promise<Account> => {
+  if (account.refreshToken === undefined) throw ended(account);
+  try {
+    return await store(vault, account, await ask(around, account), around.host.now());
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
+    return afterRefusal(around, vault, account);
+  }
+};
+
+const store = async (vault: Vault, account: Account, answer: Answer, nowMs: number): Promise<Account> => {
+  const data = await vault.change((latest) => withChanged(latest, merged(named(latest, account.name), answer, nowMs)));
+  return named(data, account.name);
+};
+
+/** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
+const afterRefusal = async (around: Surroundings, vault: Vault, refused: Account): Promise<Account> => {
+  const now = named(await vault.read(), refused.name);
+  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken) return store(vault, now, await ask(around, now), around.host.now());
+  const why = 'the service says that it expired or was revoked';
+  const data = await vault.change((latest) => {
+    const stored = named(latest, refused.name);
+    return stored.refreshToken === refused.refreshToken ? withChanged(latest, endedAccount(stored, why)) : latest;
+  });
+  throw ended(named(data, refused.name));
+};
+
+/** One refresh at the token endpoint. Failures of the network leave everything as it was. */
+const ask = async (around: Surroundings, stored: Account): Promise<Answer> => {
+  const account = await withEndpoints(around, stored);
+  const { endpoints, clientId, clientSecret, refreshToken = '' } = account;
+  const party: Party = { endpoints, clientId, clientSecret: clientSecret ?? around.settings.get('auth.client_secret')?.value };
+  const read = await sendPatiently(around.host, 'refresh', refreshRequest(party, refreshToken), around.signal);
+  const metadata = read.text.includes('"id_token"') ? await discover(around.host, endpoints) : undefined;
+  return processRefresh({ ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri }, read, around.host);
+};

@@ -1,0 +1,28 @@
+import { AppError } from '../kernel/problem.ts';
+import { withEndpoints } from './access.ts';
+import type { Surroundings } from './surroundings.ts';
+import { type Account, withoutAccount } from './vault/account.ts';
+import { openVault } from './vault/vault.ts';
+import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './wire/revoke.ts';
+import { sendPatiently } from './wire/send.ts';
+
+/** Revokes one token at the service. doc1's form first; servers of RFC 7009 get theirs when they ask for it. */
+export const revokeToken = async (around: Surroundings, account: Account, token: string): Promise<Exclude<Revoked, 'wants-standard'>> => {
+  const { endpoints, clientId, clientSecret } = await withEndpoints(around, account);
+  const party = { endpoints, clientId, clientSecret };
+  const first = processRevoke(await sendPatiently(around.host, 'revoke', revokeRequest(party, token), around.signal));
+  if (first !== 'wants-standard') return first;
+  const second = processRevoke(await sendPatiently(around.host, 'revoke', standardRevokeRequest(party, token), around.signal));
+  if (second !== 'wants-standard') return second;
+  throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', { code: 'REVOKE_REFUSED', tryThis: ['check --revoke-url', 'opsctl logout --local'] });
+};
+
+export type SignedOut = { readonly account: string; readonly revoked: boolean; readonly removed: boolean };
+
+/** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
+export const signOut = async (around: Surroundings, account: Account, isLocal: boolean): Promise<SignedOut> => {
+  const token = account.refreshToken ?? account.accessToken;
+  const revoked = !isLocal && token !== undefined && (await revokeToken(around, account, token)) !== undefined;
+  await openVault(around).change((data) => withoutAccount(data, account.name));
+  return { account: account.name, revoked, removed: true };
+};

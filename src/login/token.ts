@@ -1,0 +1,68 @@
+import { AppError } from '../kernel/problem.ts';
+import { scopeName } from '../services/auth/scopes.ts';
+import { chosenAccount, configuredServer } from './access.ts';
+import { renewed } from './renew.ts';
+import { addScopeLine } from './scopes.ts';
+import type { Surroundings } from './surroundings.ts';
+import { type Account, isFresh } from './vault/account.ts';
+import { openVault } from './vault/vault.ts';
+
+export type TokenWish = {
+  /** The token lives at least this long. */
+  readonly minTtlMs?: number;
+  /** One of these scopes is enough; names with or without their base. */
+  readonly scopes?: readonly string[];
+  readonly account?: string;
+  /** The token that the service has just refused with 401. */
+  readonly refused?: string;
+};
+export type AccessToken = {
+  readonly token: string;
+  /** `environment OPSCTL_ACCESS_TOKEN` or `account name`. */
+  readonly origin: string;
+  readonly account?: Account;
+  readonly expiresMs?: number;
+};
+
+/** doc1 Authentication 5: features whose scope is missing are off, and the way to switch them on is said. */
+const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
+  if (wanted === undefined || wanted.length === 0) return;
+  const granted = new Set(account.granted.map(scopeName));
+  if (wanted.some((scope) => granted.has(scopeName(scope)))) return;
+  const [first = ''] = wanted;
+  throw new AppError('auth', `account ${account.name} lacks the scope ${wanted.join(' or ')}`, {
+    code: 'MISSING_SCOPE',
+    tryThis: [addScopeLine([fullFormLike(account, first)], account.name)],
+    data: { missing: wanted, granted: account.granted },
+  });
+};
+
+/** `media.upload` in the form that the account's own scopes have. */
+const fullFormLike = (account: Account, scope: string): string => {
+  if (scope.includes('/')) return scope;
+  const sample = account.granted.concat(account.requested).find((each) => each.endsWith(`/${scopeName(each)}`) && each !== scopeName(each));
+  return sample === undefined ? scope : sample.slice(0, -scopeName(sample).length) + scope;
+};
+
+const tooShort = (account: Account, minTtlMs: number): AppError =>
+  new AppError('refused', `the service gives tokens that live ${Math.round(((account.accessExpiresMs ?? 0) - account.obtainedMs) / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`, {
+    code: 'TTL_TOO_LONG',
+    tryThis: ['ask for a shorter --min-ttl'],
+  });
+
+/** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
+export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {
+  const given = around.settings.get('access_token');
+  if (given !== undefined && wish.account === undefined) {
+    around.say.hide(given.value);
+    return { token: given.value, origin: given.origin };
+  }
+  const minTtlMs = wish.minTtlMs ?? 0;
+  const seen = chosenAccount(await openVault(around).read(), wish.account, configuredServer(around));
+  checkScopes(seen, wish.scopes);
+  const isRefused = wish.refused !== undefined && wish.refused === seen.accessToken;
+  const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);
+  const account = isGood ? seen : await renewed(around, seen, { minTtlMs, ...(isRefused ? { force: true as const } : {}) });
+  if (account.accessExpiresMs !== undefined && account.accessExpiresMs - around.host.now() < minTtlMs) throw tooShort(account, minTtlMs);
+  return { token: account.accessToken ?? '', origin: `account ${account.name}`, account, expiresMs: account.accessExpiresMs };
+};
