@@ -2,9 +2,12 @@
 export type Setting = { readonly key: string; readonly value: string; readonly origin: string };
 
 export type Settings = {
-  readonly profile: { readonly name: string; readonly origin: string };
+  /** `isNew`: named, but not in the configuration file. */
+  readonly profile: { readonly name: string; readonly origin: string; readonly isNew?: boolean };
   /** Flag > environment > profile > default; undefined when no place sets it. */
   get(key: string): Setting | undefined;
   /** Folders of this profile's configuration, state and cache; absolute. */
   readonly folders: { readonly config: string; readonly state: string; readonly cache: string };
+  /** Names of all profiles, the built-in one among them. */
+  readonly profiles: readonly string[];
 };

@@ -230,6 +230,9 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    exit(code) {
+      throw new Error(`exit ${code}`);
+    },
     raise(signal) {
       for (const listener of listeners) listener(signal);
     },

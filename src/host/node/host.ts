@@ -82,5 +82,6 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     keychain: nodeKeychain(env, process.platform),
     openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
     onSignal,
+    exit: (code) => process.exit(code),
   };
 };

@@ -1,0 +1,20 @@
+import { keys } from './keys.ts';
+
+const others: readonly (readonly [string, string])[] = [
+  ['OPSCTL_PROFILE', 'Profile to use'],
+  ['OPSCTL_HOME', 'One folder for configuration, state and cache; else the XDG folders'],
+  ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
+  ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
+  ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
+  ['CI', 'When set, nothing is asked and nothing turns'],
+  ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices'],
+  ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
+];
+
+/** `opsctl help environment`: every variable that changes what the program does. */
+export const environmentText = (): string => {
+  const rows = [...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])), ...others];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const lines = rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
+  return `Environment variables\n\nA flag beats a variable, a variable beats the profile, the profile beats the default.\n\n${lines.join('\n')}\n`;
+};
