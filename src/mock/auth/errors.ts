@@ -1,0 +1,52 @@
+import type { AuthorizationError, TokenErrorCode } from '../../services/auth/errors.ts';
+
+export type PageError = AuthorizationError | 'invalid_client' | 'invalid_scope' | 'method_not_allowed';
+
+/** A rule of the authorization endpoint refuses: the user sees a page instead of the flow. */
+export class PageRefusal extends Error {
+  readonly code: PageError;
+  constructor(code: PageError, detail: string) {
+    super(detail);
+    this.name = 'PageRefusal';
+    this.code = code;
+  }
+}
+
+/** A rule after the redirect URI was checked refuses, and the application is told by redirect. */
+export class RedirectRefusal extends Error {
+  readonly code: string;
+  constructor(code: string, detail: string) {
+    super(detail);
+    this.name = 'RedirectRefusal';
+    this.code = code;
+  }
+}
+
+/** A rule of the token or revoke endpoint refuses. facts 9: `{"error","error_description"}`. */
+export class TokenRefusal extends Error {
+  readonly code: TokenErrorCode;
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(code: TokenErrorCode, description: string, status?: number, headers: Readonly<Record<string, string>> = {}) {
+    super(description);
+    this.name = 'TokenRefusal';
+    this.code = code;
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** A rule of the data API refuses. facts 8.13. */
+export class ApiRefusal extends Error {
+  readonly status: number;
+  readonly reason: string;
+  /** The `error` of WWW-Authenticate (RFC 6750 3.1); undefined when no token came. */
+  readonly challenge: string | undefined;
+  constructor(status: number, reason: string, message: string, challenge?: string) {
+    super(message);
+    this.name = 'ApiRefusal';
+    this.status = status;
+    this.reason = reason;
+    this.challenge = challenge;
+  }
+}

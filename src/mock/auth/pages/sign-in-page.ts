@@ -1,0 +1,47 @@
+import { authPaths } from '../../../services/auth/endpoints.ts';
+import type { MockReply } from '../../service.ts';
+import type { Client, User } from '../state.ts';
+import { type Html, html } from './html.ts';
+import { formTarget, pageReply } from './layout.ts';
+
+/** What every form of the flow carries: which request, and proof that this browser got the page. */
+export type Step = { readonly request: string; readonly proof: string; readonly client: Client; readonly redirectUri: string; readonly cookies: readonly string[] };
+
+export const hidden = (step: Pick<Step, 'request' | 'proof'>): Html =>
+  html`<input type="hidden" name="request" value="${step.request}"><input type="hidden" name="proof" value="${step.proof}">`;
+
+export const signInPage = (step: Step, email: string, problem: string | undefined): MockReply =>
+  pageReply({
+    status: problem === undefined ? 200 : 401,
+    title: 'Sign in',
+    formTargets: formTarget(step.redirectUri),
+    cookies: step.cookies,
+    body: html`<h1>Sign in</h1>
+<p class="soft">to continue to <strong>${step.client.name}</strong></p>
+${problem !== undefined && html`<p class="alert" role="alert" id="problem">${problem}</p>`}
+<form method="post" action="${authPaths.authorize}/signin">${hidden(step)}
+<label for="email">E-mail address</label>
+<input id="email" name="email" type="email" autocomplete="username" required value="${email}"${email === '' && html` autofocus`}>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${email !== '' && html` autofocus`}>
+<div class="row"><button class="main" name="decision" value="signin">Sign in</button><button name="decision" value="cancel" formnovalidate>Cancel</button></div>
+</form>`,
+  });
+
+const face = (user: User): Html => html`<span class="face" aria-hidden="true">${(user.name || user.email).slice(0, 1).toUpperCase()}</span>`;
+export const accountLine = (user: User): Html => html`<div class="account">${face(user)}<span>${user.email}</span></div>`;
+
+/** Several accounts are signed in, or the application asked for a choice. */
+export const chooserPage = (step: Step, users: readonly User[]): MockReply =>
+  pageReply({
+    status: 200,
+    title: 'Choose an account',
+    formTargets: formTarget(step.redirectUri),
+    cookies: step.cookies,
+    body: html`<h1>Choose an account</h1>
+<p class="soft">to continue to <strong>${step.client.name}</strong></p>
+<form method="post" action="${authPaths.authorize}/account">${hidden(step)}
+${users.map((user) => html`<button class="pick" name="account" value="${user.id}">${face(user)}<span>${user.name}<br><span class="soft small">${user.email}</span></span></button>`)}
+<button class="pick" name="account" value="other"><span class="face" aria-hidden="true">+</span><span>Use another account</span></button>
+</form>`,
+  });
