@@ -9,7 +9,10 @@ const cached = (): Sources => {
   return {
     cached: (source) => {
       try {
-        return fs.readFileSync(`${cache}/names/${source.replace(/[^a-z-]/g, '')}`, 'utf8').split('\n').filter(Boolean);
+        return fs
+          .readFileSync(`${cache}/names/${source.replace(/[^a-z-]/g, '')}`, 'utf8')
+          .split('\n')
+          .filter(Boolean);
       } catch {
         return [];
       }

@@ -12,7 +12,8 @@ const between = (page: string, name: string, text: string): string =>
 
 const exitTable = (): string =>
   ['| code | meaning |', '|---|---|', ...Object.values(exitCodes).map(({ code, meaning }) => `| ${code} | ${meaning} |`), ''].join('\n');
-const groupTable = (): string => ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
+const groupTable = (): string =>
+  ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
 
 /**
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files

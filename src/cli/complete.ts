@@ -39,7 +39,11 @@ export const completions = (root: Root, words: readonly string[], sources: Sourc
     const flag = flags[assigned[1] ?? ''];
     return flag ? flagValues(flag, assigned[2] ?? '', `--${assigned[1]}=`, sources) : [];
   }
-  if (current.startsWith('-')) return starting(Object.keys(flags).map((name) => `--${name}`), current);
+  if (current.startsWith('-'))
+    return starting(
+      Object.keys(flags).map((name) => `--${name}`),
+      current,
+    );
   if (at.sub && args === 0) return starting(Object.keys(at.sub), current);
   const source = at.args?.[Math.min(args, at.args.length - 1)];
   return source === undefined ? [] : starting(sources.cached(source), current);

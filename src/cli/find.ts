@@ -21,7 +21,12 @@ const unknown = (typed: string, before: readonly string[], known: readonly strin
 
 export const findGroup = (word: string): Group => {
   const group = groups.find(({ name }) => name === word);
-  if (group === undefined) throw unknown(word, [], groups.map(({ name }) => name));
+  if (group === undefined)
+    throw unknown(
+      word,
+      [],
+      groups.map(({ name }) => name),
+    );
   return group;
 };
 

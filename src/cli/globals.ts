@@ -3,8 +3,19 @@ import type { Flag } from '../commands/command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
 export const globalFlags: Readonly<Record<string, Flag>> = {
-  output: { field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'), short: 'o', summary: 'Format of the answer', value: 'table|json|ndjson|yaml|csv|name' },
-  columns: { field: list(str()), repeat: true, summary: 'Columns of a table or CSV, comma-separated; dots reach inside', value: 'names', complete: 'column' },
+  output: {
+    field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'),
+    short: 'o',
+    summary: 'Format of the answer',
+    value: 'table|json|ndjson|yaml|csv|name',
+  },
+  columns: {
+    field: list(str()),
+    repeat: true,
+    summary: 'Columns of a table or CSV, comma-separated; dots reach inside',
+    value: 'names',
+    complete: 'column',
+  },
   jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
   header: { field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
   color: { field: oneOf('auto', 'always', 'never'), summary: 'Colour on a terminal', value: 'auto|always|never' },

@@ -26,9 +26,17 @@ const table = (rows: readonly (readonly [string, string])[]): string[] => {
 const flagLine = ([name, flag]: [string, Flag]): [string, string] => {
   const short = flag.short ? `-${flag.short}, ` : '    ';
   const word = flag.negated ? `--no-${name}` : `--${name}`;
-  return [`${short}${word}${flag.value && flag.field.type !== 'boolean' ? ` <${flag.value}>` : ''}`, `${flag.summary}${flag.required || flag.field.required ? ' (required)' : ''}`];
+  return [
+    `${short}${word}${flag.value && flag.field.type !== 'boolean' ? ` <${flag.value}>` : ''}`,
+    `${flag.summary}${flag.required || flag.field.required ? ' (required)' : ''}`,
+  ];
 };
-const flagTable = (flags: Readonly<Record<string, Flag>>): string[] => table(Object.entries(flags).filter(([, flag]) => !flag.hidden).map(flagLine));
+const flagTable = (flags: Readonly<Record<string, Flag>>): string[] =>
+  table(
+    Object.entries(flags)
+      .filter(([, flag]) => !flag.hidden)
+      .map(flagLine),
+  );
 
 const usage = (command: Command): string => {
   const args = (command.args ?? []).map((arg) => {
@@ -65,7 +73,16 @@ export const groupHelp = (words: readonly string[], commands: readonly Command[]
   }
   const group = groups.find(({ name }) => name === words[0]);
   const list = [...rows].map(([word, texts]): [string, string] => [word, texts.join(', ')]);
-  const lines = [group && depth === 1 ? group.summary : `opsctl ${words.join(' ')}`, '', 'Usage', `  opsctl ${words.join(' ')} <command> [flags]`, '', 'Commands', ...table(list), ''];
+  const lines = [
+    group && depth === 1 ? group.summary : `opsctl ${words.join(' ')}`,
+    '',
+    'Usage',
+    `  opsctl ${words.join(' ')} <command> [flags]`,
+    '',
+    'Commands',
+    ...table(list),
+    '',
+  ];
   lines.push(`Run \`opsctl ${words.join(' ')} <command> --help\` for flags and examples.`);
   return `${lines.join('\n')}\n`;
 };

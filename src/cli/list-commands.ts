@@ -9,7 +9,9 @@ export const describe = (command: Command) => ({
   flags: Object.entries(command.flags ?? {})
     .filter(([, flag]) => !flag.hidden)
     .map(([name, flag]) => ({ name, summary: flag.summary, required: flag.required ?? flag.field.required ?? false, repeat: flag.repeat ?? false })),
-  ...(command.operation ? { request: `${command.operation.operation.method} ${command.operation.service.basePath}${command.operation.operation.path}` } : {}),
+  ...(command.operation
+    ? { request: `${command.operation.operation.method} ${command.operation.service.basePath}${command.operation.operation.path}` }
+    : {}),
   ...(command.deprecated === undefined ? {} : { deprecated: true }),
 });
 

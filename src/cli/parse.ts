@@ -70,7 +70,9 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
 };
 
 const missing = (flags: Flags, values: Values): Problem[] =>
-  Object.entries(flags).flatMap(([name, flag]: [string, Flag]) => (flag.required && values[name] === undefined ? [problem(`--${name}`, 'required', 'is required')] : []));
+  Object.entries(flags).flatMap(([name, flag]: [string, Flag]) =>
+    flag.required && values[name] === undefined ? [problem(`--${name}`, 'required', 'is required')] : [],
+  );
 
 /** A command may have its own `--color`; the three words of the global one still mean the global one. */
 const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {

@@ -14,11 +14,14 @@ import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
 import { globalFlags } from './globals.ts';
 import { readBodies } from './read-bodies.ts';
+import type { Reach } from '../commands/target.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
 const early = (argv: readonly string[]): OutputOptions => {
-  const text = argv.join('\u0000');
-  const format = /(?:^|\u0000)(?:-o|--output)[=\u0000]?(json|ndjson)(?:\u0000|$)/.exec(text)?.[1] as Format | undefined;
+  const asked = argv.map(
+    (token, i) => /^(?:--output=|-o=?)(json|ndjson)$/.exec(token)?.[1] ?? (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined),
+  );
+  const format = asked.find((word): word is 'json' | 'ndjson' => word === 'json' || word === 'ndjson');
   return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
 };
 const outputOptions = (globals: Values): OutputOptions => ({
@@ -69,14 +72,19 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
   const settings: Settings = loadSettings(host, settingFlags(globals));
   const say = makeSay(host, options, redactor);
   const stop = stopper(host);
-  const closers: (() => Promise<void>)[] = [];
-  const reach = async (service: ServiceName): Promise<Target> => {
-    const { reachService } = await import('../commands/target.ts');
-    const { target, close } = await reachService(service, { host, settings, say, signal: stop.signal });
-    closers.push(close);
-    return target;
-  };
-  const context = makeContext({ ...choices(host, globals, options), host, settings, say, reach, signal: stop.signal, timeoutMs: timeoutOf(settings) });
+  let made: Promise<Reach> | undefined;
+  const reacher = (): Promise<Reach> =>
+    (made ??= import('../commands/target.ts').then(({ makeReach }) => makeReach({ host, settings, say, signal: stop.signal })));
+  const reach = async (service: ServiceName): Promise<Target> => (await reacher()).reach(service);
+  const context = makeContext({
+    ...choices(host, globals, options),
+    host,
+    settings,
+    say,
+    reach,
+    signal: stop.signal,
+    timeoutMs: timeoutOf(settings),
+  });
   const { render } = await import('../output/render.ts');
   try {
     const given = await readBodies(host, command, values);
@@ -84,7 +92,7 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
   } catch (error) {
     throw stop.ended() !== undefined && !(error instanceof AppError) ? stop.signal.reason : error;
   } finally {
-    await Promise.all(closers.map((close) => close()));
+    await (await made)?.close();
     stop.off();
   }
 };

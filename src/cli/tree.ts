@@ -23,7 +23,11 @@ const treeFlag = (flag: Flag): TreeFlag => {
   };
 };
 const treeFlags = (flags: Readonly<Record<string, Flag>>): Record<string, TreeFlag> =>
-  Object.fromEntries(Object.entries(flags).filter(([, f]) => !f.hidden).map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag)]));
+  Object.fromEntries(
+    Object.entries(flags)
+      .filter(([, f]) => !f.hidden)
+      .map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag)]),
+  );
 
 const place = (root: { sub: { [word: string]: Tree } }, command: Command): void => {
   let at: { sub?: { [word: string]: Tree } } = root;

@@ -4,7 +4,14 @@ const SECRET_HEADERS = /^(authorization|cookie|proxy-authorization|.*token.*|.*s
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** What would be sent, with secrets masked, and the same as a curl line. */
-export type DryRun = { readonly dry_run: true; readonly method: string; readonly url: string; readonly headers: Record<string, string>; readonly body?: unknown; readonly curl: string };
+export type DryRun = {
+  readonly dry_run: true;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+  readonly curl: string;
+};
 
 const masked = (headers: WireRequest['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, SECRET_HEADERS.test(name) ? value.replace(/[^ ]+$/, '***') : value]));

@@ -7,15 +7,18 @@ import { type Problem, usageError } from '../kernel/problem.ts';
 /** Where requests go: base URL without the service's path prefix, and the headers that let the caller in. */
 export type Destination = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 /** Exactly what goes over the wire; `--dry-run` prints this value and the transport sends it. */
-export type WireRequest = { readonly method: string; readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string };
+export type WireRequest = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
 
 /** Every problem of an input, before anything is sent. The same rules run in the service. */
 export const inputProblems = (operation: Operation, input: LooseInput): Problem[] => [
   ...checkFields(operation.params ?? {}, input.params ?? {}),
   ...checkFields(operation.query ?? {}, input.query ?? {}),
-  ...(operation.body || Object.keys(input.body ?? {}).length > 0
-    ? checkFields(operation.body ?? {}, input.body ?? {}, '', operation.exclusive)
-    : []),
+  ...(operation.body || Object.keys(input.body ?? {}).length > 0 ? checkFields(operation.body ?? {}, input.body ?? {}, '', operation.exclusive) : []),
 ];
 
 const queryText = (fields: Fields, query: Readonly<Record<string, unknown>>): string => {
@@ -35,7 +38,10 @@ const bodyOf = (operation: Operation, body: Readonly<Record<string, unknown>> | 
   if (operation.body === undefined) return undefined;
   if (operation.encoding === 'form') {
     const pairs = Object.entries(body ?? {}).filter(([, value]) => value !== undefined);
-    return { text: new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString(), type: 'application/x-www-form-urlencoded' };
+    return {
+      text: new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString(),
+      type: 'application/x-www-form-urlencoded',
+    };
   }
   return { text: JSON.stringify(body ?? {}), type: 'application/json' };
 };

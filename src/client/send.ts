@@ -30,7 +30,10 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
   });
 };
 
-const tryOnce = async (host: Host, request: HttpRequest): Promise<{ reply: HttpReply; outcome: Outcome } | { error: NetworkError; outcome: Outcome }> => {
+const tryOnce = async (
+  host: Host,
+  request: HttpRequest,
+): Promise<{ reply: HttpReply; outcome: Outcome } | { error: NetworkError; outcome: Outcome }> => {
   try {
     const reply = await host.network.request(request);
     return { reply, outcome: { kind: 'reply', status: reply.status, retryAfter: reply.headers['retry-after'] } };
@@ -45,11 +48,14 @@ const jitter = (host: Host): number => (host.random(1)[0] ?? 0) / 256;
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
 export const send = async (host: Host, request: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   // A body that is a stream cannot be sent twice.
-  const policy = typeof request.body === 'object' && Symbol.asyncIterator in request.body ? { ...defaultPolicy, maxTries: 1 } : (options.policy ?? defaultPolicy);
+  const policy =
+    typeof request.body === 'object' && Symbol.asyncIterator in request.body ? { ...defaultPolicy, maxTries: 1 } : (options.policy ?? defaultPolicy);
   for (let tries = 1; ; tries++) {
     await options.admit?.();
     const result = await tryOnce(host, { ...request, signal: options.signal });
-    const delay = options.signal?.aborted ? undefined : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: jitter(host) }, policy);
+    const delay = options.signal?.aborted
+      ? undefined
+      : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: jitter(host) }, policy);
     if (delay === undefined) {
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;

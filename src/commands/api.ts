@@ -50,7 +50,7 @@ const api: Command = {
   },
   examples: [
     { line: 'opsctl api tracker GET /labels', says: 'All labels, raw' },
-    { line: "opsctl api tracker POST /labels --body '{\"name\":\"bug\"}'", says: 'Create a label' },
+    { line: 'opsctl api tracker POST /labels --body \'{"name":"bug"}\'', says: 'Create a label' },
   ],
   run: async (context, values) => {
     const request = requestOf(values);

@@ -46,26 +46,29 @@ const messageOf = (resource: string, verb: string, answer: unknown, values: Valu
   return `${singular(resource)}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
 
-const question = (text: string, values: Values): string => text.replace(/\{([^}]+)\}/g, (_, name: string) => String(values[name] ?? values[argumentName(name)] ?? name));
+const question = (text: string, values: Values): string =>
+  text.replace(/\{([^}]+)\}/g, (_, name: string) => String(values[name] ?? values[argumentName(name)] ?? name));
 
-const run = (service: Service, resource: string, verb: string, operation: Operation): Command['run'] => async (context, values) => {
-  const input = inputFrom(operation, values);
-  if (operation.deprecated !== undefined) {
-    const use = operation.deprecated === '' ? '' : `; use ${operation.deprecated}`;
-    context.say.warnOnce(`${resource}.${verb}`, `${operation.method} ${operation.path} is deprecated${use}`);
-  }
-  for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
-    if (field.deprecated === undefined) continue;
-    const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
-    if (isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${field.deprecated === '' ? '' : `; use ${field.deprecated}`}`);
-  }
-  if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
-  const answer = await context.call(service, operation, input);
-  const view = { columns: columnsOf(operation) };
-  if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
-  if (Array.isArray(answer)) return rowsResult(answer, view);
-  return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
-};
+const run =
+  (service: Service, resource: string, verb: string, operation: Operation): Command['run'] =>
+  async (context, values) => {
+    const input = inputFrom(operation, values);
+    if (operation.deprecated !== undefined) {
+      const use = operation.deprecated === '' ? '' : `; use ${operation.deprecated}`;
+      context.say.warnOnce(`${resource}.${verb}`, `${operation.method} ${operation.path} is deprecated${use}`);
+    }
+    for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
+      if (field.deprecated === undefined) continue;
+      const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
+      if (isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${field.deprecated === '' ? '' : `; use ${field.deprecated}`}`);
+    }
+    if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
+    const answer = await context.call(service, operation, input);
+    const view = { columns: columnsOf(operation) };
+    if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+    if (Array.isArray(answer)) return rowsResult(answer, view);
+    return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
+  };
 
 /** One command of one row: `tracker labels create`. */
 export const commandFrom = (service: Service, resource: string, verb: string, operation: Operation): Command => {
@@ -88,7 +91,11 @@ export const commandFrom = (service: Service, resource: string, verb: string, op
   };
 };
 
-const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').replaceAll('_', '-').toLowerCase();
+const kebab = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .replaceAll('_', '-')
+    .toLowerCase();
 
 /** All commands of a service, in table order; rows marked hidden have a hand-written command. */
 export const commandsFrom = (service: Service): Command[] =>

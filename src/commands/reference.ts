@@ -25,8 +25,13 @@ const reference: Command = {
     if (exact) return recordResult(exact, { text: entryText(exact) });
     const some = all.filter((entry) => entry.command.startsWith(wanted));
     if (some.length > 0) return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
-    const close = nearest(wanted, all.map((entry) => entry.command));
-    throw new AppError('usage', `no endpoint is called ${words.join(' ')}`, { tryThis: [close ? close.replace('opsctl', 'opsctl reference') : 'opsctl reference'] });
+    const close = nearest(
+      wanted,
+      all.map((entry) => entry.command),
+    );
+    throw new AppError('usage', `no endpoint is called ${words.join(' ')}`, {
+      tryThis: [close ? close.replace('opsctl', 'opsctl reference') : 'opsctl reference'],
+    });
   },
 };
 

@@ -5,7 +5,11 @@ import type { Flag, Values } from './command.ts';
 export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
 
 /** `epic_state_id` and `displayName` become `epic-state-id` and `display-name`. */
-export const flagName = (field: string): string => field.replace(/([a-z0-9])([A-Z])/g, '$1-$2').replaceAll('_', '-').toLowerCase();
+export const flagName = (field: string): string =>
+  field
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .replaceAll('_', '-')
+    .toLowerCase();
 
 const shape: Readonly<Record<string, string>> = { datetime: 'time', date: 'date', color: '#rrggbb', uuid: 'uuid', url: 'url', email: 'email' };
 const placeholder = (field: Field): string => {
@@ -47,13 +51,20 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
       if (field.readOnly) continue;
       if (field.nullable) nullable.push(name);
       const isList = bare(field).type === 'array';
-      flags[flagName(name)] = { field, summary: summaryOf(name, field), value: placeholder(field), ...(isList ? { repeat: true } : {}), complete: name };
+      flags[flagName(name)] = {
+        field,
+        summary: summaryOf(name, field),
+        value: placeholder(field),
+        ...(isList ? { repeat: true } : {}),
+        complete: name,
+      };
     }
   }
   if (nullable.length > 0) {
     flags.unset = { field: list(oneOf(...nullable)), summary: `Set a field to null: ${nullable.join(', ')}`, value: 'field', repeat: true };
   }
-  if (hasBody) flags.body = { field: str(), summary: 'The whole body as JSON: text, @file or - for standard input; flags win over it', value: 'json|@file|-' };
+  if (hasBody)
+    flags.body = { field: str(), summary: 'The whole body as JSON: text, @file or - for standard input; flags win over it', value: 'json|@file|-' };
   return flags;
 };
 
@@ -68,7 +79,9 @@ export const valuesOf = (fields: Fields, values: Values, part: FlagSource['part'
   for (const name of (values.unset as string[] | undefined) ?? []) {
     if (!Object.hasOwn(fields, name)) continue;
     if (values[flagName(name)] !== undefined) {
-      throw usageError(`--unset ${name} and --${flagName(name)} contradict each other`, [problem(`--unset ${name}`, 'exclusive', `cannot be given together with --${flagName(name)}`)]);
+      throw usageError(`--unset ${name} and --${flagName(name)} contradict each other`, [
+        problem(`--unset ${name}`, 'exclusive', `cannot be given together with --${flagName(name)}`),
+      ]);
     }
     found[name] = null;
   }

@@ -97,7 +97,6 @@ export const checkFields = (
       const close = nearest(key, Object.keys(fields));
       found.push(problem(join(path, key), 'unknown', 'is not a known field', close && `did you mean ${close}?`));
     } else if (field.outputOnly) {
-      continue;
     } else if (field.readOnly) {
       found.push(problem(join(path, key), 'rule', 'is set by the service and cannot be given'));
     } else found.push(...check(field, value, join(path, key)));

@@ -1,5 +1,5 @@
 import { type Field, type Fields, bare } from '../kernel/field.ts';
-import { type Operation, type Service, type Resource } from '../kernel/operation.ts';
+import type { Operation, Service, Resource } from '../kernel/operation.ts';
 import { template } from '../kernel/path.ts';
 import type { JsonSchema } from '../kernel/schema.ts';
 
@@ -8,7 +8,11 @@ type Schemas = Map<string, JsonSchema>;
 const typed = (field: Field, schemas: Schemas): JsonSchema => {
   switch (field.type) {
     case 'string':
-      return { type: 'string', ...(field.enum ? { enum: [...field.enum] } : {}), ...(field.format === 'int64' || field.format === 'byte' ? { format: field.format } : {}) };
+      return {
+        type: 'string',
+        ...(field.enum ? { enum: [...field.enum] } : {}),
+        ...(field.format === 'int64' || field.format === 'byte' ? { format: field.format } : {}),
+      };
     case 'integer':
       return { type: 'integer', format: 'int32' };
     case 'number':
@@ -27,8 +31,12 @@ const typed = (field: Field, schemas: Schemas): JsonSchema => {
       return { type: 'string' };
   }
 };
-const schema = (field: Field, schemas: Schemas): JsonSchema => ({ ...typed(field, schemas), ...(field.summary ? { description: field.summary } : {}) });
-const properties = (fields: Fields, schemas: Schemas): JsonSchema => Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schema(field, schemas)]));
+const schema = (field: Field, schemas: Schemas): JsonSchema => ({
+  ...typed(field, schemas),
+  ...(field.summary ? { description: field.summary } : {}),
+});
+const properties = (fields: Fields, schemas: Schemas): JsonSchema =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schema(field, schemas)]));
 const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
   if (!schemas.has(name)) {
     schemas.set(name, {});
@@ -41,17 +49,34 @@ const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
 const placed = (service: Service, operation: Operation) => {
   const { segments, verb } = template(operation.path);
   const path = segments.map((s) => ('literal' in s ? s.literal : `{+${s.param}}`)).join('/') + (verb === '' ? '' : `:${verb}`);
-  const patterns = Object.fromEntries(segments.flatMap((s) => ('param' in s ? [[s.param, `^${s.pattern.map((p) => (p === '*' ? '[^/]+' : p)).join('/')}$`]] : [])));
-  const flat = segments.flatMap((s) => ('literal' in s ? [s.literal] : s.pattern.map((p, i) => (p === '*' ? `{${s.pattern[i - 1] ?? s.param}Id}` : p)))).join('/');
+  const patterns = Object.fromEntries(
+    segments.flatMap((s) => ('param' in s ? [[s.param, `^${s.pattern.map((p) => (p === '*' ? '[^/]+' : p)).join('/')}$`]] : [])),
+  );
+  const flat = segments
+    .flatMap((s) => ('literal' in s ? [s.literal] : s.pattern.map((p, i) => (p === '*' ? `{${s.pattern[i - 1] ?? s.param}Id}` : p))))
+    .join('/');
   const base = service.basePath.slice(1);
   return { path: `${base}/${path}`, flatPath: `${base}/${flat}${verb === '' ? '' : `:${verb}`}`, patterns };
 };
 
 const method = (service: Service, id: string, operation: Operation, schemas: Schemas): JsonSchema => {
   const { path, flatPath, patterns } = placed(service, operation);
-  const inPath = Object.entries(operation.params ?? {}).map(([name]) => [name, { type: 'string', location: 'path', required: true, pattern: patterns[name] }]);
+  const inPath = Object.entries(operation.params ?? {}).map(([name]) => [
+    name,
+    { type: 'string', location: 'path', required: true, pattern: patterns[name] },
+  ]);
   const inQuery = Object.entries(operation.query ?? {}).map(([name, field]) => [name, { ...schema(field, schemas), location: 'query' }]);
-  const request = operation.body && named(operation.bodyName ?? `${id.split('.').map((w) => w[0]?.toUpperCase() + w.slice(1)).join('')}Request`, { type: 'object', fields: operation.body }, schemas);
+  const request =
+    operation.body &&
+    named(
+      operation.bodyName ??
+        `${id
+          .split('.')
+          .map((w) => w[0]?.toUpperCase() + w.slice(1))
+          .join('')}Request`,
+      { type: 'object', fields: operation.body },
+      schemas,
+    );
   return {
     id,
     path,
@@ -83,7 +108,8 @@ export const discovery = (service: Service, origin: string): JsonSchema => {
     const words = resource.split(/[ .]/);
     const at = nodeAt(root, words);
     at.methods ??= {};
-    for (const [verb, operation] of Object.entries(verbs)) at.methods[verb] = method(service, [service.name, ...words, verb].join('.'), operation, schemas);
+    for (const [verb, operation] of Object.entries(verbs))
+      at.methods[verb] = method(service, [service.name, ...words, verb].join('.'), operation, schemas);
   }
   return {
     kind: 'discovery#restDescription',

@@ -52,7 +52,11 @@ const parameters = (operation: Operation, names: ReadonlyMap<string, readonly st
   return [...inPath, ...inQuery];
 };
 
-const mediaType: Readonly<Record<string, string>> = { json: 'application/json', form: 'application/x-www-form-urlencoded', multipart: 'multipart/form-data' };
+const mediaType: Readonly<Record<string, string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+};
 const requestBody = (operation: Operation, fields: Fields, components: Components): JsonSchema => ({
   required: Object.values(fields).some((field) => field.required),
   content: { [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: { schema: objectSchema(fields, components, DIALECT) } },

@@ -22,7 +22,8 @@ const parameters = (operation: Operation, components: Components): JsonSchema[] 
     ...Object.entries(operation.query ?? {}).map(([name, field]) => simple(name, 'query', field, components)),
   ];
   if (operation.body === undefined) return found;
-  if (operation.encoding === 'multipart') return [...found, ...Object.entries(operation.body).map(([name, field]) => simple(name, 'formData', field, components))];
+  if (operation.encoding === 'multipart')
+    return [...found, ...Object.entries(operation.body).map(([name, field]) => simple(name, 'formData', field, components))];
   return [...found, { name: 'body', in: 'body', required: true, schema: objectSchema(operation.body, components, DIALECT) }];
 };
 

@@ -43,7 +43,9 @@ if (!isMainThread) {
     process.stdout.write(`Node ${version}, minima of ${RUNS} alternating runs\n`);
     for (const [i, [name, , limit]] of cases.entries()) {
       const ratio = best[i] / best[0];
-      process.stdout.write(`  ${name.padEnd(32)} ${best[i].toFixed(1).padStart(7)} ms  ${ratio.toFixed(2)} x (goal ≤ ${limit})${ratio > limit ? '  OVER' : ''}\n`);
+      process.stdout.write(
+        `  ${name.padEnd(32)} ${best[i].toFixed(1).padStart(7)} ms  ${ratio.toFixed(2)} x (goal ≤ ${limit})${ratio > limit ? '  OVER' : ''}\n`,
+      );
       if (ratio > limit) process.exitCode = 1;
     }
   }

@@ -1,6 +1,6 @@
 // Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
 // help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -8,7 +8,16 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
+// While groups are being written, a missing one is left out of the bundle instead of failing it.
+const missing = {
+  name: 'missing',
+  setup: (b) =>
+    b.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, resolveDir }) =>
+      existsSync(new URL(path, `file://${resolveDir}/`)) ? undefined : { path: 'missing', namespace: 'missing' },
+    ) ?? b.onLoad({ filter: /.*/, namespace: 'missing' }, () => ({ contents: 'export const commands = [];' })),
+};
 const result = await build({
+  plugins: [missing],
   absWorkingDir: root,
   entryPoints: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
   outdir: dist,

@@ -34,7 +34,12 @@ const vitest = (title, args, env = {}) => {
     count.failed += numFailedTests;
     count.skipped += numPendingTests;
     const slow = testResults.map((file) => [file.endTime - file.startTime, file.name.replace(root, '')]).sort((a, b) => b[0] - a[0]);
-    process.stdout.write(`slowest files: ${slow.slice(0, 5).map(([ms, name]) => `${name} ${(ms / 1000).toFixed(1)} s`).join(', ')}\n`);
+    process.stdout.write(
+      `slowest files: ${slow
+        .slice(0, 5)
+        .map(([ms, name]) => `${name} ${(ms / 1000).toFixed(1)} s`)
+        .join(', ')}\n`,
+    );
     if (numFailedTests === 0 && status !== 0) count.failed += 1;
   } catch {
     count.failed += 1;

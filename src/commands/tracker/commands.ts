@@ -1,0 +1,5 @@
+import { tracker } from '../../services/tracker/index.ts';
+import type { Command } from '../command.ts';
+import { commandsFrom } from '../from-table.ts';
+
+export const commands: readonly Command[] = commandsFrom(tracker);

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { normalize, wordsOf } from '../../src/cli/argv.ts';
+import { globalFlags } from '../../src/cli/globals.ts';
+import { bool, list, orNull, str, color } from '../../src/kernel/field.ts';
+import { parseCommand } from '../../src/cli/parse.ts';
+import type { Command } from '../../src/commands/command.ts';
+import { nothing } from '../../src/kernel/result.ts';
+import type { AppError } from '../../src/kernel/problem.ts';
+
+test.each<[string[], string[], string[]]>([
+  [
+    ['tracker', 'labels', 'list', '-o', 'json'],
+    ['tracker', 'labels', 'list'],
+    ['-o', 'json'],
+  ],
+  [
+    ['-o', 'json', 'tracker', 'labels'],
+    ['tracker', 'labels'],
+    ['-o', 'json'],
+  ],
+  [['tracker', 'labels', 'get', '12', '--quiet', '13'], ['tracker', 'labels', 'get', '12', '13'], ['--quiet']],
+  [
+    ['tracker', 'labels', 'create', '--name', '-o', 'x'],
+    ['tracker', 'labels', 'create'],
+    ['--name', '-o', 'x'],
+  ],
+  [
+    ['mock', 'run', '--', 'ls', '-o'],
+    ['mock', 'run'],
+    ['--', 'ls', '-o'],
+  ],
+  [['--no-header', 'commands'], ['commands'], ['--no-header']],
+])('words of %j', (argv, words, rest) => {
+  expect(wordsOf(argv, globalFlags)).toEqual({ words, rest });
+});
+
+test('switches, short flags, negations and values with a dash become one form', () => {
+  const flags = { ...globalFlags, archived: { field: bool(), summary: '' }, name: { field: str(), summary: '' } };
+  expect(normalize(['--archived', '7', '--archived', 'false', '-vq', '-ojson', '--no-header', '--name', '-5', '--', '-v'], flags)).toEqual([
+    '--archived=true',
+    '7',
+    '--archived=false',
+    '--verbose=true',
+    '--quiet=true',
+    '--output=json',
+    '--header=false',
+    '--name=-5',
+    '--',
+    '-v',
+  ]);
+});
+
+const command: Command = {
+  path: ['x', 'y'],
+  summary: '',
+  args: [{ name: 'id', field: { type: 'integer', required: true }, summary: 'The id' }],
+  flags: {
+    color: { field: orNull(color()), summary: '' },
+    tags: { field: list(str()), summary: '', repeat: true },
+    ids: { field: list({ type: 'integer' }), summary: '', repeat: true },
+  },
+  run: async () => nothing(),
+};
+const problems = async (...tokens: string[]) =>
+  parseCommand(command, tokens).then(
+    () => [],
+    (error: AppError) => (error.detail.problems?.length ? error.detail.problems.map(({ path, rule }) => `${path} ${rule}`) : [error.message]),
+  );
+
+test('values by type; null, empty and absent are three things', async () => {
+  expect((await parseCommand(command, ['5', '--color', 'null', '--tags', 'a,b', '--tags', 'c', '--ids', '1,2', '--ids', '3'])).values).toEqual({
+    id: 5,
+    color: null,
+    tags: ['a,b', 'c'],
+    ids: [1, 2, 3],
+  });
+  expect((await parseCommand(command, ['5', '--tags', ''])).values).toEqual({ id: 5, tags: [] });
+});
+
+test("a command's own --color leaves the words of the global one alone", async () => {
+  const { values, globals } = await parseCommand(command, ['5', '--color', 'never', '--color', '#112233']);
+  expect([values.color, globals.color]).toEqual(['#112233', 'never']);
+});
+
+test.each<[string[], string[]]>([
+  [[], ['<id> required']],
+  [
+    ['x', '--color', 'red'],
+    ['--color format', '<id> type'],
+  ],
+  [['1', '2'], ['"2" unknown']],
+  [['1', '--color', '#112233', '--color', '#445566'], ['--color rule']],
+  [['1', '--colour', 'x'], ["opsctl x y: unknown option '--colour'; did you mean --color?"]],
+  [['1', '--output', 'xml'], ['--output enum']],
+])('wrong usage %j', async (tokens, expected) => {
+  expect(await problems(...tokens)).toEqual(expected);
+});
