@@ -1,17 +1,36 @@
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { Host } from '../host/host.ts';
 
 export type Folders = { readonly config: string; readonly state: string; readonly cache: string };
+type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
 
-/** decisions 4: OPSCTL_HOME is one folder for all three; else the XDG folders. Absolute. */
-export const foldersOf = (host: Pick<Host, 'env' | 'files' | 'cwd'>): Folders => {
-  const { env } = host;
-  const home = env.OPSCTL_HOME;
-  if (home !== undefined && home !== '') {
-    const base = home.startsWith('/') ? home : join(host.cwd, home);
+/** decisions 4: OPSCTL_HOME is one folder for all three; else the XDG folders (their specification has relative values ignored). */
+export const roots = (host: World): Folders => {
+  const { env, platform } = host;
+  const own = env.OPSCTL_HOME;
+  if (own) {
+    const base = isAbsolute(own) ? own : join(host.cwd, own);
     return { config: join(base, 'config'), state: join(base, 'state'), cache: join(base, 'cache') };
   }
-  const user = host.files.homeFolder();
-  const xdg = (name: string, fallback: string) => join(env[name]?.startsWith('/') ? env[name] : join(user, fallback), 'opsctl');
-  return { config: xdg('XDG_CONFIG_HOME', '.config'), state: xdg('XDG_STATE_HOME', '.local/state'), cache: xdg('XDG_CACHE_HOME', '.cache') };
+  const home = env.HOME || host.files.homeFolder();
+  const place = (value: string | undefined, ...rest: string[]): string =>
+    value && isAbsolute(value) ? join(value, 'opsctl') : join(home, ...rest, 'opsctl');
+  if (platform === 'win32') {
+    const local = place(env.LOCALAPPDATA, 'AppData', 'Local');
+    return { config: place(env.APPDATA, 'AppData', 'Roaming'), state: join(local, 'state'), cache: join(local, 'cache') };
+  }
+  return {
+    config: place(env.XDG_CONFIG_HOME, '.config'),
+    state: place(env.XDG_STATE_HOME, '.local', 'state'),
+    cache: place(env.XDG_CACHE_HOME, '.cache'),
+  };
+};
+
+/** The one file with all profiles. */
+export const configFile = (host: World): string => join(roots(host).config, 'config.json');
+
+/** A profile's own folders below the common ones: sign-ins and caches of two profiles never meet. */
+export const foldersOf = (host: World, profile: string): Folders => {
+  const { config, state, cache } = roots(host);
+  return { config: join(config, profile), state: join(state, profile), cache: join(cache, profile) };
 };

@@ -2,52 +2,81 @@ import { AppError } from '../kernel/problem.ts';
 import { MOCK_PROFILE } from './profiles.ts';
 import type { Setting, Settings } from './settings.ts';
 
-const loopback = (host: string): boolean => host === 'localhost' || host === '[::1]' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+/** The key with a service's URL and the keys of the secrets that go with it. */
+export type Endpoint = { readonly url: string; readonly secrets: readonly string[] };
 
-/** doc1 and doc2 Authentication: HTTPS only; decisions 4: plain HTTP is for loopback. */
-export const urlIsAllowed = ({ key, value, origin }: Setting): URL => {
-  let url: URL;
-  try {
-    url = new URL(value);
-  } catch {
-    throw new AppError('config', `${key} is not a URL: ${JSON.stringify(value)} (${origin})`, { tryThis: ['write it like https://api.example.com'] });
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new AppError('config', `${key} must start with https://; got ${JSON.stringify(value)} (${origin})`);
-  }
-  if (url.username !== '' || url.password !== '')
-    throw new AppError('config', `${key} must not hold a user name or password (${origin})`, { tryThis: ['give the token by its own setting'] });
-  if (url.protocol === 'http:' && !loopback(url.hostname)) {
-    throw new AppError('config', `${key} would send the token unencrypted to ${url.hostname} (${origin}); plain HTTP is allowed for loopback only`, {
-      code: 'PLAIN_HTTP',
-      tryThis: [value.replace(/^http:/, 'https:')],
-    });
-  }
-  return url;
+/** What one guard finds wrong when a service has no URL; undefined when all is well. Pure. */
+export type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
+
+const configError = (code: string, message: string, ...tryThis: string[]): AppError => new AppError('config', message, { code, tryThis });
+
+/** A name that is in no file is most likely mistyped. */
+export const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
+  profile.isNew
+    ? configError(
+        'PROFILE_UNKNOWN',
+        `there is no profile \`${profile.name}\` (${profile.origin}); known: ${profiles.join(', ')}`,
+        `opsctl config set ${url} https://… --profile ${profile.name}`,
+      )
+    : undefined;
+
+/** decisions 4: naming another profile than `mock` means a real service. */
+export const profileIsMock: Guard = ({ profile }, { url }) =>
+  profile.name === MOCK_PROFILE
+    ? undefined
+    : configError(
+        'PROFILE_WITHOUT_URL',
+        `profile \`${profile.name}\` (${profile.origin}) has no ${url}: refusing to use the mock server instead`,
+        `opsctl config set ${url} https://… --profile ${profile.name}`,
+        `--profile ${MOCK_PROFILE} for the mock server`,
+      );
+
+/** decisions 4: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
+export const noTokenIsGiven: Guard = (settings, { url, secrets }) => {
+  const token = secrets.map((key) => settings.get(key)).find((setting) => setting !== undefined);
+  return (
+    token &&
+    configError(
+      'TOKEN_WITHOUT_URL',
+      `${token.key} is set (${token.origin}) but ${url} is not: refusing to use the mock server instead`,
+      `opsctl config set ${url} https://…`,
+      `remove ${token.key} to use the mock server`,
+    )
+  );
 };
 
-/** decisions 4: a script must never believe that it changed a real service when it changed the mock. */
-export const mockIsMeant = (settings: Settings, service: string): void => {
-  const urlKey = service === 'auth' ? 'auth.token_url' : `${service}.url`;
-  const never = settings.get('mock');
-  if (never?.value === 'never') {
-    throw new AppError('config', `${urlKey} is not set, and the embedded mock server is turned off (${never.origin})`, {
-      code: 'NO_URL',
-      tryThis: [`opsctl config set ${urlKey} https://…`],
-    });
-  }
-  const token = settings.get(`${service}.token`);
-  if (token !== undefined) {
-    throw new AppError('config', `a token is given (${token.origin}) but no ${urlKey}: refusing to use the mock server instead`, {
-      code: 'TOKEN_WITHOUT_URL',
-      tryThis: [`opsctl config set ${urlKey} https://…`, `remove the token to use the mock server`],
-    });
-  }
-  const { profile } = settings;
-  if (profile.name !== MOCK_PROFILE) {
-    throw new AppError('config', `profile ${profile.name} (${profile.origin}) has no ${urlKey}: refusing to use the mock server instead`, {
-      code: 'PROFILE_WITHOUT_URL',
-      tryThis: [`opsctl config set ${urlKey} https://… --profile ${profile.name}`, '--profile mock for the mock server'],
-    });
-  }
+/** decisions 4: OPSCTL_MOCK=never turns the default off. */
+export const mockIsNotOff: Guard = (settings, { url }) => {
+  const mock = settings.get('mock');
+  if (mock === undefined) return undefined;
+  if (mock.value !== 'never') return configError('MOCK_SETTING', `mock (${mock.origin}) can only be \`never\`; got ${JSON.stringify(mock.value)}`);
+  return configError(
+    'NO_URL',
+    `${url} is not set, and the embedded mock server is turned off (${mock.origin})`,
+    `opsctl config set ${url} https://…`,
+  );
+};
+
+/** decisions 4: a script must never believe that it changed a real service when it changed the mock. The first that refuses is said. */
+export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
+
+const loopback = (host: string): boolean =>
+  host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
+
+/** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
+export const urlIsWellFormed = ({ key, value, origin }: Setting): AppError | undefined => {
+  const wrong = (why: string): AppError => configError('URL_MALFORMED', `${key} (${origin}) ${why}`, 'write it like https://api.example.com');
+  if (!URL.canParse(value)) return wrong(`is not a URL: ${JSON.stringify(value)}`);
+  const url = new URL(value);
+  if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
+  if (!/^https?:\/\//i.test(value)) return wrong(`must start with https://; got ${JSON.stringify(value)}`);
+  return url.hash === '' ? undefined : wrong('must not have a fragment (#…)');
+};
+
+/** doc1 and doc2 Authentication: HTTPS only; decisions 4: plain HTTP is for loopback. */
+export const urlIsSafe = ({ key, value, origin }: Setting): AppError | undefined => {
+  const url = new URL(value);
+  if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;
+  const message = `${key} (${origin}) would send tokens unencrypted to ${url.hostname}; plain HTTP is allowed for loopback only`;
+  return configError('PLAIN_HTTP', message, value.replace(/^http:/i, 'https:'));
 };

@@ -20,7 +20,7 @@ export const checkProfileName = (name: string, origin: string): void => {
 const chooseProfile = (env: Env, flags: Flags, stored: Profiles): Settings['profile'] => {
   if (flags.profile !== undefined) return { name: flags.profile, origin: 'flag --profile' };
   if (env.OPSCTL_PROFILE) return { name: env.OPSCTL_PROFILE, origin: 'environment OPSCTL_PROFILE' };
-  if (stored.profile !== undefined) return { name: stored.profile, origin: 'opsctl config use' };
+  if (stored.current !== undefined) return { name: stored.current, origin: 'opsctl config use' };
   return { name: MOCK_PROFILE, origin: 'default' };
 };
 
@@ -33,7 +33,7 @@ const find = (name: string, env: Env, flags: Flags, profile: string, stored: Pro
   if (variable) return { key: name, value: variable, origin: `environment ${known?.env}` };
   const own = Object.hasOwn(stored.profiles, profile) ? stored.profiles[profile]?.[name] : undefined;
   if (own !== undefined) return { key: name, value: own, origin: `profile ${profile}` };
-  return known?.default === undefined ? undefined : { key: name, value: known.default, origin: 'default' };
+  return known?.fallback === undefined ? undefined : { key: name, value: known.fallback, origin: 'default' };
 };
 
 /** All settings of one run. `flags` are values by setting key (and `profile`); what is absent or undefined was not given. */
@@ -41,11 +41,12 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
   const stored = readProfiles(host);
   const profile = chooseProfile(host.env, flags, stored);
   checkProfileName(profile.name, profile.origin);
+  const profiles = profileNames(stored);
   return {
-    profile,
+    profile: { ...profile, isNew: !profiles.includes(profile.name) },
     get: (key) => find(key, host.env, flags, profile.name, stored),
     folders: foldersOf(host, profile.name),
-    profiles: profileNames(stored),
+    profiles,
   };
 };
 

@@ -1,36 +1,42 @@
-import { join } from 'node:path';
-import { AppError } from '../kernel/problem.ts';
 import type { Host } from '../host/host.ts';
-import type { Folders } from './folders.ts';
+import { AppError } from '../kernel/problem.ts';
+import { configFile } from './folders.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
-export type ProfilesFile = { readonly current?: string; readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>> };
+export type Profiles = { readonly current?: string; readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>> };
+
 export const MOCK_PROFILE = 'mock';
 
-export const configFile = (folders: Folders): string => join(folders.config, 'config.json');
+const broken = (file: string, why: string): AppError =>
+  new AppError('config', `${file} cannot be used: ${why}`, { code: 'CONFIG_FILE', tryThis: [`mend it, or move it away: mv ${file} ${file}.old`] });
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Reads the file by a plain JSON parse: it is on the way of every command. A broken file is an error, never overwritten. */
-export const readProfiles = (host: Pick<Host, 'files'>, folders: Folders): ProfilesFile => {
-  const path = configFile(folders);
-  const text = host.files.readNow(path);
-  if (text === undefined) return { profiles: {} };
+/** Checks what an editor may have broken, and says where. Pure. */
+export const parseProfiles = (text: string, file: string): Profiles => {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new AppError('config', `${path} is not valid JSON: ${error instanceof Error ? error.message : error}`, {
-      tryThis: [`mend or remove ${path}`],
-    });
+    throw broken(file, `it is not JSON (${(error as Error).message})`);
   }
-  if (!isRecord(value) || !isRecord(value.profiles ?? {}))
-    throw new AppError('config', `${path} must hold {"profiles": {…}}`, { tryThis: [`mend or remove ${path}`] });
-  const profiles = Object.fromEntries(
-    Object.entries((value.profiles ?? {}) as Record<string, unknown>).map(([name, map]) => [
-      name,
-      Object.fromEntries(Object.entries(isRecord(map) ? map : {}).map(([key, v]) => [key, String(v)])),
-    ]),
-  );
-  return { profiles, ...(typeof value.current === 'string' ? { current: value.current } : {}) };
+  if (!isRecord(value)) throw broken(file, 'it must hold one JSON object');
+  const { current, profiles = {} } = value;
+  if (current !== undefined && typeof current !== 'string') throw broken(file, '`current` must be text');
+  if (!isRecord(profiles)) throw broken(file, '`profiles` must be an object');
+  for (const [name, settings] of Object.entries(profiles)) {
+    if (!isRecord(settings) || !Object.values(settings).every((one) => typeof one === 'string')) {
+      throw broken(file, `profile \`${name}\` must be an object whose values are text`);
+    }
+  }
+  return { ...(current === undefined ? {} : { current }), profiles: profiles as Profiles['profiles'] };
 };
+
+/** Plain and synchronous: this is on the way of every command, and `conf` costs 100 ms to load. */
+export const readProfiles = (host: Host): Profiles => {
+  const file = configFile(host);
+  const text = host.files.readNow(file);
+  return text === undefined || text.trim() === '' ? { profiles: {} } : parseProfiles(text, file);
+};
+
+export const profileNames = (profiles: Profiles): string[] => [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();

@@ -1,37 +1,58 @@
 import { AppError } from '../kernel/problem.ts';
-import { mockIsMeant, urlIsAllowed } from './guards.ts';
-import type { Settings } from './settings.ts';
+import { type Endpoint, mockGuards, urlIsSafe, urlIsWellFormed } from './guards.ts';
+import type { Setting, Settings } from './settings.ts';
 
-/** Where a service is by configuration, or that the embedded mock is meant. Throws when neither is safe to assume. */
+/** Where a service is by configuration, or that the embedded mock is meant. */
 export type Resolved =
   | {
       readonly kind: 'configured';
+      /** Without a slash at the end. */
       readonly baseUrl: string;
       readonly origin: string;
       readonly token: string | undefined;
+      /** The token goes out as `header: prefix + token`. */
       readonly header: string;
       readonly prefix: string;
     }
   | { readonly kind: 'mock' };
+type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
-/** decisions 4. `auth` is resolved by its endpoints; `api` and `labels` may take the token of a sign-in later. */
-export const resolveTarget = (settings: Settings, service: 'tracker' | 'labels' | 'auth' | 'api'): Resolved => {
-  const urlKey = service === 'auth' ? 'auth.token_url' : `${service}.url`;
-  const url = settings.get(urlKey);
+const endpoints: Readonly<Record<ServiceName, Endpoint>> = {
+  tracker: { url: 'tracker.url', secrets: ['tracker.token'] },
+  labels: { url: 'labels.url', secrets: ['labels.token', 'access_token'] },
+  auth: { url: 'auth.token_url', secrets: ['auth.client_secret'] },
+  api: { url: 'api.url', secrets: ['access_token'] },
+};
+
+/** A URL setting that has passed every check, without a slash at its end; undefined when it is not set. Throws AppError('config'). */
+export const checkedUrl = (settings: Settings, key: string): Setting | undefined => {
+  const setting = settings.get(key);
+  if (setting === undefined) return undefined;
+  const wrong = urlIsWellFormed(setting) ?? urlIsSafe(setting);
+  if (wrong !== undefined) throw wrong;
+  return { ...setting, value: setting.value.replace(/\/+$/, '') };
+};
+
+const noToken = (url: Setting): AppError =>
+  new AppError('auth', `no token for the tracker at ${url.value} (${url.origin})`, {
+    code: 'NO_TOKEN',
+    tryThis: ['OPSCTL_TRACKER_TOKEN=…', 'opsctl config set tracker.token --stdin'],
+  });
+
+/** Which service a command talks to (decisions 4). Pure; throws when neither the service nor the mock is safe to assume. */
+export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
+  const endpoint = endpoints[service];
+  const url = checkedUrl(settings, endpoint.url);
   if (url === undefined) {
-    mockIsMeant(settings, service);
+    for (const guard of mockGuards) {
+      const refusal = guard(settings, endpoint);
+      if (refusal !== undefined) throw refusal;
+    }
     return { kind: 'mock' };
   }
-  urlIsAllowed(url);
-  const token =
-    settings.get(service === 'api' ? 'access_token' : `${service}.token`)?.value ??
-    (service === 'labels' ? settings.get('access_token')?.value : undefined);
-  if (service === 'tracker' && token === undefined) {
-    throw new AppError('auth', `no token for the tracker at ${url.value} (${url.origin})`, {
-      code: 'NO_TOKEN',
-      tryThis: ['OPSCTL_TRACKER_TOKEN=…', 'opsctl config set tracker.token --stdin'],
-    });
-  }
-  const header = service === 'tracker' ? (settings.get('tracker.token_header')?.value ?? 'Tracker-Token') : 'Authorization';
-  return { kind: 'configured', baseUrl: url.value, origin: url.origin, token, header, prefix: service === 'tracker' ? '' : 'Bearer ' };
+  const secret = service === 'auth' ? undefined : endpoint.secrets.map((key) => settings.get(key)).find((setting) => setting !== undefined);
+  if (service === 'tracker' && secret === undefined) throw noToken(url);
+  const isTracker = service === 'tracker';
+  const header = isTracker ? (settings.get('tracker.token_header')?.value ?? 'Tracker-Token') : 'Authorization';
+  return { kind: 'configured', baseUrl: url.value, origin: url.origin, token: secret?.value, header, prefix: isTracker ? '' : 'Bearer ' };
 };
