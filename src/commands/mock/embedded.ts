@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import type { Host } from '../../host/host.ts';
+import { own } from '../../mock/owner.ts';
+import type { Settings } from '../../config/settings.ts';
+import { defaultOptions } from '../../mock/defaults.ts';
+import type { Say } from '../command.ts';
+import type { Ready } from './ready.ts';
+
+/** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
+const WAIT_MS = 60_000;
+
+export const mockFolder = (settings: Settings): string => join(settings.folders.state, 'mock');
+
+export type Embedded = {
+  readonly url: string;
+  /** A server of another process: this one only visits. */
+  readonly isLive: boolean;
+  ready(): Promise<Ready>;
+  close(): Promise<void>;
+};
+
+/** The mock server of this state folder: the one that runs, or one in this process until `close`. */
+export const embeddedMock = async (host: Host, settings: Settings, say: Say, signal?: AbortSignal): Promise<Embedded> => {
+  const folder = mockFolder(settings);
+  const owner = await own(host, folder, { what: 'a command', waitMs: WAIT_MS, signal });
+  if (owner.kind === 'live') {
+    const { url, pid, ready } = owner.live;
+    say.info(`using the mock server at ${url} (process ${pid})`);
+    return { url, isLive: true, ready: async () => ready as Ready, close: async () => {} };
+  }
+  try {
+    const { start } = await import('./start.ts');
+    const started = await start(host, { folder, options: defaultOptions, seed: 'demo', port: 0, tls: false, warn: say.warn });
+    say.info(`using the embedded mock server; its state is in ${folder}`);
+    const close = async () => {
+      await started.close();
+      await owner.release();
+    };
+    return { url: started.mock.origin, isLive: false, ready: started.ready, close };
+  } catch (error) {
+    await owner.release();
+    throw error;
+  }
+};

@@ -1,0 +1,42 @@
+import type { Host } from '../../host/host.ts';
+import { labelsToken } from '../../mock/defaults.ts';
+import type { RunningMock } from '../../mock/server.ts';
+import { authPaths } from '../../services/auth/endpoints.ts';
+
+/** The line that `mock serve -o json` prints once it accepts connections (decisions 7). */
+export type Ready = {
+  readonly ready: true;
+  readonly pid: number;
+  readonly url: string;
+  readonly tracker: { readonly base_url: string; readonly token: string };
+  readonly labels: { readonly base_url: string; readonly token: string };
+  readonly auth: {
+    readonly authorization_endpoint: string;
+    readonly token_endpoint: string;
+    readonly revocation_endpoint: string;
+    readonly client_id: string;
+  };
+  readonly media: { readonly base_url: string };
+  /** Only with --tls: the certificate that clients have to trust. */
+  readonly ca_file?: string;
+};
+
+export const readyOf = async (host: Host, mock: RunningMock, caFile: string | undefined): Promise<Ready> => {
+  const { origin, world } = mock;
+  const auth = (await mock.service('auth'))?.ready?.() ?? {};
+  return {
+    ready: true,
+    pid: host.pid,
+    url: origin,
+    tracker: { base_url: origin, token: world.options.trackerToken },
+    labels: { base_url: origin, token: world.options.labelsAuth === 'any' ? labelsToken : (auth.token ?? '') },
+    auth: {
+      authorization_endpoint: origin + authPaths.authorize,
+      token_endpoint: origin + authPaths.token,
+      revocation_endpoint: origin + authPaths.revoke,
+      client_id: auth.client_id ?? '',
+    },
+    media: { base_url: origin },
+    ...(caFile === undefined ? {} : { ca_file: caFile }),
+  };
+};

@@ -1,0 +1,36 @@
+import type { ServiceEntry, World } from '../../mock/service.ts';
+
+const CONTROL = '/__opsctl/';
+const CONSOLE = '/__opsctl/oauth';
+
+/** Every service of the embedded server, loaded at its first request. The authorization server has all paths that are left. */
+export const serviceEntries: readonly ServiceEntry[] = [
+  {
+    name: 'tracker',
+    claims: (path) => path.startsWith('/api/v3/') || path === '/api/v3',
+    load: async () => (await import('../../mock/tracker/service.ts')).makeTracker,
+  },
+];
+
+const text = (value: unknown): string => JSON.stringify(value, null, 2);
+const isOwn = (path: string): boolean => path.startsWith(CONTROL) && !path.startsWith(CONSOLE);
+
+/** The services described by themselves, made from the tables they run on. */
+export const documents: Readonly<Record<string, (world: World) => Promise<string>>> = {
+  '/openapi.json': async (world) => {
+    const [{ openApi }, { tracker }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/tracker/index.ts')]);
+    return text(openApi(tracker, world.origin()));
+  },
+  '/openapi/labels.json': async (world) => {
+    const [{ openApi }, { labels }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/labels/index.ts')]);
+    return text(openApi(labels, world.origin()));
+  },
+  '/swagger.json': async (world) => {
+    const [{ swagger }, { tracker }] = await Promise.all([import('../../reference/swagger.ts'), import('../../services/tracker/index.ts')]);
+    return text(swagger(tracker, new URL(world.origin()).host));
+  },
+  '/discovery/labels/v2beta': async (world) => {
+    const [{ discovery }, { labels }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
+    return text(discovery(labels, world.origin()));
+  },
+};

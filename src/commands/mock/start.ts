@@ -1,0 +1,86 @@
+import { Buffer } from 'node:buffer';
+import { join } from 'node:path';
+import type { Host } from '../../host/host.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { openState } from '../../mock/journal.ts';
+import { identityIn } from '../../mock/local-authority.ts';
+import { type MockSetup, type RunningMock, startMock } from '../../mock/server.ts';
+import type { MockOptions } from '../../mock/service.ts';
+import type { SeedKind } from '../../mock/service-set.ts';
+import { Store } from '../../mock/store.ts';
+import { type Ready, readyOf } from './ready.ts';
+import { documents, serviceEntries } from './services.ts';
+
+export type StartOptions = {
+  /** Where the state is kept; undefined keeps nothing. The caller owns the folder (mock/owner.ts). */
+  readonly folder: string | undefined;
+  readonly options: MockOptions;
+  readonly seed: SeedKind;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly clockMs?: number;
+  readonly idSeed?: string;
+  /** Told of failures inside the mock. */
+  warn(text: string): void;
+};
+export type Started = { readonly mock: RunningMock; ready(): Promise<Ready>; close(): Promise<void> };
+
+/** Certificates of a server that keeps nothing live as long as it does. */
+const temporaryFolder = (host: Host): string =>
+  join(host.files.temporaryFolder(), `opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`);
+
+const portError = (error: unknown, port: number): unknown => {
+  const { code } = error as { code?: string };
+  if (code === 'EADDRINUSE') {
+    return new AppError('config', `port ${port} of 127.0.0.1 is in use`, {
+      code: 'PORT_IN_USE',
+      tryThis: ['another --port, or --port 0 for a free one', 'opsctl mock status (is it this server?)'],
+    });
+  }
+  if (code === 'EACCES') {
+    return new AppError('config', `this user may not listen on port ${port}`, { code: 'PORT_NOT_ALLOWED', tryThis: ['a --port above 1023, or --port 0'] });
+  }
+  return error;
+};
+
+const reported = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
+/** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
+export const start = async (host: Host, given: StartOptions): Promise<Started> => {
+  const state = given.folder === undefined ? undefined : await openState(host.files, given.folder);
+  const tlsFolder = given.tls ? (given.folder ?? temporaryFolder(host)) : undefined;
+  const identity = tlsFolder === undefined ? undefined : await identityIn(host, tlsFolder);
+  const forgetIdentity = async () => {
+    if (tlsFolder !== undefined && given.folder === undefined) await host.files.remove(tlsFolder);
+  };
+  const setup: MockSetup = {
+    host,
+    options: given.options,
+    services: serviceEntries,
+    documents,
+    store: state?.store ?? new Store(),
+    journal: state?.journal,
+    seed: given.seed,
+    port: given.port,
+    tls: identity,
+    clockMs: given.clockMs,
+    idSeed: given.idSeed,
+    failed: (error, id) => given.warn(`the mock server failed at request ${id}: ${reported(error)}`),
+    facts: { state_folder: given.folder ?? null, options: { ...given.options, trackerToken: '***' } },
+  };
+  try {
+    const mock = await startMock(setup);
+    return {
+      mock,
+      ready: () => readyOf(host, mock, identity?.caFile),
+      close: async () => {
+        await mock.close();
+        await forgetIdentity();
+      },
+    };
+  } catch (error) {
+    await state?.journal.close();
+    await forgetIdentity();
+    throw portError(error, given.port);
+  }
+};

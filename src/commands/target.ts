@@ -1,0 +1,44 @@
+import { resolveTarget } from '../config/resolve-target.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Host } from '../host/host.ts';
+import { defaultOptions, labelsToken } from '../mock/defaults.ts';
+import type { Say, ServiceName, Target } from './command.ts';
+import type { Embedded } from './mock/embedded.ts';
+
+export type Reach = {
+  /** Where a service is; the embedded server is started at the first question that needs it. */
+  reach(service: ServiceName): Promise<Target>;
+  /** Ends what `reach` started. */
+  close(): Promise<void>;
+};
+type World = { readonly host: Host; readonly settings: Settings; readonly say: Say; readonly signal?: AbortSignal };
+
+/** A token of the ready line; only a server that checks tokens of its own authorization service has to be asked. */
+const mockHeaders = async (service: ServiceName, mock: Embedded): Promise<Record<string, string>> => {
+  if (service === 'tracker') return { 'tracker-token': mock.isLive ? (await mock.ready()).tracker.token : defaultOptions.trackerToken };
+  if (service === 'labels') return { authorization: `Bearer ${mock.isLive ? (await mock.ready()).labels.token : labelsToken}` };
+  return {};
+};
+
+/** decisions 4: configured, or the embedded mock server; one for all services of a command. */
+export const makeReach = ({ host, settings, say, signal }: World): Reach => {
+  let embedded: Promise<Embedded> | undefined;
+  const mock = (): Promise<Embedded> =>
+    (embedded ??= import('./mock/embedded.ts').then((module) => module.embeddedMock(host, settings, say, signal)));
+  return {
+    reach: async (service) => {
+      const found = resolveTarget(settings, service);
+      if (found.kind === 'mock') {
+        const server = await mock();
+        return { baseUrl: server.url, headers: await mockHeaders(service, server), isMock: true, origin: 'mock' };
+      }
+      const { baseUrl, origin, token, header, prefix } = found;
+      if (token !== undefined) say.hide(token);
+      return { baseUrl, headers: token === undefined ? {} : { [header.toLowerCase()]: prefix + token }, isMock: false, origin };
+    },
+    close: async () => {
+      const server = await embedded?.catch(() => undefined);
+      await server?.close();
+    },
+  };
+};
