@@ -105,7 +105,9 @@ export type HostFacts = {
   /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
   readonly v2_bytes?: number;
   readonly free_bytes?: number;
-  readonly config_text?: string;
+  /** Content of the configuration file that the new version will read. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly config_error?: string;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
 };

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import type { Files } from '../../host/host.ts';
-import type { HostFacts } from '../types.ts';
+import { argvOf } from '../command-line.ts';
+import { flagsOf, parseConfig } from '../configuration.ts';
+import type { HostFacts, MemberSpec } from '../types.ts';
 
 const sizeOf = async (files: Files, folder: string): Promise<number> => {
   let total = 0;
@@ -49,4 +51,17 @@ export const folderFacts = async (files: Files, dataDir: string | undefined, wan
     ...(free === undefined ? {} : { free_bytes: free }),
     ...(wantsSizes ? { data_dir_bytes: await sizeOf(files, dataDir) } : {}),
   };
+};
+
+/** The configuration file that the new version will read: the one of the cluster file, else the one that the new command names. */
+export const configPath = (member: MemberSpec): string | undefined =>
+  member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
+
+export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec): Promise<HostFacts> => {
+  const path = configPath(member);
+  if (path === undefined) return {};
+  const text = await files.read(path).catch((error: unknown) => String(error));
+  if (text === undefined) return { config_error: `there is no configuration file ${path}` };
+  const read = await parseConfig(text);
+  return 'broken' in read ? { config_error: `${path} is not a configuration file: ${read.broken}` } : { config: read.file };
 };

@@ -5,7 +5,7 @@ import { argvOf, shellLine } from '../command-line.ts';
 import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
-import { folderFacts } from './folder-facts.ts';
+import { configFacts, folderFacts } from './folder-facts.ts';
 
 const pollMs = 10;
 const tailBytes = 256 * 1024;
@@ -77,7 +77,7 @@ const facts = async (host: Host, member: MemberSpec, sizes: boolean, versionOf: 
     folderFacts(host.files, member.data_dir, sizes).catch((error: unknown): HostFacts => ({ problems: [`data folder: ${String(error)}`] })),
     versionOf(binaryOf(member, 'new')),
     versionOf(binaryOf(member, 'old')),
-    member.config_file === undefined ? undefined : host.files.read(member.config_file),
+    configFacts(host.files, member),
   ]);
   const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
   const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
@@ -89,7 +89,7 @@ const facts = async (host: Host, member: MemberSpec, sizes: boolean, versionOf: 
     ...(fresh.version === undefined ? { new_binary_error: fresh.error as string } : { new_binary_version: fresh.version }),
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
     ...(isOther ? { owner_mismatch: `the folder belongs to uid ${data.uid}, the process to uid ${owner.uid}` } : {}),
-    ...(config === undefined ? {} : { config_text: config }),
+    ...config,
     clock_skew_ms: 0,
     ...(problem === undefined ? {} : { problems: [problem] }),
   };

@@ -1,0 +1,119 @@
+import { rowOf } from '../services/kv/versions.ts';
+import type { Minor } from '../services/kv/versions.ts';
+
+export type ConfigFinding = {
+  readonly level: 'stop' | 'warn';
+  readonly key: string;
+  readonly message: string;
+  readonly hint: string;
+  /** Present when `migrateConfig` mends it. */
+  readonly isMended?: true;
+};
+type Settings = Readonly<Record<string, unknown>>;
+
+const isDuration = (text: string): boolean => /^\d+$/.test(text) || /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text);
+const finding = (level: ConfigFinding['level'], key: string, message: string, hint: string, isMended?: true): ConfigFinding =>
+  isMended === undefined ? { level, key, message, hint } : { level, key, message, hint, isMended };
+
+const [RETENTION, MODE] = ['auto-compaction-retention', 'auto-compaction-mode'];
+
+/** doc3 B items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. Facts A4 for the rest. */
+const retentionFindings = (file: Settings): ConfigFinding[] => {
+  const [value, mode] = [file[RETENTION], file[MODE]];
+  if (value === undefined || value === 0 || value === '0' || value === '') return [];
+  if (typeof value === 'number') {
+    return [finding('stop', RETENTION, `is the number ${value}; from 3.3 on it must be a quoted string, the server would not start`, `${MODE}: periodic and ${RETENTION}: "${value}"`, true)];
+  }
+  const text = String(value);
+  if (mode === undefined || mode === '') {
+    return [
+      /^\d+$/.test(text)
+        ? finding('warn', RETENTION, `is "${text}" without ${MODE}: the server starts, but compacts nothing`, `add ${MODE}: periodic`, true)
+        : finding('stop', RETENTION, `is "${text}" without ${MODE}: the server would not start (unsupported compaction mode)`, `add ${MODE}: periodic`, true),
+    ];
+  }
+  if (mode === 'periodic' && !isDuration(text)) return [finding('stop', RETENTION, `is "${text}", which is not a duration`, 'write "24" (hours), "24h" or "90m"')];
+  if (mode === 'revision' && !/^\d+$/.test(text)) return [finding('warn', RETENTION, `is "${text}", which is not a number of revisions`, `write a number, or ${MODE}: periodic`)];
+  if (mode !== 'periodic' && mode !== 'revision') return [finding('stop', MODE, `is "${String(mode)}"`, 'write periodic or revision')];
+  return [];
+};
+
+/** doc3 Limits: the log output setting is a string in 3.3 and a list from 3.4 on. */
+const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
+  const isListTime = to !== '3.2' && to !== '3.3';
+  return isListTime && file['log-output'] !== undefined
+    ? [finding(to === '3.4' && typeof file['log-output'] === 'string' ? 'stop' : 'warn', 'log-output', `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`, 'log-outputs: [...]', true)]
+    : [];
+};
+
+/** What the version `to` would make of a configuration file. Pure. */
+export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
+  const row = rowOf(`${to}.0`);
+  const removed = (row?.removed ?? []).filter(({ key }) => file[key] !== undefined).map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
+  return [...(row?.retention === 'string' ? retentionFindings(file) : []), ...logFindings(file, to), ...removed];
+};
+
+/** Flags of a command line by name, without the dashes. */
+export const flagsOf = (words: readonly string[]): Map<string, string> => {
+  const flags = new Map<string, string>();
+  words.forEach((word, i) => {
+    const found = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/.exec(word);
+    if (found === null) return;
+    const next = words[i + 1];
+    flags.set(found[1] as string, found[2] ?? (next !== undefined && !next.startsWith('-') ? next : 'true'));
+  });
+  return flags;
+};
+
+/** What the version `to` would make of a command line (facts A4). Pure. */
+export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] => {
+  const row = rowOf(`${to}.0`);
+  const flags = flagsOf(words);
+  const found = (row?.removed ?? []).filter(({ key }) => flags.has(key)).map(({ flag, instead }) => finding('stop', flag, `is not known from ${to} on: the server would not start`, instead));
+  if (to === '3.5' && flags.has('log-output')) found.push(finding('stop', '--log-output', 'is not known from 3.5 on: the server would not start', '--log-outputs'));
+  const [retention, mode] = [flags.get(RETENTION), flags.get(MODE) ?? 'periodic'];
+  if (row?.retention === 'string' && retention !== undefined && mode === 'periodic' && !isDuration(retention)) {
+    found.push(finding('stop', `--${RETENTION}`, `is ${retention}, which is not a duration: the server would not start`, 'write 24 (hours), 24h or 90m'));
+  }
+  if (row?.retention === 'number' && flags.has(MODE)) found.push(finding('stop', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
+  return found;
+};
+
+export type Migrated = { readonly text: string; readonly changes: readonly string[] };
+/** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
+export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> => {
+  const { parseDocument, isScalar } = await import('./yaml.ts');
+  const document = parseDocument(text);
+  const file = (document.toJS() ?? {}) as Settings;
+  const mended = lintFile(file, to).filter(({ isMended }) => isMended);
+  const changes: string[] = [];
+  for (const { key } of mended) {
+    const node = document.get(key, true) as unknown;
+    if (key === RETENTION) {
+      if (isScalar(node) && typeof node.value === 'number') {
+        node.value = String(node.value);
+        node.type = 'QUOTE_DOUBLE';
+        changes.push(`${RETENTION}: ${String(file[key])} → "${String(file[key])}"`);
+      }
+      if (file[MODE] === undefined || file[MODE] === '') {
+        document.set(MODE, 'periodic');
+        changes.push(`${MODE}: periodic added`);
+      }
+    } else {
+      document.delete(key);
+      if (file['log-outputs'] === undefined) document.set('log-outputs', [file[key]].flat());
+      changes.push(`${key} → log-outputs`);
+    }
+  }
+  return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+};
+
+/** The content of a configuration file, or why it cannot be read. */
+export const parseConfig = async (text: string): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
+  const { parseDocument } = await import('./yaml.ts');
+  const document = parseDocument(text);
+  const error = document.errors[0];
+  if (error !== undefined) return { broken: error.message };
+  const file: unknown = document.toJS() ?? {};
+  return typeof file === 'object' && !Array.isArray(file) ? { file: file as Settings } : { broken: 'it is not a mapping of settings' };
+};

@@ -1,0 +1,170 @@
+import type { Exit } from '../host/host.ts';
+import { minorOf } from '../services/kv/versions.ts';
+import { lagLimits } from './guards/members-keep-up.ts';
+import { hexId } from './gateway/store.ts';
+import type { Status, Store } from './gateway/store.ts';
+import { MemberFailure, memberOf, seenIn } from './run.ts';
+import type { Run } from './run.ts';
+import type { GateCheck, MemberSpec } from './types.ts';
+
+const pollMs = 15;
+type Verdict = { readonly ok: boolean; readonly detail: string; /** No waiting will mend it. */ readonly isFinal?: true };
+const good = (detail: string): Verdict => ({ ok: true, detail });
+const bad = (detail: string): Verdict => ({ ok: false, detail });
+const hopeless = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
+
+export type Gate = {
+  readonly run: Run;
+  readonly member: MemberSpec;
+  readonly store: Store;
+  readonly others: readonly { readonly name: string; readonly store: Store }[];
+  /** The version it must run: the new one in the gate, the old one after a return. */
+  readonly minor: string;
+  /** Set when the process this run started has ended. */
+  exit?: Exit;
+};
+type Check = (gate: Gate) => Promise<Verdict>;
+
+const processRuns: Check = async ({ run, member, exit }) => {
+  if (exit !== undefined) return hopeless(`its process ended (${exit.signal ?? `exit code ${exit.code}`})`);
+  return (await run.driver.isRunning(member)) === false ? hopeless('its process is not there') : good('its process runs');
+};
+
+const versionIsRight: Check = async ({ store, minor }) => {
+  const { server } = await store.versions();
+  return minorOf(server) === minor ? good(`runs ${server}`) : hopeless(`runs ${server}, not ${minor}: the wrong program was started`);
+};
+
+/** Facts A5: a member with another data folder joins empty, under another id. */
+const identityIsKept: Check = async ({ run, member, store }) => {
+  const [before, status] = [seenIn(run.plan.observation, member.name), await store.status()];
+  if (before.member_id !== undefined && status.member_id !== before.member_id) return hopeless(`is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data folder`);
+  if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id) return hopeless(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
+  return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
+};
+
+const healthIsTrue: Check = async ({ store }) => {
+  const health = await store.health();
+  return health.is_healthy ? good('/health says true') : bad(`/health says ${health.reason ?? 'false'}`);
+};
+
+const leaderIsKnown: Check = async ({ store }) => {
+  const { leader_id } = await store.status();
+  return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
+};
+
+const probeKey = ({ run, member }: Gate): string => `opsctl/probe/${run.id}/${member.name}`;
+/** A serializable read answers without a quorum (facts A2), so the read is linearizable. */
+const readWorks: Check = async (gate) => {
+  const { revision } = await gate.store.range(probeKey(gate));
+  return good(`linearizable read at revision ${revision}`);
+};
+const writeWorks: Check = async (gate) => {
+  const { revision } = await gate.store.put(probeKey(gate), gate.run.id);
+  return good(`a write through it made revision ${revision}`);
+};
+const readBackWorks: Check = async (gate) => {
+  const readers = gate.others.length > 0 ? gate.others : [{ name: gate.member.name, store: gate.store }];
+  const found = await Promise.all(readers.map(async ({ name, store }) => ({ name, ok: await store.range(probeKey(gate)).then(({ kvs }) => kvs[0]?.value === gate.run.id, () => false) })));
+  const missing = found.filter(({ ok }) => !ok).map(({ name }) => name);
+  return missing.length === 0 ? good(`read back through ${found.map(({ name }) => name).join(', ')}`) : bad(`${missing.join(', ')} did not show its write`);
+};
+
+const statuses = async ({ store, others }: Gate): Promise<{ readonly own: Status; readonly rest: readonly { readonly name: string; readonly status?: Status }[] }> => {
+  const [own, ...rest] = await Promise.all([store.status(), ...others.map(async ({ name, store: other }) => ({ name, status: await other.status().catch(() => undefined) }))]);
+  return { own: own as Status, rest: rest as { name: string; status?: Status }[] };
+};
+const hasCaughtUp: Check = async (gate) => {
+  const { own, rest } = await statuses(gate);
+  const lag = Math.max(0, ...rest.map(({ status }) => (status?.raft_index ?? 0) - (own.applied_index ?? own.raft_index)));
+  return lag > lagLimits.warn ? bad(`${lag} entries behind`) : good(lag === 0 ? 'caught up' : `${lag} entries behind while writes go on`);
+};
+const peersAgree: Check = async (gate) => {
+  const { own, rest } = await statuses(gate);
+  const away = rest.filter(({ status }) => status === undefined || status.leader_id !== own.leader_id).map(({ name }) => name);
+  return away.length === 0 ? good(`${rest.length + 1} members follow the same leader`) : bad(`${away.join(', ')} does not follow the same leader`);
+};
+const noAlarm: Check = async ({ store }) => {
+  const alarms = await store.alarms();
+  return alarms.length === 0 ? good('no alarm') : bad(`alarm ${alarms.map(({ alarm }) => alarm).join(', ')}`);
+};
+
+/** Only where both sides answer through the gateway (3.5 on); the revision must not be compacted on one of them. */
+const hashesAgree: Check = async (gate) => {
+  const able: typeof gate.others[number][] = [];
+  for (const row of [{ name: gate.member.name, store: gate.store }, ...gate.others]) if ((await row.store.row()).can.hashKv) able.push(row);
+  if (able.length < 2 || able[0]?.name !== gate.member.name) return good('left out: these versions cannot be compared through the gateway');
+  const { revision } = await gate.store.range(probeKey(gate));
+  const hashes = await Promise.all(able.map(({ store }) => store.hashKv(revision)));
+  const compacted = new Set(hashes.map(({ compact_revision }) => compact_revision));
+  if (compacted.size > 1) return good('left out: a compaction is under way');
+  return new Set(hashes.map(({ hash }) => hash)).size === 1 ? good(`same hash at revision ${revision} on ${able.map(({ name }) => name).join(', ')}`) : bad(`different data at revision ${revision}`);
+};
+
+const checks: readonly (readonly [GateCheck, Check])[] = [
+  ['process', processRuns],
+  ['version', versionIsRight],
+  ['identity', identityIsKept],
+  ['health', healthIsTrue],
+  ['leader', leaderIsKnown],
+  ['read', readWorks],
+  ['write', writeWorks],
+  ['read-back', readBackWorks],
+  ['lag', hasCaughtUp],
+  ['alarms', noAlarm],
+  ['peers', peersAgree],
+  ['hash', hashesAgree],
+];
+
+export const openGate = (run: Run, name: string, minor: string): Gate => {
+  const member = memberOf(run, name);
+  const others = run.cluster.members.filter((other) => other.name !== name && run.plan.observation.members.some((seen) => seen.name === other.name));
+  return { run, member, minor, store: run.access.store(member.client_url), others: others.map(({ name: other, client_url }) => ({ name: other, store: run.access.store(client_url) })) };
+};
+
+const attempt = async (check: Check, gate: Gate): Promise<Verdict> => check(gate).catch((error: unknown) => bad(error instanceof Error ? error.message : String(error)));
+
+/** Repeats one check until it is good, hopeless, or the time is over. The process is looked at every time. */
+const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Verdict> => {
+  const { host } = gate.run;
+  for (;;) {
+    const verdict = await attempt(check, gate);
+    if (verdict.ok || verdict.isFinal) return verdict;
+    const alive = await attempt(processRuns, gate);
+    if (!alive.ok) return alive;
+    if (host.elapsed() > untilMs) return verdict;
+    await host.sleep(pollMs);
+  }
+};
+
+/** Every check, in order, within `withinMs` together. Throws MemberFailure with the first that does not become good. */
+export const passGate = async (gate: Gate, withinMs: number, onPassed: (check: GateCheck) => void = () => {}): Promise<void> => {
+  const { run, member } = gate;
+  const until = run.host.elapsed() + withinMs;
+  for (const [name, check] of checks) {
+    const { ok, detail } = await passCheck(gate, check, until);
+    run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
+    if (!ok) throw new MemberFailure(member.name, `${member.name} did not pass its gate: ${name}: ${detail}`);
+    onPassed(name);
+  }
+  await gate.store.del(probeKey(gate)).catch(() => {});
+};
+
+const stablePollMs = 100;
+/** doc3 Procedure 3: verify health of member and cluster; and again for a time, because a process may end late. */
+export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
+  const { run, member } = gate;
+  const until = run.host.elapsed() + forMs;
+  let failures = 0;
+  do {
+    const alive = await attempt(processRuns, gate);
+    const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
+    failures = health.ok ? 0 : failures + 1;
+    if (!alive.ok || failures > 5) {
+      run.emit({ event: 'gate-check', member: member.name, check: 'stable', ok: false, detail: health.detail });
+      throw new MemberFailure(member.name, `${member.name} was good and then was not: ${health.detail}`);
+    }
+    await run.host.sleep(Math.min(stablePollMs, Math.max(1, until - run.host.elapsed())));
+  } while (run.host.elapsed() < until);
+  run.emit({ event: 'gate-check', member: member.name, check: 'stable', ok: true, detail: `good for ${forMs / 1000} s` });
+};

@@ -1,0 +1,20 @@
+import { argvOf } from '../command-line.ts';
+import { lintFile, lintFlags } from '../configuration.ts';
+import { guard } from './guard.ts';
+
+/** Facts A4: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
+export const configurationFits = guard('configuration-fits', 'the new version understands the configuration', ({ observation, cluster, to }, say) => {
+  if (to === undefined) return;
+  for (const member of cluster.members) {
+    const host = observation.members.find(({ name }) => name === member.name)?.host;
+    for (const { level, key, message, hint } of lintFlags(argvOf(member.new_command, member.new_binary) ?? [], to)) {
+      say[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `in new_command: ${hint}` });
+    }
+    if (host?.config_error !== undefined) say.stop({ member: member.name, message: `${member.name}: ${host.config_error}`, hint: 'mend the configuration file' });
+    for (const { level, key, message, hint, isMended } of lintFile(host?.config ?? {}, to)) {
+      const isRewritten = isMended === true && member.config_file !== undefined;
+      if (isRewritten) say.warn({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `the plan rewrites it: ${hint}` });
+      else say[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: isMended === true ? `opsctl kv config migrate FILE --to ${to}` : hint });
+    }
+  }
+});

@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import type { Host } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
+import type { JournalEntry } from './types.ts';
+
+type Unstamped = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E, 'at'> : never) : never;
+export type Journal = {
+  readonly path: string;
+  readonly entries: readonly JournalEntry[];
+  /** Returns when the line is on the disk: what it announces may happen now. */
+  write(entry: Unstamped): void;
+  close(): void;
+};
+
+/** Folder of everything about one cluster: runs, lock. `state` is the profile's state folder. */
+export const clusterFolder = (state: string, cluster: string): string => join(state, 'kv', cluster);
+export const runFolder = (state: string, cluster: string, run: string): string => join(clusterFolder(state, cluster), run);
+const fileName = 'journal.jsonl';
+
+/** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
+export const parseJournal = (text: string): { readonly entries: JournalEntry[]; readonly wholeBytes: number } => {
+  const entries: JournalEntry[] = [];
+  let wholeBytes = 0;
+  for (const line of text.split(/(?<=\n)/)) {
+    if (!line.endsWith('\n')) break;
+    wholeBytes += Buffer.byteLength(line);
+    try {
+      entries.push(JSON.parse(line) as JournalEntry);
+    } catch (cause) {
+      throw new AppError('config', `line ${entries.length + 1} of the journal cannot be read`, { code: 'JOURNAL_DAMAGED', cause, tryThis: ['opsctl kv status shows what is true; plan again with opsctl kv plan'] });
+    }
+  }
+  return { entries, wholeBytes };
+};
+
+export const openJournal = async (host: Host, folder: string): Promise<Journal> => {
+  await host.files.makeFolder(folder, 0o700);
+  const path = join(folder, fileName);
+  const { entries, wholeBytes } = parseJournal((await host.files.read(path)) ?? '');
+  const size = (await host.files.info(path))?.sizeBytes ?? 0;
+  if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
+  const file = host.files.append(path, 0o600);
+  return {
+    path,
+    entries,
+    write: (entry) => {
+      const stamped = { at: new Date(host.now()).toISOString(), ...entry } as JournalEntry;
+      file.write(`${JSON.stringify(stamped)}\n`);
+      file.sync();
+      entries.push(stamped);
+    },
+    close: () => file.close(),
+  };
+};
+
+export type FoundRun = { readonly run: string; readonly folder: string; readonly entries: readonly JournalEntry[] };
+/** Runs of a cluster, newest first. */
+export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
+  const folder = clusterFolder(state, cluster);
+  const names = (await host.files.list(folder).catch(() => [])).filter((name) => /^\d{8}T\d{6}/.test(name)).sort().reverse();
+  const runs = await Promise.all(
+    names.map(async (run) => {
+      const text = await host.files.read(join(folder, run, fileName));
+      return text === undefined ? [] : [{ run, folder: join(folder, run), entries: parseJournal(text).entries }];
+    }),
+  );
+  return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
+};
+
+/** The newest run, when it was not brought to an end. */
+export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
+  const newest = runs[0];
+  return newest !== undefined && !isFinal(newest.entries) ? newest : undefined;
+};
+
+/** done, rolled back by the operator, aborted: over. Held, stopped and failed runs can go on. */
+export const isFinal = (entries: readonly JournalEntry[]): boolean => {
+  const last = entries.at(-1);
+  return last?.kind === 'closed' && (last.outcome === 'done' || last.outcome === 'aborted' || last.outcome === 'refused');
+};
+
+/** `20261121T060102Z-1a2b`: sorts by time. */
+export const runId = (host: Host): string => {
+  const time = new Date(host.now()).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
+  return `${time}-${Buffer.from(host.random(2)).toString('hex')}`;
+};
