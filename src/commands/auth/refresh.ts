@@ -1,0 +1,19 @@
+import { recordResult } from '../../kernel/result.ts';
+import type { Command } from '../command.ts';
+import { accountFlag } from './account-flag.ts';
+
+export const refresh: Command = {
+  path: ['auth', 'refresh'],
+  summary: 'Get a new access token now',
+  flags: { account: accountFlag },
+  examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
+  run: async (context, values) => {
+    const { openVault } = await import('../../login/vault/vault.ts');
+    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
+    const { renewed } = await import('../../login/renew.ts');
+    const { describeAccount, lifeText } = await import('./describe.ts');
+    const stored = chosenAccount(await openVault(context).read(), values.account, configuredServer(context));
+    const account = await renewed(context, stored, { minTtlMs: 0, force: true });
+    return recordResult(describeAccount(account, context.host.now()), { message: `${account.name}: ${lifeText(account, context.host.now())}`, name: 'account' });
+  },
+};

@@ -1,0 +1,29 @@
+import { oneOf } from '../../kernel/field.ts';
+import { usageError } from '../../kernel/problem.ts';
+import { recordResult } from '../../kernel/result.ts';
+import type { Command } from '../command.ts';
+import { accountFlag } from './account-flag.ts';
+
+export const revoke: Command = {
+  path: ['auth', 'revoke'],
+  summary: 'Revoke the tokens of an account at the server and keep the account in the list',
+  about: 'Revoking an access token that has a refresh token ends both (document 1, Revoke).',
+  flags: { account: accountFlag, token: { field: oneOf('refresh', 'access'), value: 'refresh|access', summary: 'Which one is sent; the refresh token unless given' } },
+  examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
+  run: async (context, values) => {
+    const { openVault } = await import('../../login/vault/vault.ts');
+    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
+    const { revokeToken } = await import('../../login/sign-out.ts');
+    const { endedAccount, withChanged } = await import('../../login/vault/account.ts');
+    const { describeAccount } = await import('./describe.ts');
+    const vault = openVault(context);
+    const account = chosenAccount(await vault.read(), values.account, configuredServer(context));
+    const secret = values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
+    if (secret === undefined) throw usageError(`account ${account.name} holds no token to revoke`, [], [`opsctl login --account ${account.name}`]);
+    const outcome = await revokeToken(context, account, secret);
+    const ended = endedAccount(account, 'revoked with opsctl auth revoke');
+    await vault.change((data) => withChanged(data, ended));
+    const message = outcome === 'revoked' ? `the tokens of ${account.name} are revoked` : `the tokens of ${account.name} were no longer valid`;
+    return recordResult(describeAccount(ended, context.host.now()), { message, name: 'account' });
+  },
+};

@@ -1,0 +1,128 @@
+import { parseDuration } from '../../kernel/duration.ts';
+import { usageError } from '../../kernel/problem.ts';
+import { recordResult, type Result } from '../../kernel/result.ts';
+import { type LoginPlan, signIn } from '../../login/flow.ts';
+import { claimLogin } from '../../login/pending.ts';
+import { scopesFrom, union } from '../../login/scopes.ts';
+import { type Given, type LoginServer, loginServer } from '../../login/settings.ts';
+import { finishSplit, startSplit } from '../../login/split.ts';
+import { type Account, withAccount } from '../../login/vault/account.ts';
+import { openVault } from '../../login/vault/vault.ts';
+import { browserChoice, place } from '../../login/way-in/place.ts';
+import { walkConsent } from '../../login/way-in/scripted.ts';
+import { fullScope } from '../../services/auth/scopes.ts';
+import type { Context, Values } from '../command.ts';
+import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
+import { readSecret } from './read-secret.ts';
+
+export const givenServer = async (context: Context, values: Values): Promise<Given> => ({
+  authUrl: values['auth-url'],
+  tokenUrl: values['token-url'],
+  revokeUrl: values['revoke-url'],
+  clientId: values['client-id'],
+  ...(values['client-secret-stdin'] === true ? { clientSecret: await readSecret(context.host, 'client-secret-stdin') } : {}),
+});
+
+/** What reading commands need, and at the embedded server who signed in. */
+const defaultScopes = (server: LoginServer): string[] => [...(server.isMock ? ['openid', 'email'] : []), fullScope('media.readonly')];
+
+type Wanted = { readonly scopes: string[]; readonly account?: string; readonly loginHint?: string };
+/** `--add-scope` keeps the union: an account loses nothing by asking for more. */
+const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
+  const asked = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
+  const more = ((values['add-scope'] ?? []) as string[]).flatMap(scopesFrom);
+  if (more.length === 0) return { scopes: asked.length > 0 ? asked : defaultScopes(server), account: values.account, loginHint: values['login-hint'] };
+  const { accounts, current } = await openVault(context).read();
+  const known = accounts.filter((each) => each.server === server.key);
+  const before = known.find(({ name }) => name === (values.account ?? current)) ?? (values.account === undefined ? known[0] : undefined);
+  const kept = before === undefined ? [] : union(before.granted, before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'));
+  return {
+    scopes: union(kept, asked, more),
+    account: values.account ?? before?.name,
+    loginHint: values['login-hint'] ?? before?.email ?? before?.subject,
+  };
+};
+
+const pathFrom = (context: Context, given: string | undefined): string => {
+  if (given !== 'random') return given === '/' ? '/' : (given ?? '');
+  return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
+};
+
+const planFrom = async (context: Context, server: LoginServer, values: Values): Promise<LoginPlan> => {
+  const asked = { browser: values.browser === true, noBrowser: values.browser === false };
+  const opens = browserChoice(await place(context.host), asked, context.isInteractive).open;
+  // Nobody is there to click: the embedded server's pages are walked by this program, as a browser would.
+  const isScripted = values.scripted === true || (server.isMock && !opens && !asked.noBrowser);
+  const isFree = values['client-secret-stdin'] !== true;
+  return {
+    server,
+    ...(await wanted(context, server, values)),
+    port: values.port ?? 0,
+    path: pathFrom(context, values['redirect-path']),
+    ...(values['redirect-host'] === 'localhost' ? { redirectHost: 'localhost' as const } : {}),
+    timeoutMs: parseDuration(values.timeout ?? '5m'),
+    ...asked,
+    readsPaste: isFree && !isScripted,
+    hasTerminal: context.isInteractive,
+    ...(isScripted ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) } : {}),
+  };
+};
+
+/** doc1 Authentication 5: a partial consent is a success that says what is off. */
+const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
+  const nowMs = context.host.now();
+  const gone = missingScopes(account);
+  const asked = account.requested.length;
+  const who = account.email ?? account.name;
+  const message = `signed in as ${who}: ${gone.length === 0 ? `all ${asked} scopes` : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
+  if (gone.length > 0) {
+    context.say.warn(`Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`);
+  }
+  const text = [`Signed in as ${who} at ${account.server}`, ...scopeLines(account), `  ${lifeText(account, nowMs)}`].join('\n');
+  return recordResult(describeAccount(account, nowMs), { message, text, name: 'account' }, requiresAll && gone.length > 0 ? 'auth' : undefined);
+};
+
+const storeGivenToken = async (context: Context, values: Values): Promise<Result> => {
+  const token = await readSecret(context.host, 'token-stdin');
+  context.say.hide(token);
+  const server = await loginServer(context, { clientId: 'none', ...(await givenServer(context, { ...values, 'client-secret-stdin': false })) });
+  const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
+  const account: Account = {
+    name: values.account ?? 'token',
+    server: server.key,
+    endpoints: server.endpoints,
+    clientId: server.clientId,
+    requested: scopes,
+    granted: scopes,
+    obtainedMs: context.host.now(),
+    accessToken: token,
+  };
+  await openVault(context).change((data) => withAccount(data, account));
+  return recordResult(describeAccount(account, context.host.now()), { message: `token stored as account ${account.name}`, name: 'account' });
+};
+
+const finish = async (context: Context, values: Values): Promise<Result> => {
+  const pasted: string = values.finish === '-' ? await readSecret(context.host, 'finish') : values.finish;
+  const { clientSecret } = await givenServer(context, values);
+  return resultFor(context, await finishSplit(context, pasted, clientSecret), values['require-scopes'] === true);
+};
+
+const interactive = async (context: Context, values: Values): Promise<Result> => {
+  const server = await loginServer(context, await givenServer(context, values));
+  const lock = await claimLogin(context, values.replace === true);
+  try {
+    return resultFor(context, await signIn(context, await planFrom(context, server, values)), values['require-scopes'] === true);
+  } finally {
+    await lock.release();
+  }
+};
+
+export const runLogin = async (context: Context, values: Values): Promise<Result> => {
+  if (context.isDryRun) throw usageError('login has no dry run: it only asks the browser', [], ['opsctl login --start prints the address and sends nothing']);
+  if (values['token-stdin'] === true) return storeGivenToken(context, values);
+  if (values.finish !== undefined) return finish(context, values);
+  if (values.start !== true) return interactive(context, values);
+  const server = await loginServer(context, await givenServer(context, values));
+  const started = await startSplit(context, await planFrom(context, server, values));
+  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}` });
+};

@@ -1,0 +1,108 @@
+import type { HttpRequest } from '../../host/host.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import { rawResult, recordResult, type Result } from '../../kernel/result.ts';
+import { mockKey } from '../../login/settings.ts';
+import { addScopeLine } from '../../login/scopes.ts';
+import { type AccessToken, accessToken } from '../../login/token.ts';
+import type { Read } from '../../login/wire/party.ts';
+import { sendPatiently } from '../../login/wire/send.ts';
+import { media, mediaScopes, mediaTable } from '../../services/auth/media.ts';
+import type { Context, Target, Values } from '../command.ts';
+import { readSecret } from './read-secret.ts';
+
+const pathOf = (given: string): string => {
+  const path = given.startsWith('/') ? given : `/${given}`;
+  return path.startsWith(`${media.basePath}/`) ? path : media.basePath + path;
+};
+
+const queryOf = (pairs: readonly string[]): URLSearchParams => {
+  const query = new URLSearchParams();
+  for (const pair of pairs) {
+    const at = pair.indexOf('=');
+    if (at < 1) throw usageError('wrong usage', [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)]);
+    // doc1 Endpoints 5: the header is preferred because query strings appear in server logs.
+    if (pair.slice(0, at) === 'access_token') throw usageError('wrong usage', [problem('--param', 'rule', 'must not carry the token; it goes in the header')]);
+    query.append(pair.slice(0, at), pair.slice(at + 1));
+  }
+  return query;
+};
+
+/** Scopes of which one opens the path; none when the tables do not know it. */
+export const scopesFor = (path: string): readonly string[] => {
+  for (const [resource, verbs] of Object.entries(mediaTable)) {
+    for (const [verb, row] of Object.entries(verbs)) {
+      if (row.method === 'GET' && media.basePath + row.path === path) return mediaScopes[`${resource}.${verb}`] ?? [];
+    }
+  }
+  return [];
+};
+
+const errorText = (read: Read): string => {
+  try {
+    const body = JSON.parse(read.text) as { error?: { message?: unknown } | string; error_description?: unknown };
+    const said = typeof body.error === 'object' ? body.error.message : (body.error_description ?? body.error);
+    return typeof said === 'string' ? said : 'no reason given';
+  } catch {
+    return 'no reason given';
+  }
+};
+
+const refusal = (read: Read, path: string, token: AccessToken): AppError => {
+  const why = errorText(read);
+  const base = { httpStatus: read.status };
+  if (read.status === 401)
+    return new AppError('auth', `the data API refuses the access token (${token.origin}): ${why}`, { ...base, code: 'TOKEN_REFUSED', tryThis: ['opsctl auth status', 'opsctl login'] });
+  const isScope = read.status === 403 && /insufficient[_ ]?(scope|permission|authentication scope)/i.test(`${read.headers['www-authenticate'] ?? ''} ${read.text}`);
+  if (isScope) {
+    const wanted = /scope="([^"]+)"/.exec(read.headers['www-authenticate'] ?? '')?.[1]?.split(' ') ?? [...scopesFor(path)];
+    const named = wanted.length > 0 ? ` ${wanted.join(' or ')}` : '';
+    return new AppError('auth', `the access token lacks the scope${named}`, { ...base, code: 'MISSING_SCOPE', tryThis: [addScopeLine(wanted.slice(0, 1), token.account?.name)], data: { missing: wanted } });
+  }
+  if (read.status === 404) return new AppError('not-found', `the data API has no ${path}: ${why}`, base);
+  if (read.status === 429) return new AppError('rate-limit', `the data API: ${why}`, { ...base, retryable: true });
+  if (read.status >= 500) return new AppError('network', `the data API fails: ${why}`, { ...base, retryable: true });
+  return new AppError('refused', `the data API refuses ${path}: ${why}`, base);
+};
+
+const tokenFor = async (context: Context, values: Values, path: string): Promise<AccessToken> => {
+  if (values['token-stdin'] !== true) return accessToken(context, { account: values.account, scopes: scopesFor(path) });
+  const token = await readSecret(context.host, 'token-stdin');
+  context.say.hide(token);
+  return { token, origin: 'standard input' };
+};
+
+/** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
+const checkPlace = (target: Target, token: AccessToken): void => {
+  const server = token.account?.server;
+  if (server === undefined || (server === mockKey) === target.isMock || !target.isMock) return;
+  throw new AppError('config', `account ${token.account?.name} is signed in at ${server}, but api.url is not set`, {
+    code: 'NO_API_URL',
+    tryThis: ['opsctl config set api.url URL', 'OPSCTL_API_URL=URL opsctl media get …'],
+  });
+};
+
+const requestTo = (target: Target, path: string, query: URLSearchParams, token: string): HttpRequest => ({
+  method: 'GET',
+  url: `${target.baseUrl.replace(/\/+$/, '')}${path}${query.size === 0 ? '' : `?${query}`}`,
+  headers: { accept: 'application/json', authorization: `Bearer ${token}` },
+});
+
+export const runMedia = async (context: Context, values: Values): Promise<Result> => {
+  const [bare = '', inline = ''] = pathOf(values.path).split('?');
+  const query = new URLSearchParams([...new URLSearchParams(inline), ...queryOf(values.param ?? [])]);
+  const token = await tokenFor(context, values, bare);
+  const target = await context.target('api');
+  checkPlace(target, token);
+  const ask = async ({ token: secret }: AccessToken): Promise<Read> => sendPatiently(context.host, 'data API', requestTo(target, bare, query, secret), context.signal);
+  if (context.isDryRun) {
+    const { dryRun } = await import('../../client/dry-run.ts');
+    const shown = dryRun(requestTo(target, bare, query, token.token) as Parameters<typeof dryRun>[0]);
+    return recordResult(shown, { text: shown.curl });
+  }
+  let read = await ask(token);
+  // One refresh and one more try: a token that was revoked early looks good from here.
+  if (read.status === 401 && token.account !== undefined) read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
+  if (read.status >= 400) throw refusal(read, bare, token);
+  if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
+  return recordResult(JSON.parse(read.text) as unknown);
+};

@@ -1,0 +1,37 @@
+import { bool } from '../../kernel/field.ts';
+import { recordResult } from '../../kernel/result.ts';
+import type { Command } from '../command.ts';
+import { accountFlag } from './account-flag.ts';
+
+export const status: Command = {
+  path: ['auth', 'status'],
+  summary: 'Say who is signed in, and ask the server whether that still holds',
+  about: 'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
+  flags: { account: accountFlag, offline: { field: bool(), summary: 'Do not ask the server' } },
+  examples: [
+    { line: 'opsctl auth status', says: 'Exit code 0 means: signed in and accepted' },
+    { line: 'opsctl auth status --offline', says: 'Without a request' },
+  ],
+  run: async (context, values) => {
+    const given = context.settings.get('access_token');
+    if (given !== undefined && values.account === undefined) {
+      context.say.hide(given.value);
+      const data = { signed_in: true, origin: given.origin, account: null, verified: false };
+      return recordResult(data, { message: `an access token is given (${given.origin}); the server was not asked` });
+    }
+    const { openVault } = await import('../../login/vault/vault.ts');
+    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
+    const { renewed } = await import('../../login/renew.ts');
+    const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
+    const vault = openVault(context);
+    const stored = chosenAccount(await vault.read(), values.account, configuredServer(context));
+    const canAsk = values.offline !== true && (stored.refreshToken !== undefined || stored.ended !== undefined);
+    const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
+    const nowMs = context.host.now();
+    const described = describeAccount(account, nowMs);
+    const key = (await vault.keyPlace()) ?? 'file';
+    const data = { ...described, verified: canAsk, storage: key === 'keychain' ? 'encrypted file, key in the keychain' : 'encrypted file, key in a file', origin: `profile ${context.settings.profile.name}` };
+    const text = [`${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`, ...scopeLines(account), `  ${lifeText(account, nowMs)}`, `  ${data.storage}: ${vault.path}`].join('\n');
+    return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');
+  },
+};

@@ -1,0 +1,19 @@
+import { bool, list, req, str } from '../kernel/field.ts';
+import type { Command } from './command.ts';
+import { accountFlag } from './auth/account-flag.ts';
+
+const get: Command = {
+  path: ['media', 'get'],
+  summary: 'Read from the data API with the access token in the header',
+  about: 'The token is refreshed when it has expired, and once more when the service refuses it. A missing scope is named together with the line that asks for it.',
+  args: [{ name: 'path', field: req(str()), summary: 'Path, for example /media/v3/channels' }],
+  flags: {
+    param: { field: list(str()), repeat: true, value: 'name=value', summary: 'A query parameter' },
+    account: accountFlag,
+    'token-stdin': { field: bool(), summary: 'Use the access token from standard input' },
+  },
+  examples: [{ line: 'opsctl media get /media/v3/channels --param part=id --param mine=true', says: 'Channels of the signed-in user' }],
+  run: async (context, values) => (await import('./auth/run-media.ts')).runMedia(context, values),
+};
+
+export const commands: readonly Command[] = [get];
