@@ -1,0 +1,23 @@
+import { int } from '../../../kernel/field.ts';
+import { rawResult } from '../../../kernel/result.ts';
+import type { Command } from '../../command.ts';
+import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
+
+export const log: Command = {
+  path: ['mock', 'kv', 'log'],
+  summary: 'Show what simulated members logged',
+  flags: { dir: dirFlag, member: memberFlag, lines: { field: int({ min: 1 }), summary: 'How many lines from the end; 100 unless given', value: 'n' } },
+  async run(context, values) {
+    const rehearsal = await rehearsalIn(context, values);
+    const members = chosen(rehearsal, values.member);
+    const last = values.lines ?? 100;
+    const texts = await Promise.all(
+      members.map(async (member) => {
+        const lines = ((await context.host.files.read(member.logFile)) ?? '').split('\n').filter((line) => line !== '');
+        const prefix = members.length > 1 ? `${member.name}  ` : '';
+        return lines.slice(-last).map((line) => `${prefix}${line}\n`);
+      }),
+    );
+    return rawResult(...texts.flat());
+  },
+};

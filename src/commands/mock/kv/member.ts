@@ -1,0 +1,31 @@
+import { int, list, oneOf, str } from '../../../kernel/field.ts';
+import { nothing } from '../../../kernel/result.ts';
+import type { Command } from '../../command.ts';
+
+/** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
+export const member: Command = {
+  path: ['mock', 'kv', 'member'],
+  summary: 'Run one simulated member',
+  hidden: true,
+  args: [{ name: 'server-flags', field: list(str()), summary: 'Flags of the server, after --', optional: true, rest: true }],
+  flags: {
+    'binary-version': { field: str(), summary: 'Version to speak', required: true },
+    'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
+    'monitor-ms': { field: int({ min: 50 }), summary: 'How often versions are compared' },
+    faults: { field: str(), summary: 'Folder with the faults of each member' },
+  },
+  async run({ host }, values) {
+    const { runMember } = await import('../../../mock/kv/member/run.ts');
+    const { faultFile } = await import('../../../mock/kv/faults.ts');
+    const code = await runMember(host, {
+      version: values['binary-version'],
+      word: values['field-words'] ?? 'kv',
+      monitorMs: values['monitor-ms'] ?? 5_000,
+      serverArgs: values['server-flags'] ?? [],
+      ...(values.faults === undefined ? {} : { faultFile: (name: string) => faultFile(values.faults, name) }),
+    });
+    // Connections of clients that are kept alive must not keep the process.
+    host.exit(code);
+    return nothing();
+  },
+};

@@ -1,0 +1,32 @@
+import { bool } from '../../../kernel/field.ts';
+import { recordResult } from '../../../kernel/result.ts';
+import type { Command } from '../../command.ts';
+import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
+
+const GRACE_MS = 5_000;
+export const stop: Command = {
+  path: ['mock', 'kv', 'stop'],
+  summary: 'Stop a simulated cluster or one of its members',
+  flags: {
+    dir: dirFlag,
+    member: memberFlag,
+    kill: { field: bool(), summary: 'Kill at once instead of a graceful end' },
+    remove: { field: bool(), summary: 'Remove the folder as well' },
+  },
+  async run(context, values) {
+    const { pidOf, stopProcess } = await import('../../../mock/kv/cluster/processes.ts');
+    const rehearsal = await rehearsalIn(context, values);
+    const members = chosen(rehearsal, values.member);
+    const stopped = await Promise.all(
+      members.map(async (member) => {
+        const pid = values.kill ? pidOf(context.host, member) : undefined;
+        if (pid !== undefined) context.host.processes.signal(pid, 'SIGKILL');
+        const how = await stopProcess(context.host, member, GRACE_MS);
+        return { name: member.name, result: pid === undefined ? how : 'killed' };
+      }),
+    );
+    if (values.remove && values.member === undefined) await context.host.files.remove(rehearsal.folder);
+    const message = stopped.map(({ name, result }) => `${name} ${result}`).join(', ');
+    return recordResult({ dir: rehearsal.folder, members: stopped }, { text: message, name: 'dir' });
+  },
+};
