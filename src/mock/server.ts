@@ -4,7 +4,7 @@ import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts'
 import type { Journal } from './journal.ts';
 import { type Noted, RequestLog, noteBody } from './request-log.ts';
 import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
-import { type SeedKind, makeServiceSet } from './service-set.ts';
+import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
 import type { Store } from './store.ts';
 import { makeWorld } from './world.ts';
 
@@ -37,6 +37,8 @@ export type RunningMock = {
   /** Resolves when somebody asked for the end through the control interface. */
   readonly shutdownAsked: Promise<void>;
   service(name: string): Promise<MockService | undefined>;
+  /** Replaces the state by a saved one. */
+  restore(saved: SavedState): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -192,6 +194,10 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     world,
     shutdownAsked,
     service: async (name) => (await services.loadAll()).find((service) => service.name === name),
+    restore: async (saved) => {
+      services.restore(saved);
+      await on.replaced();
+    },
     close: async () => {
       await Promise.all(listeners.map((listener) => listener.close()));
       await settled();

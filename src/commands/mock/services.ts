@@ -22,15 +22,15 @@ export const documents: Readonly<Record<string, (world: World) => Promise<string
     return text(openApi(tracker, world.origin()));
   },
   '/openapi/labels.json': async (world) => {
-    const [{ openApi }, { labels }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/labels/index.ts')]);
-    return text(openApi(labels, world.origin()));
+    const [{ openApi }, { labelsService }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/labels/index.ts')]);
+    return text(openApi(labelsService, world.origin()));
   },
   '/swagger.json': async (world) => {
     const [{ swagger }, { tracker }] = await Promise.all([import('../../reference/swagger.ts'), import('../../services/tracker/index.ts')]);
     return text(swagger(tracker, new URL(world.origin()).host));
   },
   '/discovery/labels/v2beta': async (world) => {
-    const [{ discovery }, { labels }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
-    return text(discovery(labels, world.origin()));
+    const [{ discovery }, { labelsService }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
+    return text(discovery(labelsService, world.origin()));
   },
 };

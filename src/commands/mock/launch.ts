@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import { AppError, usageError, problem } from '../../kernel/problem.ts';
+import { savedStateFrom } from '../../mock/service-set.ts';
+import { own } from '../../mock/owner.ts';
+import type { Context, Values } from '../command.ts';
+import { mockFolder } from './embedded.ts';
+import { mockOptions, seedOf, seedText } from './server-flags.ts';
+import { type Started, start } from './start.ts';
+
+const WAIT_MS = 60_000;
+export type Launched = Started & { readonly folder: string | undefined };
+
+const alreadyRuns = (url: string, pid: number): AppError =>
+  new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
+    code: 'MOCK_RUNNING',
+    tryThis: ['use it: every command finds it by itself', 'opsctl mock stop', '--ephemeral for a second one that keeps nothing'],
+    data: { url, pid },
+  });
+
+/** `--seed FILE` is read before anything is started, so that a wrong file changes nothing. */
+const seedFrom = async ({ host }: Context, text: string | undefined) => {
+  const seed = seedOf(text);
+  if (seed.kind !== 'file') return { kind: seed.kind };
+  const path = resolve(host.cwd, seed.path);
+  const saved = savedStateFrom(seedText(await host.files.read(path), path, '--seed'));
+  if (saved === undefined) {
+    throw usageError('wrong seed file', [problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`)]);
+  }
+  return { kind: 'empty' as const, saved };
+};
+
+/** A server for as long as the caller wants it: with the folder's state, or with none when `isEphemeral`. */
+export const launch = async (context: Context, values: Values, what: string, isEphemeral: boolean): Promise<Launched> => {
+  const { host, settings, say, signal } = context;
+  const seed = await seedFrom(context, values.seed);
+  const folder = isEphemeral ? undefined : mockFolder(settings);
+  const owner = folder === undefined ? undefined : await own(host, folder, { what, waitMs: WAIT_MS, signal });
+  if (owner?.kind === 'live') throw alreadyRuns(owner.live.url, owner.live.pid);
+  try {
+    const started = await start(host, {
+      folder,
+      options: mockOptions(values),
+      seed: seed.kind,
+      port: values.port ?? 0,
+      tls: values.tls === true,
+      ...(values.clock === undefined ? {} : { clockMs: Date.parse(values.clock) }),
+      idSeed: values['seed-ids'],
+      warn: say.warn,
+    });
+    if (seed.saved !== undefined) await started.mock.restore(seed.saved);
+    const ready = await started.ready();
+    await owner?.publish({ url: started.mock.origin, ready });
+    return { ...started, folder, ready: async () => ready, close: () => started.close().finally(() => owner?.release()) };
+  } catch (error) {
+    await owner?.release();
+    throw error;
+  }
+};

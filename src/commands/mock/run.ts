@@ -1,0 +1,54 @@
+import { bool, list, str } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { nothing } from '../../kernel/result.ts';
+import type { Command } from '../command.ts';
+import type { Ready } from './ready.ts';
+import { portFlag, serverFlags } from './server-flags.ts';
+
+/** What makes any opsctl below this one, and scripts that read the same names, talk to the server. */
+export const childEnvironment = (ready: Ready): Record<string, string | undefined> => ({
+  OPSCTL_TRACKER_URL: ready.tracker.base_url,
+  OPSCTL_TRACKER_TOKEN: ready.tracker.token,
+  OPSCTL_LABELS_URL: ready.labels.base_url,
+  OPSCTL_LABELS_TOKEN: ready.labels.token,
+  OPSCTL_AUTH_URL: ready.auth.authorization_endpoint,
+  OPSCTL_TOKEN_URL: ready.auth.token_endpoint,
+  OPSCTL_REVOKE_URL: ready.auth.revocation_endpoint,
+  OPSCTL_CLIENT_ID: ready.auth.client_id,
+  OPSCTL_API_URL: ready.media.base_url,
+  OPSCTL_MOCK_URL: ready.url,
+  ...(ready.ca_file === undefined ? {} : { OPSCTL_CA_FILE: ready.ca_file, NODE_EXTRA_CA_CERTS: ready.ca_file }),
+});
+
+/** Shells give a command that a signal ended 128 and the signal's number. */
+const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGABRT: 6, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+
+export const runCommand: Command = {
+  path: ['mock', 'run'],
+  summary: 'Run a command against a server of its own',
+  about:
+    'Starts the embedded services with data of their own, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and the like for the command, stops them when it ' +
+    'ends, and ends with its exit code. Write -- before the command.',
+  args: [{ name: 'command', field: list(str()), summary: 'The command and its arguments', rest: true }],
+  flags: {
+    port: portFlag,
+    keep: { field: bool(), summary: 'Work on the kept state instead of one that is thrown away' },
+    ...serverFlags,
+  },
+  examples: [{ line: 'opsctl mock run --seed empty -- npm test', says: "A test suite against the mock, with the suite's exit code" }],
+  run: async (context, values) => {
+    const [program = '', ...args] = values.command as string[];
+    const { launch } = await import('./launch.ts');
+    const server = await launch(context, values, 'mock run', values.keep !== true);
+    const env = childEnvironment(await server.ready());
+    const ended = await context.host.processes
+      .run(program, args, { env, stdio: 'inherit', signal: context.signal })
+      .finally(() => server.close());
+    if (ended.startError !== undefined) {
+      throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, { code: 'COMMAND_NOT_FOUND', tryThis: ['write the command after --, as one word each'] });
+    }
+    const code = ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
+    if (code !== 0) context.host.exit(code);
+    return nothing();
+  },
+};

@@ -1,0 +1,63 @@
+import { bool } from '../../kernel/field.ts';
+import type { Command, Context } from '../command.ts';
+import type { Launched } from './launch.ts';
+import type { Ready } from './ready.ts';
+import { portFlag, serverFlags } from './server-flags.ts';
+
+const isJson = (format: string): boolean => format === 'json' || format === 'ndjson';
+
+/** What a person reads; every address can be copied. */
+const banner = (ready: Ready, folder: string | undefined): string => {
+  const isTls = ready.ca_file !== undefined;
+  return [
+    `mock server at ${ready.url} (process ${ready.pid})`,
+    `  tracker   ${ready.tracker.base_url}/api/v3   Tracker-Token: ${ready.tracker.token}`,
+    `  labels    ${ready.labels.base_url}/v2beta   Authorization: Bearer ${ready.labels.token}`,
+    `  sign-in   ${ready.auth.authorization_endpoint}   client_id ${ready.auth.client_id}`,
+    `  media     ${ready.media.base_url}/media/v3`,
+    `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
+    isTls ? `  TLS       trust ${ready.ca_file}` : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
+    folder === undefined ? '  state     none is kept' : `  state     ${folder}`,
+    'Ctrl-C or SIGTERM ends it.',
+    '',
+  ].join('\n');
+};
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+/** The ready line, then nothing more until the end; being stopped is how a server ends, so that is success. */
+const serve = async function* (context: Context, server: Launched): AsyncGenerator<string> {
+  try {
+    const ready = await server.ready();
+    yield isJson(context.format) ? `${JSON.stringify(ready)}\n` : banner(ready, server.folder);
+    await Promise.race([aborted(context.signal), server.mock.shutdownAsked]);
+  } finally {
+    await server.close();
+  }
+};
+
+export const serveCommand: Command = {
+  path: ['mock', 'serve'],
+  summary: 'Run the embedded services until stopped',
+  about:
+    'Tracker, label service, authorization server and data API over real HTTP on 127.0.0.1 and ::1. Commands without a configured URL find a running ' +
+    'server by themselves. With -o json the first line on stdout says where everything is, once connections are accepted. SIGTERM and Ctrl-C end it cleanly.',
+  flags: {
+    port: portFlag,
+    ephemeral: { field: bool(), summary: 'Keep nothing; no other command finds this server by itself' },
+    ...serverFlags,
+  },
+  examples: [
+    { line: 'opsctl mock serve --port 8080', says: 'Serve with the kept state' },
+    { line: 'opsctl mock serve --ephemeral --seed empty -o json', says: 'For a test suite: read the first line, then go' },
+  ],
+  run: async (context, values) => {
+    const { launch } = await import('./launch.ts');
+    const server = await launch(context, values, 'mock serve', values.ephemeral === true);
+    return { kind: 'raw', chunks: serve(context, server) };
+  },
+};

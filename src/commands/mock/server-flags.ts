@@ -1,0 +1,47 @@
+import { bool, int, oneOf, str } from '../../kernel/field.ts';
+import { problem, usageError } from '../../kernel/problem.ts';
+import { defaultOptions } from '../../mock/defaults.ts';
+import type { MockOptions } from '../../mock/service.ts';
+import type { Flag, Values } from '../command.ts';
+
+const RATE = '^([1-9][0-9]{0,6}|off)$';
+
+/** How a server behaves: shared by `mock serve` and `mock run`. */
+export const serverFlags: Readonly<Record<string, Flag>> = {
+  seed: { field: str(4096, { min: 1 }), summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote', value: 'demo|empty|file', complete: 'file' },
+  token: { field: str(200, { min: 1 }), summary: 'The tracker token that is accepted', value: 'token' },
+  'rate-limit': { field: str(7, { pattern: RATE }), summary: 'Tracker requests a minute for one token, or off (200 unless given)', value: 'number|off' },
+  'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
+  'labels-auth': { field: oneOf('any', 'oauth'), summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server' },
+  'state-in': { field: oneOf('both', 'fragment', 'query'), summary: 'Where an authorization answer carries state (both unless given)' },
+  'label-delete-policy': { field: oneOf('any', 'disabled-first'), summary: 'Whether a published label can be deleted at once (any unless given)' },
+  tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
+  clock: { field: { ...str(40), format: 'datetime' }, summary: "The mock's time at the start; it runs on from there", value: 'time' },
+  'seed-ids': { field: str(100, { min: 1 }), summary: 'Repeatable identifiers and tokens: the same word, the same values', value: 'word' },
+};
+
+const rateOf = (text: string | undefined): number | undefined => {
+  if (text === undefined) return defaultOptions.ratePerMinute;
+  return text === 'off' ? undefined : Number(text);
+};
+
+export const mockOptions = (values: Values): MockOptions => ({
+  ratePerMinute: rateOf(values['rate-limit']),
+  rateRetryAfter: values['rate-retry-after'] === true,
+  labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
+  stateIn: values['state-in'] ?? defaultOptions.stateIn,
+  labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
+  trackerToken: values.token ?? defaultOptions.trackerToken,
+});
+
+export const portFlag: Flag = { field: int({ min: 0, max: 65_535 }), summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one', value: 'port' };
+
+export type Seed = { readonly kind: 'demo' | 'empty' } | { readonly kind: 'file'; readonly path: string };
+export const seedOf = (text: string | undefined): Seed =>
+  text === undefined || text === 'demo' || text === 'empty' ? { kind: text ?? 'demo' } : { kind: 'file', path: text };
+
+/** The text of a seed file, or a usage error that names the flag or argument. */
+export const seedText = (found: string | undefined, path: string, name: string): string => {
+  if (found !== undefined) return found;
+  throw usageError('there is no such seed', [problem(name, 'rule', `must be demo, empty or a file; there is no file ${path}`)], ['opsctl mock state > FILE writes one']);
+};
