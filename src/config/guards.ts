@@ -3,7 +3,12 @@ import { MOCK_PROFILE } from './profiles.ts';
 import type { Setting, Settings } from './settings.ts';
 
 /** The key with a service's URL and the keys of the secrets that go with it. */
-export type Endpoint = { readonly url: string; readonly secrets: readonly string[] };
+export type Endpoint = {
+  readonly url: string;
+  readonly secrets: readonly string[];
+  /** A secret of another service that is taken when there is no own one; `home` is that service's URL. */
+  readonly borrowed?: { readonly secret: string; readonly home: string };
+};
 
 /** What one guard finds wrong when a service has no URL; undefined when all is well. Pure. */
 export type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
@@ -32,8 +37,9 @@ export const profileIsMock: Guard = ({ profile }, { url }) =>
       );
 
 /** decisions 4: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
-export const noTokenIsGiven: Guard = (settings, { url, secrets }) => {
-  const token = secrets.map((key) => settings.get(key)).find((setting) => setting !== undefined);
+export const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
+  const homeless = borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
+  const token = [...secrets, ...homeless].map((key) => settings.get(key)).find((setting) => setting !== undefined);
   return (
     token &&
     configError(

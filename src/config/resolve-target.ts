@@ -19,7 +19,7 @@ type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
 const endpoints: Readonly<Record<ServiceName, Endpoint>> = {
   tracker: { url: 'tracker.url', secrets: ['tracker.token'] },
-  labels: { url: 'labels.url', secrets: ['labels.token', 'access_token'] },
+  labels: { url: 'labels.url', secrets: ['labels.token'], borrowed: { secret: 'access_token', home: 'api.url' } },
   auth: { url: 'auth.token_url', secrets: ['auth.client_secret'] },
   api: { url: 'api.url', secrets: ['access_token'] },
 };
@@ -39,6 +39,9 @@ const noToken = (url: Setting): AppError =>
     tryThis: ['OPSCTL_TRACKER_TOKEN=…', 'opsctl config set tracker.token --stdin'],
   });
 
+const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting | undefined =>
+  [...secrets, ...(borrowed ? [borrowed.secret] : [])].map((key) => settings.get(key)).find((setting) => setting !== undefined);
+
 /** Which service a command talks to (decisions 4). Pure; throws when neither the service nor the mock is safe to assume. */
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
   const endpoint = endpoints[service];
@@ -50,7 +53,7 @@ export const resolveTarget = (settings: Settings, service: ServiceName): Resolve
     }
     return { kind: 'mock' };
   }
-  const secret = service === 'auth' ? undefined : endpoint.secrets.map((key) => settings.get(key)).find((setting) => setting !== undefined);
+  const secret = service === 'auth' ? undefined : tokenOf(settings, endpoint);
   if (service === 'tracker' && secret === undefined) throw noToken(url);
   const isTracker = service === 'tracker';
   const header = isTracker ? (settings.get('tracker.token_header')?.value ?? 'Tracker-Token') : 'Authorization';

@@ -16,7 +16,14 @@ export type OutputOptions = {
 };
 
 /** Every secret of the run, replaced by `***` in whatever form it appears. */
-export type Redactor = { hide(secret: string): void; clean(text: string): string };
+export type Redactor = {
+  hide(secret: string): void;
+  clean(text: string): string;
+  /** For text that comes in pieces: a secret that is cut in two is found too. */
+  stream(): RedactStream;
+};
+/** `push` gives back what can be written; an end that may begin a secret is kept until more comes, or until `end`. */
+export type RedactStream = { push(piece: string): string; end(): string };
 
 /** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
 export type Render = (result: Result, options: OutputOptions, host: Host, redactor: Redactor) => Promise<Category | 'done'>;

@@ -1,6 +1,7 @@
 // Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
 // help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -39,18 +40,23 @@ const result = await build({
   write: false,
 });
 
-rmSync(dist, { recursive: true, force: true });
-for (const file of result.outputFiles) {
-  mkdirSync(new URL('.', `file://${file.path}`), { recursive: true });
-  writeFileSync(file.path, file.contents);
-}
-writeFileSync(`${dist}/meta.json`, JSON.stringify(result.metafile));
+/** Whole or not at all: a program that starts during a build sees old or new files, never half of one. */
+const put = (path, contents) => {
+  if (existsSync(path) && Buffer.from(contents).equals(readFileSync(path))) return;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.${process.pid}`, contents);
+  renameSync(`${path}.${process.pid}`, path);
+};
+const chunksFirst = [...result.outputFiles].sort((a, b) => Number(b.path.includes('/chunks/')) - Number(a.path.includes('/chunks/')));
+for (const file of chunksFirst) put(file.path, file.contents);
+const made = new Set(result.outputFiles.map(({ path }) => path));
+for (const name of readdirSync(`${dist}/chunks`)) if (!made.has(`${dist}/chunks/${name}`)) rmSync(`${dist}/chunks/${name}`, { force: true });
+put(`${dist}/meta.json`, JSON.stringify(result.metafile));
 const { writeDocs } = await import(`file://${dist}/docs.js`);
 const { dist: derived, committed } = await writeDocs(version, { readme: readFileSync(`${root}README.md`, 'utf8') });
-for (const [name, text] of Object.entries(derived)) writeFileSync(`${dist}/${name}`, text);
+for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
   for (const [name, text] of Object.entries(committed)) {
-    mkdirSync(new URL('.', `file://${root}${name}`), { recursive: true });
-    writeFileSync(`${root}${name}`, text);
+    put(`${root}${name}`, text);
   }
 }

@@ -1,0 +1,42 @@
+/** Turns of the microtask queue after which a row is taken to be still on its way: longer than any chain of generators. */
+const PATIENCE = 50;
+const LARGEST = 500;
+
+const isAsync = (rows: Iterable<unknown> | AsyncIterable<unknown>): rows is AsyncIterable<unknown> => Symbol.asyncIterator in rows;
+
+const arrivesAtOnce = async (next: Promise<unknown>): Promise<boolean> => {
+  let isHere = false;
+  const note = (): void => {
+    isHere = true;
+  };
+  next.then(note, note);
+  for (let turn = 0; turn < PATIENCE && !isHere; turn++) await Promise.resolve();
+  return isHere;
+};
+
+/** Groups rows that come without waiting (a page), so that each group is written in one piece and no row waits for the next page. */
+export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<unknown[]> {
+  const iterator = isAsync(rows) ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]();
+  let burst: unknown[] = [];
+  let isDone = false;
+  try {
+    for (;;) {
+      const next = Promise.resolve(iterator.next());
+      if (burst.length > 0 && (burst.length >= LARGEST || !(await arrivesAtOnce(next)))) {
+        yield burst;
+        burst = [];
+      }
+      const step = await next.catch((error: unknown) => {
+        isDone = true;
+        throw error;
+      });
+      if (step.done) break;
+      burst.push(step.value);
+    }
+    isDone = true;
+    if (burst.length > 0) yield burst;
+  } finally {
+    // The reader has gone: the source must stop asking for pages.
+    if (!isDone) await iterator.return?.();
+  }
+}

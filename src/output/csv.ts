@@ -1,0 +1,31 @@
+import { type Row, columnOf, keysOf } from './cells.ts';
+import type { Formatter } from './formatter.ts';
+
+/** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
+export const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+/** Lists and records as JSON, so that nothing is lost. */
+const csvText = (value: unknown): string => {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
+
+/** The columns are those asked for, else all keys of the first rows. */
+export const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean): Formatter => {
+  let columns = asked;
+  const line = (fields: readonly string[]): string => {
+    const text = fields.map(csvField).join(',');
+    // One empty column would be an empty line, which readers skip.
+    return `${text === '' && fields.length === 1 ? '""' : text}\n`;
+  };
+  return {
+    rows(burst: readonly Row[]) {
+      const isFirst = columns === undefined || columns === asked;
+      const known = columns ?? keysOf(burst);
+      const header = isFirst && hasHeader ? line(known) : '';
+      columns = [...known];
+      return header + burst.map((row) => line(known.map((column) => csvText(columnOf(row, column))))).join('');
+    },
+    close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked) : ''),
+  };
+};

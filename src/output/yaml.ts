@@ -1,0 +1,23 @@
+import { type Row, project } from './cells.ts';
+import type { Formatter } from './formatter.ts';
+
+const load = async (): Promise<(data: unknown) => string> => {
+  const { stringify } = await import('./yaml-package.ts');
+  // Words that readers of YAML 1.1 take for booleans or dates are quoted; long texts stay on one line; no aliases.
+  return (data) => stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
+};
+
+export const yamlText = async (data: unknown): Promise<string> => (await load())(data ?? null);
+
+/** One sequence, one entry at a time. */
+export const yamlRows = (columns?: readonly string[]): Formatter => {
+  let count = 0;
+  return {
+    async rows(burst: readonly Row[]) {
+      const text = await load();
+      count += burst.length;
+      return burst.map((row) => text([project(row, columns) ?? null])).join('');
+    },
+    close: () => (count === 0 ? '[]\n' : ''),
+  };
+};
