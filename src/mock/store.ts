@@ -11,6 +11,8 @@ type Undo = () => void;
  */
 const GONE = Symbol('deleted in this transaction');
 type Held<T> = T | Deferred | typeof GONE;
+/** Told of each change and of each undo of one; `undefined` is absent. */
+type Watcher<T> = { readonly isWatching: () => boolean; readonly changed: (before: T | undefined, after: T | undefined) => void };
 
 /**
  * Records by key, in the order they were made. Records are values: change one by putting a new object, never in place
@@ -23,6 +25,7 @@ export class Collection<T> {
   version = 0;
   readonly #records = new Map<Key, Held<T>>();
   readonly #indexes = new Map<string, Index<T>>();
+  readonly #watchers: Watcher<T>[] = [];
   readonly #changed: (change: Change, undo: Undo) => void;
   readonly #isChanging: () => boolean;
   /** How many entries are not plain records; with none, iteration is the map's own. */
@@ -72,6 +75,10 @@ export class Collection<T> {
     const found = this.#indexes.get(name) ?? new Index<T>(keysOf, this);
     this.#indexes.set(name, found);
     return found;
+  }
+  /** For counters over all records. Records are opened for it only while `isWatching` says so. */
+  watch(watcher: Watcher<T>): void {
+    this.#watchers.push(watcher);
   }
   put(key: Key, value: T): void {
     const before = this.#records.get(key);
@@ -130,6 +137,9 @@ export class Collection<T> {
     this.version += 1;
     for (const index of this.#indexes.values()) {
       if (index.isBuilt) index.changed(key, this.#plain(before), this.#plain(after));
+    }
+    for (const watcher of this.#watchers) {
+      if (watcher.isWatching()) watcher.changed(this.#plain(before), this.#plain(after));
     }
   }
   #plain(held: Held<T> | undefined): T | undefined {
