@@ -7,7 +7,7 @@ const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(
 const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
 
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
-export const isLoopback = (url: URL): boolean => loopbackNames.has(url.hostname) || url.hostname.startsWith('127.');
+export const isLoopback = (url: URL): boolean => loopbackNames.has(url.hostname) || /^127(\.\d{1,3}){3}$/.test(url.hostname);
 
 /** A host alone gets the path of the document; an address with a path is the endpoint itself. */
 const withPath = (text: string, path: string): string => {
