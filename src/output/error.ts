@@ -1,13 +1,40 @@
-import type { Host } from '../host/host.ts';
+import { type Host, NetworkError } from '../host/host.ts';
 import { exitCode } from '../kernel/exit.ts';
 import { AppError, type Category, problemText } from '../kernel/problem.ts';
-import { paintFor } from './color.ts';
+import { isColored } from './color.ts';
+import { printable } from './printable.ts';
+import { themeFor } from './theme.ts';
 import type { OutputOptions, Redactor } from './types.ts';
-import { visible } from './visible.ts';
 
 const codeOf = (error: AppError): string => error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
 
-/** decisions 5: one JSON object. */
+const systemAdvice: Readonly<Record<string, string>> = {
+  EACCES: 'check who owns it and its permissions',
+  EPERM: 'check who owns it and its permissions',
+  EROFS: 'the disk is read-only; OPSCTL_HOME names another folder',
+  ENOSPC: 'the disk is full; OPSCTL_HOME names another folder',
+  EMFILE: 'too many files are open; raise `ulimit -n`',
+};
+
+/** Whatever was thrown, as an error with a category and a way out. Only what nobody expected is a bug. */
+export const appErrorFrom = (thrown: unknown): AppError => {
+  if (thrown instanceof AppError) return thrown;
+  if (thrown instanceof NetworkError) {
+    if (thrown.code === 'ABORTED') return new AppError('interrupted', thrown.message, { code: 'ABORTED', cause: thrown });
+    return new AppError('network', thrown.message, { code: `NETWORK_${thrown.code}`, retryable: thrown.code !== 'TLS', cause: thrown });
+  }
+  const { name, message, code } =
+    thrown instanceof Error ? (thrown as Error & { code?: unknown }) : { name: '', message: String(thrown), code: undefined };
+  if (name === 'AbortError') return new AppError('interrupted', 'interrupted', { cause: thrown });
+  const advice = typeof code === 'string' ? systemAdvice[code] : undefined;
+  if (advice !== undefined) return new AppError('unknown', message, { code: String(code), tryThis: [advice], cause: thrown });
+  return new AppError('unknown', `unexpected: ${message}`, {
+    tryThis: ['run it again with --verbose and report what it prints'],
+    cause: thrown,
+  });
+};
+
+/** decisions 5: one JSON object with the same keys for every error. */
 export const errorJson = (error: AppError) => ({
   code: codeOf(error),
   category: error.category,
@@ -22,28 +49,32 @@ export const errorJson = (error: AppError) => ({
   ...(error.detail.data === undefined ? {} : { data: error.detail.data }),
 });
 
-/** What a person reads: the fact, each problem on a line, what to try. */
-export const errorLines = (error: AppError): string[] => [
-  error.message,
-  ...(error.detail.problems ?? []).map((problem) => `  ${problemText(problem)}`),
-  ...(error.detail.tryThis ?? []).map((line) => `  try: ${line}`),
-  ...(error.detail.requestId ? [`  request id: ${error.detail.requestId}`] : []),
+/** What a person reads: the fact, each problem on a line, what to try, where to read on. */
+export const errorLines = ({ message, detail }: AppError): string[] => [
+  message,
+  ...(detail.problems ?? []).map((problem) => `  ${problemText(problem)}`),
+  ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
+  ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
+  ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),
 ];
 
-const unexpected = (error: unknown): AppError =>
-  new AppError('unknown', `unexpected: ${error instanceof Error ? error.message : String(error)}`, {
-    tryThis: ['run it again with --verbose and report what it prints'],
-    cause: error,
-  });
+const causes = (error: unknown): string[] => {
+  if (!(error instanceof Error)) return [];
+  return [error.stack ?? error.message, ...causes(error.cause)];
+};
+
+const errorText = async (error: AppError, options: OutputOptions, host: Host): Promise<string> => {
+  const { red } = await themeFor(isColored(options.color, host.env, host.terminal.stderr.isTty));
+  const [first = '', ...rest] = errorLines(error).map(printable);
+  const trace = options.verbose ? causes(error.cause).map(printable) : [];
+  return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
+};
 
 /** One error on stderr; resolves with its category. */
-export const renderError = async (error: unknown, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category> => {
-  const known = error instanceof AppError ? error : unexpected(error);
+export const renderError = async (thrown: unknown, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category> => {
+  const error = appErrorFrom(thrown);
   const isJson = options.format === 'json' || options.format === 'ndjson';
-  const stack = options.verbose && known.category === 'unknown' && known.cause instanceof Error ? `\n${known.cause.stack}` : '';
-  const paint = await paintFor('stderr', options, host);
-  const [first = '', ...rest] = errorLines(known).map(visible);
-  const text = isJson ? JSON.stringify(errorJson(known)) : [`${paint.red('error:')} ${first}`, ...rest].join('\n') + stack;
-  await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => undefined);
-  return known.category;
+  const text = isJson ? JSON.stringify(errorJson(error)) : await errorText(error, options, host);
+  await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => {});
+  return error.category;
 };

@@ -1,13 +1,19 @@
 import { usageError } from '../kernel/problem.ts';
 
-/** Runs a jq program over the whole answer; every result is a line, strings raw when they are alone. */
-export async function* jqChunks(data: unknown, program: string): AsyncIterable<string> {
-  const jq = await import('jq-wasm');
-  let text: string;
+/** jq's own words without its name and the location in a file that does not exist. */
+const sentence = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error))
+    .replace(/^Failed to execute raw query: /, '')
+    .replace(/^jq: (error|1 compile error)?:? ?/gm, '')
+    .trim();
+
+/** Results of a jq program over one value: text as it is, everything else as JSON on one line each. */
+export const jqText = async (data: unknown, program: string): Promise<string> => {
+  const { raw } = await import('./jq-package.ts');
   try {
-    text = await jq.raw(JSON.stringify(data), program, ['-c', '-r']);
+    const text = await raw(JSON.stringify(data ?? null), program, ['-c', '-r']);
+    return text === '' || text.endsWith('\n') ? text : `${text}\n`;
   } catch (error) {
-    throw usageError(`--jq: ${(error instanceof Error ? error.message : String(error)).trim().replace(/^jq: /, '')}`);
+    throw usageError(`--jq: ${sentence(error)}`, [], ["the filter sees the same JSON as -o json; rows are one array: '.[].id'"]);
   }
-  if (text !== '') yield `${text}\n`;
-}
+};

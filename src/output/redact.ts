@@ -1,50 +1,96 @@
-import type { Redactor } from './types.ts';
+import type { Redactor, RedactStream } from './types.ts';
 
-/** The forms in which a secret may appear: as it is, in a URL, in JSON, in base64. */
-const forms = (secret: string): string[] => {
-  const bytes = Buffer.from(secret, 'utf8');
+/** Shorter ones would blank out ordinary words; nothing that is worth hiding is this short. */
+const LEAST_LENGTH = 4;
+const MASK = '***';
+
+/**
+ * The part of base64 that a secret produces whatever stands around it. At each of three offsets the first and last
+ * characters mix with the neighbours and are left out; too short a rest would match by chance.
+ */
+const base64Cores = (secret: Buffer): string[] =>
+  [0, 1, 2].flatMap((offset) => {
+    const text = Buffer.concat([Buffer.alloc(offset), secret])
+      .toString('base64')
+      .replace(/=+$/, '');
+    const first = offset === 0 ? 0 : offset + 1;
+    const core = text.slice(first, (offset + secret.length) % 3 === 0 ? text.length : text.length - 1);
+    return core.length >= 8 ? [core, core.replaceAll('+', '-').replaceAll('/', '_')] : [];
+  });
+
+/** Every way a secret may be spelled in output: as it is, in JSON, CSV, a URL, a form, base64 and base64url. Pure. */
+export const formsOf = (secret: string): string[] => {
+  const bytes = Buffer.from(secret);
+  const encoded = encodeURIComponent(bytes.toString());
+  const strict = encoded.replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  const urls = [encoded, strict, strict.replaceAll('%20', '+')];
+  const lower = urls.map((text) => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()));
   const json = JSON.stringify(secret).slice(1, -1);
-  return [...new Set([secret, encodeURIComponent(secret), json, bytes.toString('base64'), bytes.toString('base64').replace(/=+$/, ''), bytes.toString('base64url')])];
+  return [
+    secret,
+    json,
+    secret.replaceAll('"', '""'),
+    ...urls,
+    ...lower,
+    bytes.toString('base64'),
+    bytes.toString('base64url'),
+    ...base64Cores(bytes),
+  ];
 };
 
-/** Replaces every hidden value by `***`. Values under four characters are not hidden: they would blank out ordinary text. */
-export const makeRedactor = (): Redactor => {
-  const hidden = new Set<string>();
-  let longestFirst: string[] = [];
-  const clean = (text: string): string => longestFirst.reduce((out, secret) => (out.includes(secret) ? out.replaceAll(secret, '***') : out), text);
-  /** How many characters at the end may be the beginning of a secret. */
-  const heldBack = (text: string): number => {
-    let most = 0;
-    for (const secret of longestFirst) {
-      for (let size = Math.min(secret.length - 1, text.length); size > most; size--) {
-        if (text.endsWith(secret.slice(0, size))) most = size;
-      }
+/** Length of the longest end of `text` that may be the beginning of a form. */
+const openEnd = (text: string, forms: readonly string[]): number => {
+  let longest = 0;
+  for (const form of forms) {
+    for (let length = Math.min(form.length - 1, text.length); length > longest; length--) {
+      if (text.endsWith(form.slice(0, length))) longest = length;
     }
-    return most;
+  }
+  return longest;
+};
+
+/** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
+const settle = (text: string, pattern: RegExp, forms: readonly string[]): [done: string, open: string] => {
+  const border = text.length - openEnd(text, forms);
+  let done = '';
+  let at = 0;
+  for (const match of text.matchAll(pattern)) {
+    if (match.index >= border) break;
+    done += text.slice(at, match.index) + MASK;
+    at = match.index + match[0].length;
+  }
+  const cut = Math.max(at, border);
+  return [done + text.slice(at, cut), text.slice(cut)];
+};
+
+/** Replaces every hidden value by `***`, in all its forms and across the borders of pieces. */
+export const makeRedactor = (): Redactor => {
+  const secrets = new Set<string>();
+  let forms: string[] = [];
+  let pattern: RegExp | undefined;
+  const hide = (secret: string): void => {
+    if (secret.length < LEAST_LENGTH || secrets.has(secret)) return;
+    secrets.add(secret);
+    // The longest first: a secret may contain another one.
+    forms = [...new Set([...forms, ...formsOf(secret)])].sort((a, b) => b.length - a.length);
+    pattern = new RegExp(forms.map((form) => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
   };
-  return {
-    hide: (secret) => {
-      if (secret.length < 4) return;
-      for (const form of forms(secret)) hidden.add(form);
-      longestFirst = [...hidden].sort((a, b) => b.length - a.length);
-    },
-    clean,
-    stream: () => {
-      let kept = '';
-      return {
-        push: (piece) => {
-          const text = kept + piece;
-          const held = heldBack(text);
-          const out = clean(text.slice(0, text.length - held));
-          kept = text.slice(text.length - held);
-          return out;
-        },
-        end: () => {
-          const rest = clean(kept);
-          kept = '';
-          return rest;
-        },
-      };
-    },
+  const clean = (text: string): string => (pattern === undefined ? text : text.replace(pattern, MASK));
+  const stream = (): RedactStream => {
+    let held = '';
+    return {
+      push(piece) {
+        if (pattern === undefined) return piece;
+        const [done, open] = settle(held + piece, pattern, forms);
+        held = open;
+        return done;
+      },
+      end() {
+        const rest = clean(held);
+        held = '';
+        return rest;
+      },
+    };
   };
+  return { hide, clean, stream };
 };

@@ -1,147 +1,122 @@
 import type { Host } from '../host/host.ts';
+import { nearest } from '../kernel/nearest.ts';
 import type { Category } from '../kernel/problem.ts';
 import type { Result, View } from '../kernel/result.ts';
-import { at, cell, columnsOf, csvCell } from './cells.ts';
-import { paintFor } from './color.ts';
-import { recordLines, tableLines } from './table.ts';
+import { inBursts } from './bursts.ts';
+import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
+import type { Formatter } from './formatter.ts';
+import { formatOf, formatterFor, tableOptions } from './formats.ts';
+import { jsonText } from './json.ts';
+import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
-import { visible } from './visible.ts';
 
 type Rows = Iterable<unknown> | AsyncIterable<unknown>;
-const PAGE = 100;
+type Surroundings = { readonly options: OutputOptions; readonly host: Host; readonly format: Format; readonly warn: (text: string) => Promise<void> };
 
-/** Rows in pages: what is there at once forms one page, so that the first row is printed before the last has come. */
-async function* pagesOf(rows: Rows): AsyncIterable<readonly unknown[]> {
-  let page: unknown[] = [];
-  for await (const row of rows) {
-    page.push(row);
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
-}
-
-async function* jsonArray(rows: Rows): AsyncIterable<string> {
-  let isFirst = true;
-  for await (const row of rows) {
-    yield `${isFirst ? '[\n' : ',\n'}${JSON.stringify(row, null, 2).replace(/^/gm, '  ')}`;
-    isFirst = false;
-  }
-  yield isFirst ? '[]\n' : '\n]\n';
-}
-async function* csv(rows: Rows, view: View, options: OutputOptions): AsyncIterable<string> {
-  let columns: readonly string[] | undefined;
-  for await (const row of rows) {
-    if (columns === undefined) {
-      columns = columnsOf(row, options.columns ?? view.columns);
-      if (options.header) yield `${columns.map(csvCell).join(',')}\n`;
-    }
-    yield `${columns.map((name) => csvCell(cell(at(row, name)))).join(',')}\n`;
-  }
-}
-async function* yamlItems(rows: Rows): AsyncIterable<string> {
-  const { stringify } = await import('./yaml.ts');
-  let isEmpty = true;
-  for await (const row of rows) {
-    isEmpty = false;
-    yield stringify([row]);
-  }
-  if (isEmpty) yield '[]\n';
-}
-async function* each(rows: Rows, text: (row: unknown) => string): AsyncIterable<string> {
-  for await (const row of rows) yield `${text(row)}\n`;
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-const picked = (row: unknown, columns: readonly string[] | undefined): unknown =>
-  columns === undefined || !isObject(row) ? row : Object.fromEntries(columns.map((name) => [name, at(row, name)]));
-
-/** One record in one of the formats. */
-async function* recordChunks(data: unknown, format: Format, view: View, options: OutputOptions, host: Host): AsyncIterable<string> {
-  if (format === 'table' && view.text !== undefined && options.columns === undefined) yield view.text.endsWith('\n') ? view.text : `${view.text}\n`;
-  else if (format === 'table') {
-    const paint = await paintFor('stdout', options, host);
-    yield isObject(data) ? `${recordLines(data, options.columns, paint).join('\n')}\n` : `${cell(data)}\n`;
-  } else if (format === 'json') yield `${JSON.stringify(picked(data, options.columns), null, 2)}\n`;
-  else if (format === 'yaml') yield (await import('./yaml.ts')).stringify(picked(data, options.columns));
-  else yield* rowChunks([data], format, view, options, host);
-}
-
-async function* rowChunks(rows: Rows, format: Format, view: View, options: OutputOptions, host: Host): AsyncIterable<string> {
-  const chosen = options.columns;
-  switch (format) {
-    case 'json':
-      return yield* jsonArray(chosen ? mapped(rows, (row) => picked(row, chosen)) : rows);
-    case 'ndjson':
-      return yield* each(rows, (row) => JSON.stringify(picked(row, chosen)));
-    case 'yaml':
-      return yield* yamlItems(chosen ? mapped(rows, (row) => picked(row, chosen)) : rows);
-    case 'csv':
-      return yield* csv(rows, view, options);
-    case 'name':
-      return yield* each(rows, (row) => cell(isObject(row) ? at(row, view.name ?? 'id') : row));
-    default: {
-      const { isTty, columns } = host.terminal.stdout;
-      const paint = await paintFor('stdout', options, host);
-      const lines = tableLines(pagesOf(rows), { columns: chosen ?? view.columns, header: options.header, maxWidth: isTty ? columns : undefined, paint });
-      for await (const line of lines) yield `${line}\n`;
-    }
-  }
-}
-async function* mapped(rows: Rows, change: (row: unknown) => unknown): AsyncIterable<unknown> {
-  for await (const row of rows) yield change(row);
-}
-
-async function* chunksOf(result: Result, options: OutputOptions, host: Host): AsyncIterable<string | Uint8Array> {
-  const view = 'view' in result ? (result.view ?? {}) : {};
-  const format = options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json');
-  if (options.jq !== undefined && (result.kind === 'record' || result.kind === 'rows')) {
-    const { jqChunks } = await import('./jq.ts');
-    yield* jqChunks(result.kind === 'record' ? result.data : await all(result.rows), options.jq);
-  } else if (result.kind === 'raw') yield* result.chunks;
-  else if (result.kind === 'rows') yield* rowChunks(result.rows, format, view, options, host);
-  else if (result.kind === 'record') yield* recordChunks(result.data, format, view, options, host);
-}
-const all = async (rows: Rows): Promise<unknown[]> => {
-  const found: unknown[] = [];
-  for await (const row of rows) found.push(row);
-  return found;
+/** A mistyped column would be an empty one; the command has run already, so that a warning is all that is left. */
+const unknownColumns = (columns: readonly string[], rows: readonly Row[]): string[] => {
+  const known = keysOf(rows);
+  const missing = columns.filter((column) => rows.every((row) => columnOf(row, column) === undefined));
+  return missing.map((column) => {
+    const close = nearest(column, known);
+    return `warning: --columns: no row has \`${oneLine(column)}\`${close === undefined ? '' : `; did you mean ${close}?`}`;
+  });
 };
 
-const FLUSH = 16_384;
-/** Small pieces are written together; the first piece at once, so that a reader sees the beginning early. */
-async function* gathered(chunks: AsyncIterable<string | Uint8Array>): AsyncIterable<string | Uint8Array> {
-  let text = '';
+async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
   let isFirst = true;
-  for await (const chunk of chunks) {
-    if (typeof chunk !== 'string') {
-      if (text !== '') yield text;
-      text = '';
-      yield chunk;
-      continue;
-    }
-    text += chunk;
-    if (!isFirst && text.length < FLUSH) continue;
-    yield text;
-    text = '';
+  for await (const burst of inBursts(rows)) {
+    if (isFirst) for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
     isFirst = false;
+    yield await formatter.rows(burst);
   }
-  if (text !== '') yield text;
+  yield formatter.close();
+  if (isFirst && around.format === 'table' && around.host.terminal.stdout.isTty) await around.warn('nothing found');
 }
+
+async function* jqPieces(result: { data: unknown } | { rows: Rows }, program: string, format: Format): AsyncGenerator<string> {
+  const { jqText } = await import('./jq.ts');
+  if ('data' in result) {
+    yield await jqText(result.data, program);
+    return;
+  }
+  const all: unknown[] = [];
+  for await (const burst of inBursts(result.rows)) {
+    if (format !== 'ndjson') all.push(...burst);
+    // Under -o ndjson each row is a document of its own, so that long lists stream.
+    else for (const row of burst) yield await jqText(row, program);
+  }
+  if (format !== 'ndjson') yield await jqText(all, program);
+}
+
+const recordPiece = async (data: unknown, view: View, around: Surroundings): Promise<string> => {
+  const { options, format, host } = around;
+  if (format === 'json') return jsonText(isRecord(data) ? project(data, options.columns) : data);
+  if (format === 'yaml') return (await import('./yaml.ts')).yamlText(isRecord(data) ? project(data, options.columns) : data);
+  if (view.text !== undefined && options.columns === undefined) return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
+  if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;
+  const { recordText } = await import('./table.ts');
+  return recordText(data, view.columns ?? [], await tableOptions(options, options.columns, host));
+};
+
+async function* recordPieces(data: unknown, view: View, around: Surroundings): AsyncGenerator<string> {
+  const { format } = around;
+  const isOne = format === 'json' || format === 'yaml' || (format === 'table' && !(Array.isArray(data) && view.text === undefined));
+  if (isOne) yield await recordPiece(data, view, around);
+  else yield* rowPieces(Array.isArray(data) ? data : [data], await formatterFor(format, view, around.options, around.host), around);
+}
+
+async function* pieces(result: Result, view: View, around: Surroundings): AsyncGenerator<string> {
+  const { options, format, host } = around;
+  if (result.kind === 'nothing' || result.kind === 'raw') return;
+  if (options.jq !== undefined) yield* jqPieces(result.kind === 'rows' ? { rows: result.rows } : { data: result.data }, options.jq, format);
+  else if (result.kind === 'rows') yield* rowPieces(result.rows, await formatterFor(format, view, options, host), around);
+  else yield* recordPieces(result.data, view, around);
+}
+
+/** Ready-made output is written as it is: a command that prints a token on purpose prints it. Only a terminal is protected. */
+const writeRaw = async (chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>, host: Host): Promise<void> => {
+  const { stdout } = host.terminal;
+  const decoder = new TextDecoder();
+  for await (const chunk of chunks) {
+    if (!stdout.isTty) await stdout.write(chunk);
+    else await stdout.write(printable(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })));
+  }
+};
+
+/** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
+const writeText = async (texts: AsyncIterable<string>, isTable: boolean, host: Host, redactor: Redactor): Promise<void> => {
+  const { stdout } = host.terminal;
+  const redact = redactor.stream();
+  const write = async (text: string): Promise<void> => {
+    if (text !== '') await stdout.write(stdout.isTty && !isTable ? printable(text) : text);
+  };
+  try {
+    for await (const text of texts) await write(redact.push(text));
+  } finally {
+    await write(redact.end());
+  }
+};
+
+const isClosedPipe = (error: unknown): boolean => (error as { code?: string } | null)?.code === 'EPIPE';
 
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
 export const render = async (result: Result, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category | 'done'> => {
-  const { stdout, stderr } = host.terminal;
-  const clean = (text: string) => redactor.clean(stdout.isTty && result.kind !== 'raw' ? text : text);
+  const { stderr } = host.terminal;
+  const view: View = 'view' in result ? (result.view ?? {}) : {};
+  const format = formatOf(options, host);
+  const note = (text: string): Promise<void> => stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
+  const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
+  const isDrawn = format === 'table' && options.jq === undefined && (view.text === undefined || options.columns !== undefined);
   try {
-    for await (const chunk of gathered(chunksOf(result, options, host))) await stdout.write(typeof chunk === 'string' ? clean(chunk) : chunk);
+    if (result.kind === 'raw') await writeRaw(result.chunks, host);
+    else await writeText(pieces(result, view, { options, host, format, warn }), isDrawn, host, redactor);
   } catch (error) {
-    if ((error as { code?: string }).code === 'EPIPE') return 'done';
+    if (isClosedPipe(error)) return 'done';
     throw error;
   }
-  const message = 'view' in result ? result.view?.message : undefined;
-  if (message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing')) await stderr.write(`${visible(redactor.clean(message))}\n`);
+  // A script knows from the exit code; a person wants to read what happened.
+  if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing')) await note(view.message);
   if (result.kind === 'rows') return result.exit?.() ?? 'done';
-  return (result.kind === 'record' || result.kind === 'nothing') && result.exit ? result.exit : 'done';
+  return 'exit' in result ? (result.exit ?? 'done') : 'done';
 };
