@@ -1,0 +1,181 @@
+import { join } from 'node:path';
+import { AppError } from '../kernel/problem.ts';
+import { minorOf } from '../services/kv/versions.ts';
+import { migrateConfig } from './configuration.ts';
+import type { Which } from './drivers/driver.ts';
+import { openGate, passGate, stayStable } from './gate.ts';
+import type { Gate } from './gate.ts';
+import { saveSnapshot } from './gateway/snapshot.ts';
+import { openStore } from './gateway/store.ts';
+import { v2BytesOf } from './guards/v2-settle.ts';
+import { observe } from './observe.ts';
+import { stopFinding } from './guards/quorum-survives.ts';
+import { MemberFailure, memberOf, seenIn } from './run.ts';
+import type { Act, Detail, Run } from './run.ts';
+import type { ClusterFile, Step, StepKind } from './types.ts';
+
+const streamTimeoutMs = 30_000;
+export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
+/** A member with much v2 data takes minutes to catch up (doc3 Limits). */
+export const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
+  (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
+export const snapshotFolder = (run: Run): string => join(run.cluster.snapshot_dir ?? join(run.folder, 'snapshots'));
+
+const nameOf = (step: Step): string => step.member as string;
+
+const takeSnapshot: Act = async (run, step) => {
+  const { host, access, cluster } = run;
+  const member = memberOf(run, nameOf(step));
+  const began = host.elapsed();
+  await host.files.makeFolder(snapshotFolder(run), 0o700);
+  const path = join(snapshotFolder(run), `${cluster.name}-${member.name}-${run.id}.db`);
+  const store = openStore(host, { url: member.client_url, tls: access.tls, user: access.user, timeoutMs: streamTimeoutMs });
+  const status = await store.status();
+  const verified = await saveSnapshot(host, store, path);
+  const { revision, raft_index } = status;
+  const snapshot = { member: member.name, path, ...verified, revision, raft_index, duration_ms: Math.round(host.elapsed() - began) };
+  run.journal.write({ kind: 'snapshot', snapshot });
+  run.emit({ event: 'snapshot-saved', snapshot });
+  return { path, revision, size_bytes: verified.size_bytes };
+};
+
+const leaderPollMs = 20;
+const moveLeader: Act = async (run, step) => {
+  const { host, access } = run;
+  const target = seenIn(run.plan.observation, step.target as string);
+  const store = access.store(memberOf(run, nameOf(step)).client_url, 5000);
+  try {
+    await store.moveLeader(target.member_id as string);
+  } catch (error) {
+    // The stop hands the leadership over too (facts A5): a refused transfer is no reason to end the run.
+    run.emit({ event: 'note', level: 'warn', text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${nameOf(step)} hands it over when it stops` });
+    return { moved: false };
+  }
+  const until = host.elapsed() + 5000;
+  while (host.elapsed() < until) {
+    if ((await store.status().catch(() => undefined))?.leader_id === target.member_id) break;
+    await host.sleep(leaderPollMs);
+  }
+  run.emit({ event: 'leader-changed', from: nameOf(step), to: target.name });
+  return { moved: true };
+};
+
+/** The last look before a member goes down: nothing that was seen earlier counts here. */
+const refuseUnsafeStop = async (run: Run, name: string): Promise<void> => {
+  const { host, cluster, access, plan } = run;
+  const observation = await observe({ host, cluster, access });
+  const finding = stopFinding(observation.members, name, plan.options.accept);
+  if (finding !== undefined) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+};
+
+const stopMember: Act = async (run, step) => {
+  const { host, driver, cluster } = run;
+  const member = memberOf(run, nameOf(step));
+  await driver.install?.(member, 'new');
+  await refuseUnsafeStop(run, member.name);
+  const began = host.elapsed();
+  run.downSince.set(member.name, began);
+  run.emit({ event: 'member-down', member: member.name, was_leader: seenIn(run.plan.observation, member.name).is_leader });
+  if (await driver.stop(member, graceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
+  if (!run.canKill) {
+    throw new AppError('stopped', `${member.name} did not end within ${graceMs(cluster) / 1000} s after it was asked to; it was not killed`, {
+      code: 'STOP_IGNORED',
+      tryThis: ['read its log', 'end it by hand, then opsctl kv resume', 'opsctl kv resume --kill-after-grace'],
+    });
+  }
+  await driver.kill(member);
+  return { took_ms: Math.round(host.elapsed() - began), killed: true };
+};
+
+const copyData: Act = async (run, step) => {
+  const member = memberOf(run, nameOf(step));
+  const to = `${member.data_dir}.before-${run.plan.to}-${run.id}`;
+  await run.driver.copyData(member, to);
+  return { copy: to };
+};
+
+const oldConfigPath = (run: Run, name: string): string => join(run.folder, `${name}.config.before`);
+/** The old text goes into the run's folder first; a second try starts from it, not from a half-migrated file. */
+const configure: Act = async (run, step) => {
+  const { host, driver, plan } = run;
+  const member = memberOf(run, nameOf(step));
+  const kept = oldConfigPath(run, member.name);
+  const before = (await host.files.read(kept)) ?? (await driver.readConfig(member));
+  if (before === undefined) throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
+  await host.files.replace(kept, before, 0o600);
+  const { text, changes } = await migrateConfig(before, plan.to);
+  await driver.writeConfig(member, text);
+  return { changes };
+};
+
+export const restoreConfig = async (run: Run, name: string): Promise<void> => {
+  const before = await run.host.files.read(oldConfigPath(run, name));
+  if (before !== undefined) await run.driver.writeConfig(memberOf(run, name), before);
+};
+
+/** Starts a member; the gate that is handed back sees when this very process ends. */
+export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
+  const gate = openGate(run, name, which === 'new' ? run.plan.to : run.plan.from);
+  const started = await run.driver.start(memberOf(run, name), which).catch((error: unknown) => {
+    throw new MemberFailure(name, `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  void started.exited?.then((exit) => {
+    gate.exit = exit;
+  });
+  return gate;
+};
+
+/** The member's gate, and the time in which it must stay good. The last member stays under watch while the cluster's version is awaited. */
+export const prove = async (run: Run, gate: Gate): Promise<Detail> => {
+  const { name } = gate.member;
+  let down_ms: number | undefined;
+  await passGate(gate, gateMs(run), (check) => {
+    const since = run.downSince.get(name);
+    if (check !== 'health' || since === undefined) return;
+    down_ms = Math.round(run.host.elapsed() - since);
+    run.downSince.delete(name);
+    run.emit({ event: 'member-up', member: name, down_ms });
+  });
+  await stayStable(gate, run.plan.options.stable_seconds * 1000);
+  return { down_ms, version: (await gate.store.versions()).server };
+};
+
+const settle: Act = async (run, step) => {
+  const seconds = step.wait_seconds ?? 0;
+  const until = run.host.elapsed() + seconds * 1000;
+  for (let left = seconds * 1000; left > 0 && !run.signal.aborted; left = until - run.host.elapsed()) {
+    run.emit({ event: 'waiting', step, remaining_ms: Math.round(left), reason: step.why });
+    await run.host.sleep(Math.min(left, 5000), run.signal).catch(() => {});
+  }
+  if (run.signal.aborted) throw new AppError('stopped', 'stopped while waiting', { code: 'INTERRUPTED', tryThis: ['opsctl kv resume'] });
+  return { waited_seconds: seconds };
+};
+
+const confirmWithinMs = 20_000;
+const confirmPollMs = 100;
+/** The leader's monitor runs every five seconds (facts A5): one look at the end would see the old version. */
+const confirm: Act = async (run) => {
+  const { host, cluster, access, plan } = run;
+  const until = host.elapsed() + confirmWithinMs;
+  for (;;) {
+    const { members } = await observe({ host, cluster, access });
+    const behind = members.filter(({ cluster_version }) => minorOf(cluster_version) !== plan.to);
+    if (behind.length === 0) return { cluster_version: members[0]?.cluster_version };
+    if (host.elapsed() > until) {
+      const names = behind.map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no answer'})`).join(', ');
+      throw new AppError('stopped', `not every member reports cluster ${plan.to}: ${names}`, { code: 'NOT_CONFIRMED', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+    }
+    await host.sleep(confirmPollMs);
+  }
+};
+
+/** What each kind of step does. `start` and `gate` share a process (startMember, prove); `hold` is the decision before it. */
+export const acts: Readonly<Partial<Record<StepKind, Act>>> = {
+  snapshot: takeSnapshot,
+  'move-leader': moveLeader,
+  stop: stopMember,
+  'copy-data': copyData,
+  configure,
+  settle,
+  confirm,
+};

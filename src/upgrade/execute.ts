@@ -1,0 +1,127 @@
+import { AppError } from '../kernel/problem.ts';
+import type { Category } from '../kernel/problem.ts';
+import { acts, prove, startMember } from './act.ts';
+import { openGate } from './gate.ts';
+import type { Gate } from './gate.ts';
+import { giveBack } from './give-back.ts';
+import { observe } from './observe.ts';
+import { decide, progressOf } from './progress.ts';
+import { MemberFailure, memberOf } from './run.ts';
+import type { Detail, Run } from './run.ts';
+import type { Observation, Outcome, Step } from './types.ts';
+
+export type Ending = { readonly outcome: Outcome; readonly message: string; readonly category?: Category; readonly error?: AppError };
+
+/** Asks before the last member. False: the run stops there and can go on later. */
+export type Confirmation = (member: string) => Promise<boolean>;
+
+const stoppedError = (message: string, cause?: unknown): AppError => new AppError('stopped', message, { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'], cause });
+
+/** Members by API; those that do not answer also by their driver: is a process there? */
+const lookAgain = async (run: Run): Promise<Observation> => {
+  const seen = await observe({ host: run.host, cluster: run.cluster, access: run.access });
+  const members = await Promise.all(
+    seen.members.map(async (member) => {
+      if (member.is_reachable) return member;
+      const is_running = await run.driver.isRunning(memberOf(run, member.name));
+      return is_running === undefined ? member : { ...member, host: { is_running } };
+    }),
+  );
+  return { ...seen, members };
+};
+
+const within = async (run: Run, step: Step, act: () => Promise<Detail | undefined>): Promise<void> => {
+  const began = run.host.elapsed();
+  run.journal.write({ kind: 'begin', step: step.id });
+  const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1;
+  run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
+  try {
+    const detail = await act();
+    run.journal.write({ kind: 'end', step: step.id, detail });
+    const text = detail === undefined ? undefined : Object.entries(detail).filter(([, value]) => value !== undefined).map(([key, value]) => `${key.replaceAll('_', ' ')} ${String(value)}`).join(', ');
+    run.emit({ event: 'step-finished', step, duration_ms: Math.round(run.host.elapsed() - began), detail: text });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    run.journal.write({ kind: 'failed', step: step.id, reason });
+    run.emit({ event: 'step-failed', step, reason });
+    throw error;
+  }
+};
+
+/** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
+const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
+  let gate: Gate | undefined;
+  for (const step of steps) {
+    const name = step.member as string;
+    await within(run, step, async () => {
+      if (step.kind === 'gate') return prove(run, gate ?? openGate(run, name, run.plan.to));
+      if (step.kind !== 'start') return acts[step.kind]?.(run, step);
+      gate = await startMember(run, name, 'new');
+      return undefined;
+    });
+  }
+};
+
+const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> => {
+  try {
+    await giveBack(run, failure.member, failure.message);
+  } catch (error) {
+    if (error instanceof AppError) return { outcome: 'failed', message: error.message, category: 'stopped', error };
+    const message = `${failure.message}; its return to ${run.plan.from} failed too: ${error instanceof Error ? error.message : String(error)}`;
+    return { outcome: 'failed', message, category: 'stopped', error: stoppedError(message, error) };
+  }
+  const message = `${failure.message}. ${failure.member} runs ${run.plan.from} again; nothing else was touched`;
+  return { outcome: 'rolled-back', message, category: 'rolled-back', error: new AppError('rolled-back', message, { code: 'MEMBER_RETURNED', tryThis: [`mend the new version of ${failure.member}, then opsctl kv resume`, 'opsctl kv rollback, to bring every member back'] }) };
+};
+
+/** One decision and what follows from it; undefined when the run goes on. */
+const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
+  const observation = await lookAgain(run);
+  const decision = decide(run.plan, progressOf(run.journal.entries), observation);
+  switch (decision.kind) {
+    case 'done':
+      return { outcome: 'done', message: `cluster ${run.cluster.name} runs ${run.plan.to}` };
+    case 'hold':
+      return { outcome: 'held', category: 'stopped', message: `held before ${decision.member}, the last member of ${run.plan.from}: everything can still go back; go on with opsctl kv resume` };
+    case 'refuse': {
+      const [first] = decision.findings;
+      return { outcome: 'stopped', category: 'stopped', message: first?.message ?? 'a guard refused', error: new AppError('stopped', first?.message ?? 'a guard refused', { code: 'GUARD', tryThis: first?.hint === undefined ? [] : [first.hint], data: decision.findings }) };
+    }
+    case 'ask':
+      if (await confirmed(decision.member)) {
+        run.journal.write({ kind: 'no-way-back', confirmed_by: run.host.env['USER'] ?? String(run.host.uid) });
+        return undefined;
+      }
+      return { outcome: 'held', category: 'stopped', message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it` };
+    case 'return':
+      return memberFailed(run, new MemberFailure(decision.member, decision.reason));
+    default:
+      return performed(run, decision.steps);
+  }
+};
+
+const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
+  try {
+    await doSteps(run, steps);
+    return undefined;
+  } catch (error) {
+    if (error instanceof MemberFailure) return memberFailed(run, error);
+    const failure = error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category) ? error : undefined;
+    const where = steps[0]?.member === undefined ? '' : `${steps[0].member}: `;
+    const message = failure?.message ?? `${where}${error instanceof Error ? error.message : String(error)}`;
+    const tryThis = error instanceof AppError ? (error.detail.tryThis ?? []) : [];
+    return { outcome: 'stopped', message, category: 'stopped', error: new AppError('stopped', message, { code: (error as AppError).detail?.code ?? 'STOPPED', tryThis: [...tryThis, 'opsctl kv resume'], cause: error }) };
+  }
+};
+
+/** The loop of every run: look, decide, do; until it is done or something speaks against the next step. */
+export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending> => {
+  for (;;) {
+    if (run.signal.aborted) {
+      const message = 'stopped after the step in work, as asked';
+      return { outcome: 'stopped', message, category: 'stopped', error: stoppedError(message) };
+    }
+    const ending = await advance(run, confirmed);
+    if (ending !== undefined) return ending;
+  }
+};

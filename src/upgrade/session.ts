@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import type { Host } from '../host/host.ts';
+import type { Access } from './access.ts';
+import { startCanary } from './canary.ts';
+import type { Driver } from './drivers/driver.ts';
+import { execute } from './execute.ts';
+import type { Confirmation, Ending } from './execute.ts';
+import { openJournal, runFolder } from './journal.ts';
+import type { Journal } from './journal.ts';
+import { ownerOf, takeLocks } from './lock.ts';
+import { watchLogs } from './log-watch.ts';
+import { observe } from './observe.ts';
+import { reportFrom } from './run-report.ts';
+import type { Run } from './run.ts';
+import type { ClusterFile, Plan, Report, Sink, SnapshotRecord, Unstamped, UpgradeEvent } from './types.ts';
+
+export type SessionInput = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly clusterFile: string;
+  readonly access: Access;
+  readonly driver: Driver;
+  /** The profile's state folder. */
+  readonly state: string;
+  readonly plan: Plan;
+  readonly run: string;
+  readonly action: 'upgrade' | 'resume' | 'rollback';
+  readonly sink: Sink;
+  readonly signal: AbortSignal;
+  readonly confirmed: Confirmation;
+  readonly hasCanary: boolean;
+  readonly canKill: boolean;
+  /** The loop to run; an upgrade unless given. */
+  readonly loop?: (run: Run, confirmed: Confirmation) => Promise<Ending>;
+};
+export type SessionResult = { readonly ending: Ending; readonly report: Report };
+
+type Recorder = { readonly events: UpgradeEvent[]; readonly startedMs: number; emit(event: Unstamped): void };
+const recorder = (host: Host, sink: Sink): Recorder => {
+  const [events, startedMs] = [[] as UpgradeEvent[], host.elapsed()];
+  return {
+    events,
+    startedMs,
+    emit: (event) => {
+      const stamped = { ...event, at: new Date(host.now()).toISOString(), elapsed_ms: Math.round(host.elapsed() - startedMs) } as UpgradeEvent;
+      // Thousands of canary writes are counted by the canary itself.
+      if (event.event !== 'canary') events.push(stamped);
+      sink(stamped);
+    },
+  };
+};
+
+const snapshotsOf = (journal: Journal): SnapshotRecord[] => journal.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
+
+const open = async (input: SessionInput): Promise<Journal> => {
+  const { host, state, plan, run, clusterFile } = input;
+  const journal = await openJournal(host, runFolder(state, plan.cluster, run));
+  const owner = ownerOf(host);
+  if (journal.entries.length === 0) journal.write({ kind: 'opened', run, action: input.action === 'rollback' ? 'rollback' : 'upgrade', plan, owner, cluster_file: clusterFile });
+  else journal.write({ kind: 'resumed', owner });
+  return journal;
+};
+
+/** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
+export const conduct = async (input: SessionInput): Promise<SessionResult> => {
+  const { host, cluster, access, driver, state, plan, run, action, sink, signal } = input;
+  const { events, startedMs, emit } = recorder(host, sink);
+  const startedAt = new Date(host.now()).toISOString();
+  const lock = await takeLocks(host, state, cluster, access, run, (text) => emit({ event: 'note', level: 'warn', text }));
+  try {
+    const journal = await open(input);
+    const folder = runFolder(state, cluster.name, run);
+    emit({ event: 'run-started', run, action, plan, journal: journal.path });
+    const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
+    const canary = input.hasCanary ? startCanary(host, cluster, access, run, emit) : undefined;
+    const logs = await watchLogs(parts);
+    const ending = await (input.loop ?? execute)(parts, input.confirmed);
+    const [wrote] = await Promise.all([canary?.stop(), logs.finish()]);
+    journal.write({ kind: 'closed', outcome: ending.outcome, message: ending.message });
+    const after = await observe({ host, cluster, access }).catch(() => undefined);
+    const report = reportFrom({
+      ...{ run, plan, owner: ownerOf(host), events, startedAt, finishedAt: new Date(host.now()).toISOString(), durationMs: host.elapsed() - startedMs },
+      ...{ outcome: ending.outcome, message: ending.message, journal: journal.path, after, canary: wrote, snapshots: snapshotsOf(journal) },
+    });
+    await host.files.replace(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`, 0o600);
+    emit({ event: 'run-finished', outcome: ending.outcome, message: ending.message, report });
+    journal.close();
+    return { ending, report };
+  } finally {
+    await lock.release();
+  }
+};
