@@ -1,0 +1,78 @@
+/** One literal request and the answer that is expected. */
+export type Exchange = {
+  readonly line: number;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: string;
+  readonly headers: Record<string, string>;
+  readonly status: number;
+  readonly expected: unknown;
+};
+export type Case = { readonly title: string; readonly options: Record<string, string>; readonly exchanges: readonly Exchange[] };
+
+/**
+ * A text of cases. `# title`, then optional `! name=value` lines (server options), then pairs:
+ *   POST /labels {"labelType":"SHARED", …}
+ *   200 {"id":"$A","revisionId":"1"}
+ * `+ name: value` before a request sets a header (`- authorization` takes it away).
+ * In an answer "$A" is bound at its first use and compared after; "*" is anything; "-" is absent; "~text" contains the text.
+ */
+export const casesFrom = (text: string): Case[] => {
+  const cases: { title: string; options: Record<string, string>; exchanges: Exchange[] }[] = [];
+  let headers: Record<string, string> = { authorization: 'Bearer any-token' };
+  let request: { line: number; method: string; path: string; body?: string } | undefined;
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    const current = cases[cases.length - 1];
+    if (line === '' || line.startsWith('//')) continue;
+    if (line.startsWith('# ')) cases.push({ title: line.slice(2), options: {}, exchanges: [] });
+    else if (line.startsWith('! '))
+      for (const pair of line.slice(2).split(' ')) (current?.options ?? {})[pair.split('=')[0] ?? ''] = pair.split('=')[1] ?? '';
+    else if (line.startsWith('+ ')) headers[line.slice(2, line.indexOf(':'))] = line.slice(line.indexOf(':') + 1).trim();
+    else if (line.startsWith('- ')) delete headers[line.slice(2)];
+    else if (/^\d{3}\b/.test(line)) {
+      if (request === undefined || current === undefined) throw new Error(`line ${index + 1}: an answer without a request`);
+      current.exchanges.push({
+        ...request,
+        headers,
+        status: Number(line.slice(0, 3)),
+        expected: line.length > 3 ? JSON.parse(line.slice(4)) : undefined,
+      });
+      request = undefined;
+      headers = { authorization: 'Bearer any-token' };
+    } else {
+      const [, method = '', path = '', body] = /^([A-Z]+) (\S+)(?: (.*))?$/.exec(line) ?? [];
+      if (method === '') throw new Error(`line ${index + 1}: neither a request nor an answer: ${line}`);
+      request = { line: index + 1, method, path, body };
+    }
+  }
+  return cases;
+};
+
+export type Bound = Map<string, string>;
+export const filled = (text: string, bound: Bound): string => text.replace(/\$([A-Z][A-Z0-9]*)/g, (whole, name: string) => bound.get(name) ?? whole);
+
+/** Every way in which a value is not what was expected; binds "$X" on the way. */
+export const differences = (actual: unknown, expected: unknown, bound: Bound, path = ''): string[] => {
+  if (expected === '*') return actual === undefined ? [`${path} is absent`] : [];
+  if (expected === '-') return actual === undefined ? [] : [`${path} should be absent, is ${JSON.stringify(actual)}`];
+  if (typeof expected === 'string' && /^\$[A-Z][A-Z0-9]*$/.test(expected) && !bound.has(expected.slice(1))) {
+    if (typeof actual !== 'string' || actual === '') return [`${path} should be text, is ${JSON.stringify(actual)}`];
+    bound.set(expected.slice(1), actual);
+    return [];
+  }
+  if (typeof expected === 'string') {
+    const wanted = filled(expected, bound);
+    const holds = wanted.startsWith('~') ? String(actual).includes(wanted.slice(1)) : actual === wanted;
+    return holds ? [] : [`${path}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(actual)}`];
+  }
+  if (typeof expected !== 'object' || expected === null)
+    return actual === expected ? [] : [`${path}: expected ${expected}, got ${JSON.stringify(actual)}`];
+  if (typeof actual !== 'object' || actual === null) return [`${path}: expected an object, got ${JSON.stringify(actual)}`];
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(actual) || actual.length !== expected.length)
+      return [`${path}: expected ${expected.length} entries, got ${JSON.stringify(actual)}`];
+    return expected.flatMap((item, i) => differences(actual[i], item, bound, `${path}[${i}]`));
+  }
+  return Object.entries(expected).flatMap(([key, value]) => differences((actual as Record<string, unknown>)[key], value, bound, `${path}.${key}`));
+};

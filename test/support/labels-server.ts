@@ -1,0 +1,92 @@
+import type { MockOptions, MockRequest, MockReply, ServiceEntry, World } from '../../src/mock/service.ts';
+import { defaultOptions } from '../../src/mock/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock/server.ts';
+import { Store } from '../../src/mock/store.ts';
+import { makeLabels } from '../../src/mock/labels/service.ts';
+import { type RealHost, realHost } from './real-host.ts';
+
+export type LabelServer = {
+  readonly base: string;
+  readonly mock: RunningMock;
+  readonly world: World;
+  /** One raw request below /v2beta; the token is sent unless the headers say otherwise. */
+  send(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; json: any; text: string; headers: Headers }>;
+  close(): Promise<void>;
+};
+
+export const labelsEntry: ServiceEntry = {
+  name: 'labels',
+  claims: (path) => path === '/v2beta' || path.startsWith('/v2beta/'),
+  load: async () => makeLabels,
+};
+
+/** The label service alone, over real HTTP on a free port. */
+export const labelServer = async (
+  options: Partial<MockOptions> & { readonly seed?: 'demo' | 'empty' } = {},
+  entries: readonly ServiceEntry[] = [],
+): Promise<LabelServer> => {
+  const real: RealHost = await realHost();
+  const { seed, ...rest } = options;
+  const mock = await startMock({
+    host: real.host,
+    options: { ...defaultOptions, ...rest },
+    services: [...entries, labelsEntry],
+    documents: {},
+    store: new Store(),
+    seed: seed ?? 'empty',
+    port: 0,
+    failed: (error) => {
+      throw error;
+    },
+  });
+  const base = `${mock.origin}/v2beta`;
+  return {
+    base,
+    mock,
+    world: mock.world,
+    async send(method, path, body, headers = { authorization: 'Bearer any-token' }) {
+      const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+      const reply = await fetch(base + path, {
+        method,
+        body: text,
+        headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      });
+      const answer = await reply.text();
+      let json: unknown;
+      try {
+        json = JSON.parse(answer);
+      } catch {
+        json = undefined;
+      }
+      return { status: reply.status, json, text: answer, headers: reply.headers };
+    },
+    async close() {
+      await mock.close();
+      await real.close();
+    },
+  };
+};
+
+/** A service called without a socket: for long loops over its rules. */
+export const directly = (world: World): ((method: string, path: string, body?: unknown) => { status: number; json: any }) => {
+  const service = makeLabels(world);
+  return (method, path, body) => {
+    const [bare = '', query = ''] = path.split('?');
+    const request: MockRequest = {
+      method,
+      path: `/v2beta${bare}`,
+      query,
+      headers: { authorization: 'Bearer any-token' },
+      body: new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body)),
+      remoteAddress: '127.0.0.1',
+      isTls: false,
+    };
+    const reply = service.handle(request) as MockReply;
+    return { status: reply.status, json: JSON.parse(String(reply.body)) };
+  };
+};
