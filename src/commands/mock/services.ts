@@ -10,6 +10,11 @@ export const serviceEntries: readonly ServiceEntry[] = [
     claims: (path) => path.startsWith('/api/v3/') || path === '/api/v3',
     load: async () => (await import('../../mock/tracker/service.ts')).makeTracker,
   },
+  {
+    name: 'labels',
+    claims: (path) => path.startsWith('/v2beta/'),
+    load: async () => (await import('../../mock/labels/service.ts')).makeLabels,
+  },
 ];
 
 const text = (value: unknown): string => JSON.stringify(value, null, 2);
