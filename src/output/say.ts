@@ -54,12 +54,21 @@ export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor):
   const clean = (text: string): string => printable(redactor.clean(text));
   const spinner = spinning(host, clean);
   const isPainted = isColored(options.color, host.env, stderr.isTty);
-  // Colour is loaded once, lazily; messages keep their order behind it.
+  // Colour is loaded at the first message that has one; those after it wait behind it.
+  let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
   const line = (text: string, paint?: (theme: Theme, text: string) => string): void => {
     const put = (shown: string): void => spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {}));
-    if (!isPainted) return put(clean(text));
-    queue = queue.then(async () => put(paint ? paint(await themeFor(true), clean(text)) : clean(text)));
+    const shown = clean(text);
+    if (!isPainted || (paint === undefined && waiting === 0)) {
+      put(shown);
+      return;
+    }
+    waiting++;
+    queue = queue.then(async () => {
+      put(paint ? paint(await themeFor(true), shown) : shown);
+      waiting--;
+    });
   };
   const warn = (text: string): void => {
     if (!options.quiet) line(`warning: ${text}`, ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length));

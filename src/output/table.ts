@@ -2,7 +2,7 @@ import { type Row, cellText, columnOf, keysOf } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { oneLine } from './printable.ts';
 import type { Theme } from './theme.ts';
-import { type Measure, fit, measureFor } from './width.ts';
+import { type Measure, clip, measureFor } from './width.ts';
 
 const GAP = 2;
 /** A column is not squeezed below this. */
@@ -36,7 +36,7 @@ const line = (cells: readonly string[], widths: readonly number[], measure: Meas
   cells
     .map((cell, i) => {
       const width = widths[i] ?? 0;
-      const text = fit(cell, width, measure);
+      const text = clip(cell, width, measure);
       return i === cells.length - 1 ? text : text + ' '.repeat(width - measure(text) + GAP);
     })
     .join('')
@@ -74,7 +74,7 @@ export const recordText = async (data: Row, first: readonly string[], options: T
   const wide = Math.max(0, ...rows.map(([name]) => measure(name)));
   const room = options.width === undefined ? Number.POSITIVE_INFINITY : Math.max(LEAST_COLUMNS, options.width - wide - GAP);
   return rows
-    .map(([name, value]) => `${options.theme.bold(name)}${' '.repeat(wide - measure(name) + GAP)}${fit(value, room, measure)}`.trimEnd())
+    .map(([name, value]) => `${options.theme.bold(name)}${' '.repeat(wide - measure(name) + GAP)}${clip(value, room, measure)}`.trimEnd())
     .map((text) => `${text}\n`)
     .join('');
 };

@@ -14,7 +14,7 @@ export const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
 };
 
 /** Cuts to `columns` places, with a mark where something is missing. */
-export const fit = (text: string, columns: number, measure: Measure): string => {
+export const clip = (text: string, columns: number, measure: Measure): string => {
   if (measure(text) <= columns) return text;
   let kept = '';
   let used = 0;

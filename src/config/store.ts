@@ -1,0 +1,53 @@
+import { dirname } from 'node:path';
+import type { Host } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
+import { configFile } from './folders.ts';
+import { type Profiles, readProfiles } from './profiles.ts';
+
+const LOCK_PATIENCE_MS = 5000;
+const LOCK_STALE_MS = 10_000;
+
+/** What conf refuses to write. */
+const schema = {
+  current: { type: 'string' },
+  profiles: { type: 'object', additionalProperties: { type: 'object', additionalProperties: { type: 'string' } } },
+} as const;
+
+/** conf writes atomically, checks the shape, and keeps the file to its owner: profiles hold tokens. */
+const write = async (folder: string, next: Profiles): Promise<void> => {
+  const { default: Conf } = await import('conf');
+  const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
+    cwd: folder,
+    configName: 'config',
+    projectSuffix: '',
+    configFileMode: 0o600,
+    accessPropertiesByDotNotation: false,
+    clearInvalidConfig: false,
+    schema,
+  });
+  file.store = { ...next };
+};
+
+/** Two commands that change settings at once must not lose one of the changes. */
+const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
+  const end = host.elapsed() + LOCK_PATIENCE_MS;
+  while (!(await host.files.create(path, `${host.pid}\n`, 0o600))) {
+    const info = await host.files.info(path);
+    if (info !== undefined && host.now() - info.modifiedMs > LOCK_STALE_MS) await host.files.remove(path);
+    else if (host.elapsed() > end) throw new AppError('config', `another command holds ${path}`, { code: 'CONFIG_LOCKED', tryThis: [`rm ${path}`] });
+    else await host.sleep(20 + (host.random(1)[0] ?? 0) / 8);
+  }
+  try {
+    await act();
+  } finally {
+    await host.files.remove(path);
+  }
+};
+
+/** Reads, changes and writes the configuration file. */
+export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
+  const file = configFile(host);
+  const folder = dirname(file);
+  await host.files.makeFolder(folder, 0o700);
+  await locked(host, `${file}.lock`, () => write(folder, change(readProfiles(host))));
+};
