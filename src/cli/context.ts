@@ -21,6 +21,7 @@ export type ContextOptions = {
   readonly settings: Settings;
   readonly say: Say;
   readonly format: string;
+  readonly isFormatGiven?: boolean;
   readonly isInteractive: boolean;
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;
@@ -53,6 +54,7 @@ export const makeContext = (options: ContextOptions): Context => {
     settings: options.settings,
     say,
     format: options.format,
+    isFormatGiven: options.isFormatGiven,
     isInteractive: options.isInteractive,
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,

@@ -103,6 +103,7 @@ const timeoutOf = (settings: Settings): number | undefined => {
 };
 const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
+  isFormatGiven: options.format !== undefined,
   isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
