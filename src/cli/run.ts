@@ -1,6 +1,7 @@
 import type { Command, ServiceName, Target, Values } from '../commands/command.ts';
 import type { Settings } from '../config/settings.ts';
-import { loadSettings } from '../config/load.ts';
+import { loadSettings, secretsOf } from '../config/load.ts';
+import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../host/host.ts';
 import { exitCode } from '../kernel/exit.ts';
 import { parseDuration } from '../kernel/duration.ts';
@@ -68,8 +69,10 @@ const helpTopic = async (words: readonly string[]): Promise<Result> => {
 
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const execute = async (run: Run, command: Command, values: Values, globals: Values, options: OutputOptions): Promise<Category | 'done'> => {
-  const { host, redactor } = run;
-  const settings: Settings = loadSettings(host, settingFlags(globals));
+  const { redactor } = run;
+  const settings: Settings = loadSettings(run.host, settingFlags(globals));
+  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  const host = withCaFile(run.host, settings);
   const say = makeSay(host, options, redactor);
   const stop = stopper(host);
   let made: Promise<Reach> | undefined;
