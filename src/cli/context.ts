@@ -1,9 +1,11 @@
+import { join } from 'node:path';
+import { type Bucket, makeBucket } from '../client/rate.ts';
 import { requestFrom, joinUrl, type WireRequest } from '../client/request.ts';
 import { answerFrom } from '../client/reply.ts';
 import { send } from '../client/send.ts';
 import type { Context, ServiceName, Say, Target } from '../commands/command.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Host } from '../host/host.ts';
+import type { Host, HttpRequest } from '../host/host.ts';
 import { usageError } from '../kernel/problem.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
@@ -26,6 +28,8 @@ export type ContextOptions = {
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;
   readonly timeoutMs: number | undefined;
+  /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
+  readonly ratePerMinute: number | undefined;
   readonly signal: AbortSignal;
   /** Finds the service, starting the embedded one when nothing is configured. */
   readonly reach: (service: ServiceName) => Promise<Target>;
@@ -48,6 +52,25 @@ export const makeContext = (options: ContextOptions): Context => {
     targets.set(service, found);
     return found;
   };
+  const buckets = new Map<string, Bucket>();
+  const bucketOf = ({ rateKey }: Target): Bucket | undefined => {
+    const limit = options.ratePerMinute;
+    if (rateKey === undefined || limit === undefined) return undefined;
+    const found = buckets.get(rateKey) ?? makeBucket(host, join(options.settings.folders.state, 'rate'), rateKey, limit, signal);
+    buckets.set(rateKey, found);
+    return found;
+  };
+  /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
+  const sendTo = (to: Target, request: HttpRequest) => {
+    const bucket = bucketOf(to);
+    const onWait = (ms: number) => say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${options.ratePerMinute} requests a minute)`);
+    const onRefused = (delayMs: number, why: string) => {
+      if (why === 'answer 429') bucket?.block(host.now() + delayMs);
+      onRetry(delayMs, why);
+    };
+    const admit = bucket && (() => bucket.admit(onWait));
+    return send(host, { ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) }, { signal, onRetry: onRefused, ...(admit ? { admit } : {}) });
+  };
   const onRetry = (delayMs: number, why: string) => say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
   return {
     host,
@@ -64,10 +87,11 @@ export const makeContext = (options: ContextOptions): Context => {
     call: async (service, operation, input, more) => {
       // The check comes first: a wrong value must not start a server or wait for one.
       requestFrom(service, operation, input, { baseUrl: 'http://127.0.0.1', headers: {} });
-      const request = requestFrom(service, operation, input, await target(service.name as ServiceName));
+      const to = await target(service.name as ServiceName);
+      const request = requestFrom(service, operation, input, to);
       if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
       say.debug(`${request.method} ${request.url}`);
-      const reply = await send(host, { ...request, timeoutMs, ...(more?.transport ? { transport: more.transport } : {}) }, { signal, onRetry });
+      const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
       say.debug(`${reply.status} ${request.method} ${request.url}`);
       return answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() });
     },
@@ -77,7 +101,7 @@ export const makeContext = (options: ContextOptions): Context => {
       const url = joinUrl(to.baseUrl, prefix, path);
       const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
       if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
-      return send(host, { ...request, timeoutMs }, { signal, onRetry });
+      return sendTo(to, request);
     },
   };
 };

@@ -87,6 +87,7 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
     reach,
     signal: stop.signal,
     timeoutMs: timeoutOf(settings),
+    ratePerMinute: rateOf(settings),
   });
   const { render } = await import('../output/render.ts');
   try {
@@ -103,6 +104,12 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
 const timeoutOf = (settings: Settings): number | undefined => {
   const timeout = settings.get('timeout')?.value;
   return timeout === undefined ? undefined : parseDuration(timeout);
+};
+const rateOf = (settings: Settings): number | undefined => {
+  const rate = settings.get('rate_per_minute');
+  if (rate === undefined || rate.value === 'off') return undefined;
+  if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
+  throw new AppError('config', `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`);
 };
 const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),

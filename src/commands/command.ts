@@ -74,6 +74,8 @@ export type Target = {
   /** True when it is the embedded mock server. */
   readonly isMock: boolean;
   readonly origin: string;
+  /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
+  readonly rateKey?: string;
 };
 export type CallOptions = { readonly transport?: 'single' | 'pooled'; readonly evenInDryRun?: boolean };
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';

@@ -1,19 +1,19 @@
-import { type Field, type Fields, bare } from '../kernel/field.ts';
+import { type Field, type Fields, bare, req, str } from '../kernel/field.ts';
 import { type LooseInput, type Operation, type Service, operations } from '../kernel/operation.ts';
 import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
-import type { Argument, Command, Flag, Values } from './command.ts';
-import { type FlagSource, flagsOf, valuesOf } from './table-flags.ts';
+import type { Argument, Command, Context, Flag, Values } from './command.ts';
+import { type Naming, namedFlags, resolveParams, resolveValues } from './naming.ts';
+import { flagsOf, valuesOf } from './table-flags.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
 export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
 
-const argumentsOf = (params: Fields | undefined): Argument[] =>
-  Object.entries(params ?? {}).map(([name, field]) => ({
-    name: argumentName(name),
-    field,
-    summary: field.summary ?? '',
-    complete: argumentName(name),
-  }));
+const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
+  Object.entries(params ?? {}).map(([name, field]) => {
+    const kind = naming?.paramKind(name);
+    const about = kind === undefined ? (field.summary ?? '') : `${field.summary ?? argumentName(name)}, by name or id`;
+    return { name: argumentName(name), field: kind === undefined ? field : req(str()), summary: about, complete: kind ?? argumentName(name) };
+  });
 
 const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
   Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
@@ -49,19 +49,25 @@ const messageOf = (resource: string, verb: string, answer: unknown, values: Valu
 const question = (text: string, values: Values): string =>
   text.replace(/\{([^}]+)\}/g, (_, name: string) => String(values[name] ?? values[argumentName(name)] ?? name));
 
+/** Says once for each deprecated thing that is used what to use instead. */
+const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
+  const use = (text: string) => (text === '' ? '' : `; use ${text}`);
+  if (operation.deprecated !== undefined)
+    context.say.warnOnce(operation.path, `${operation.method} ${operation.path} is deprecated${use(operation.deprecated)}`);
+  for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
+    const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
+    if (field.deprecated !== undefined && isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
+  }
+};
+
 const run =
-  (service: Service, resource: string, verb: string, operation: Operation): Command['run'] =>
+  ({ service, resource, verb, operation, naming }: Row): Command['run'] =>
   async (context, values) => {
-    const input = inputFrom(operation, values);
-    if (operation.deprecated !== undefined) {
-      const use = operation.deprecated === '' ? '' : `; use ${operation.deprecated}`;
-      context.say.warnOnce(`${resource}.${verb}`, `${operation.method} ${operation.path} is deprecated${use}`);
-    }
-    for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
-      if (field.deprecated === undefined) continue;
-      const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
-      if (isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${field.deprecated === '' ? '' : `; use ${field.deprecated}`}`);
-    }
+    const fields = { ...operation.query, ...operation.body };
+    const known = naming ? await resolveValues(naming, context, fields, values) : values;
+    const given = inputFrom(operation, known);
+    const input = naming ? await resolveParams(naming, context, operation, given) : given;
+    warnOfOld(context, operation, input);
     if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
     const answer = await context.call(service, operation, input);
     const view = { columns: columnsOf(operation) };
@@ -70,24 +76,39 @@ const run =
     return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
   };
 
-/** One command of one row: `tracker labels create`. */
-export const commandFrom = (service: Service, resource: string, verb: string, operation: Operation): Command => {
-  const sources: FlagSource[] = [
+type Row = {
+  readonly service: Service;
+  readonly resource: string;
+  readonly verb: string;
+  readonly operation: Operation;
+  readonly naming?: Naming;
+};
+
+const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
+  const flags = flagsOf([
     { fields: operation.query ?? {}, part: 'query' },
     { fields: operation.body ?? {}, part: 'body' },
-  ];
-  const flags: Record<string, Flag> = flagsOf(sources);
-  const about = operation.deprecated === undefined ? undefined : `Deprecated${operation.deprecated === '' ? '' : `: use ${operation.deprecated}`}.`;
+  ]);
+  return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
+};
+
+/** One command of one row: `tracker labels create`. Flags and arguments are made when somebody asks for them. */
+export const commandFrom = (row: Row): Command => {
+  const { service, resource, verb, operation, naming } = row;
+  let flags: Record<string, Flag> | undefined;
   return {
     path: [service.name, ...resource.split(' '), operation.cli?.verb ?? verb],
     summary: operation.summary,
-    ...(about === undefined ? {} : { about }),
-    args: argumentsOf(operation.params),
-    flags,
+    get args() {
+      return argumentsOf(operation.params, naming);
+    },
+    get flags() {
+      return (flags ??= flagsFor(row));
+    },
     examples: (operation.cli?.examples ?? []).map((line) => ({ line, says: operation.summary })),
     ...(operation.deprecated === undefined ? {} : { deprecated: operation.deprecated }),
     operation: { service, operation },
-    run: run(service, resource, verb, operation),
+    run: run(row),
   };
 };
 
@@ -98,7 +119,9 @@ const kebab = (name: string): string =>
     .toLowerCase();
 
 /** All commands of a service, in table order; rows marked hidden have a hand-written command. */
-export const commandsFrom = (service: Service): Command[] =>
+export const commandsFrom = (service: Service, naming?: Naming): Command[] =>
   operations(service.table)
     .filter(({ operation }) => !operation.cli?.hidden)
-    .map(({ resource, verb, operation }) => commandFrom(service, kebab(resource), kebab(verb), operation));
+    .map(({ resource, verb, operation }) =>
+      commandFrom({ service, resource: kebab(resource), verb: kebab(verb), operation, ...(naming ? { naming } : {}) }),
+    );

@@ -30,11 +30,14 @@ export const makeReach = ({ host, settings, say, signal }: World): Reach => {
       const found = resolveTarget(settings, service);
       if (found.kind === 'mock') {
         const server = await mock();
-        return { baseUrl: server.url, headers: await mockHeaders(service, server), isMock: true, origin: 'mock' };
+        const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
+        return { baseUrl: server.url, headers: await mockHeaders(service, server), isMock: true, origin: 'mock', ...shared };
       }
       const { baseUrl, origin, token, header, prefix } = found;
       if (token !== undefined) say.hide(token);
-      return { baseUrl, headers: token === undefined ? {} : { [header.toLowerCase()]: prefix + token }, isMock: false, origin };
+      const headers: Record<string, string> = token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
+      const shared = service === 'tracker' ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` } : {};
+      return { baseUrl, headers, isMock: false, origin, ...shared };
     },
     close: async () => {
       const server = await embedded?.catch(() => undefined);

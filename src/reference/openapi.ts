@@ -35,6 +35,9 @@ const common: Readonly<Record<string, string>> = {
   429: 'Too many requests; this one was not processed',
 };
 
+/** doc2 Errors: the status of each named error. */
+const statusOf: Readonly<Record<string, number>> = { DisabledFeatureError: 403, UnusableEntitlementError: 403, DataConflictError: 409 };
+
 const parameters = (operation: Operation, names: ReadonlyMap<string, readonly string[]>, components: Components): JsonSchema[] => {
   const inPath = Object.entries(operation.params ?? {}).flatMap(([name, field]) => {
     const made = names.get(name) ?? [name];
@@ -65,11 +68,11 @@ const requestBody = (operation: Operation, fields: Fields, components: Component
 const responses = (operation: Operation, components: Components): JsonSchema => {
   const content = operation.returns && { 'application/json': { schema: schemaOf(operation.returns, components, DIALECT) } };
   const errors = Object.fromEntries(Object.entries(common).map(([status, description]) => [status, { description }]));
-  const extra = Object.fromEntries((operation.errors ?? []).map((name) => [name.slice(0, 3), { description: name.slice(4) }]));
+  const extra = Object.fromEntries((operation.errors ?? []).map((name) => [statusOf[name] ?? 400, { description: name }]));
   return { [operation.ok]: { description: operation.ok === 204 ? 'Done' : 'The answer', ...(content ? { content } : {}) }, ...errors, ...extra };
 };
 
-/** The OpenAPI 3.1 document of one service. Errors are named `403 DisabledFeatureError` in the rows. */
+/** The OpenAPI 3.1 document of one service. */
 export const openApi = (service: Service, origin: string): JsonSchema => {
   const components: Components = new Map();
   const paths: Record<string, Record<string, unknown>> = {};

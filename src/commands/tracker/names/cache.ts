@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Context } from '../../command.ts';
+import type { Named } from './kinds.ts';
+
+/** Names older than this are asked for again. */
+export const MAX_AGE_MS = 5 * 60_000;
+
+type Cached = { readonly readAt: number; readonly things: readonly Named[] };
+
+const fileOf = (context: Context, baseUrl: string, kind: string): string =>
+  join(context.settings.folders.cache, 'tracker', createHash('sha256').update(baseUrl).digest('hex').slice(0, 16), `${kind}.json`);
+
+export const readCache = async (context: Context, baseUrl: string, kind: string): Promise<readonly Named[] | undefined> => {
+  const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    const { readAt, things } = JSON.parse(text) as Cached;
+    const age = context.host.now() - readAt;
+    return age >= 0 && age < MAX_AGE_MS && Array.isArray(things) ? things : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Also writes the plain list that TAB reads. A cache that cannot be written is no reason to fail. */
+export const writeCache = async (context: Context, baseUrl: string, kind: string, things: readonly Named[]): Promise<void> => {
+  const { files } = context.host;
+  const path = fileOf(context, baseUrl, kind);
+  const names = join(context.settings.folders.cache, 'names');
+  try {
+    await files.makeFolder(join(path, '..'), 0o700);
+    await files.makeFolder(names, 0o700);
+    await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
+    await files.replace(join(names, kind), `${things.map(({ names: [first = ''] }) => first).join('\n')}\n`, 0o600);
+  } catch (error) {
+    context.say.debug(`the cache of names was not written: ${error instanceof Error ? error.message : error}`);
+  }
+};

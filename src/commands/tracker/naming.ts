@@ -1,0 +1,19 @@
+import type { Naming } from '../naming.ts';
+import { fieldReferences, paramKind } from './names/references.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Text that is an id already. A name of digits only is written `name:123`. */
+export const isId = (text: string): boolean => /^\d+$/.test(text) || UUID.test(text);
+
+/** Names of the tracker's things; what looks them up is loaded when a name is given. */
+export const trackerNaming: Naming = {
+  paramKind,
+  fields: fieldReferences,
+  inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },
+  isId,
+  resolve: async (context, kind, text, path) => {
+    if (isId(text)) return UUID.test(text) ? text : Number(text);
+    const { resolveName } = await import('./names/resolve.ts');
+    return resolveName(context, kind, text, path);
+  },
+};
