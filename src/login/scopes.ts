@@ -20,3 +20,6 @@ export const scopeTable = (requested: readonly string[], granted: readonly strin
 /** The exact line that mends a missing scope. */
 export const addScopeLine = (scopes: readonly string[], account?: string): string =>
   ['opsctl login', ...(account === undefined ? [] : [`--account ${account}`]), ...scopes.map((scope) => `--add-scope ${scope}`)].join(' ');
+
+/** `https://…/media.readonly` → `media.readonly`: the base differs between deployments ({scope_base}). */
+export const lastPart = (scope: string): string => scope.slice(scope.lastIndexOf('/') + 1);

@@ -1,8 +1,7 @@
 import { AppError } from '../kernel/problem.ts';
-import { scopeName } from '../services/auth/scopes.ts';
 import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
-import { addScopeLine } from './scopes.ts';
+import { addScopeLine, lastPart } from './scopes.ts';
 import type { Surroundings } from './surroundings.ts';
 import { type Account, isFresh } from './vault/account.ts';
 import { openVault } from './vault/vault.ts';
@@ -27,8 +26,8 @@ export type AccessToken = {
 /** doc1 Authentication 5: features whose scope is missing are off, and the way to switch them on is said. */
 const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
   if (wanted === undefined || wanted.length === 0) return;
-  const granted = new Set(account.granted.map(scopeName));
-  if (wanted.some((scope) => granted.has(scopeName(scope)))) return;
+  const granted = new Set(account.granted.map(lastPart));
+  if (wanted.some((scope) => granted.has(lastPart(scope)))) return;
   const [first = ''] = wanted;
   throw new AppError('auth', `account ${account.name} lacks the scope ${wanted.join(' or ')}`, {
     code: 'MISSING_SCOPE',
@@ -40,8 +39,8 @@ const checkScopes = (account: Account, wanted: readonly string[] | undefined): v
 /** `media.upload` in the form that the account's own scopes have. */
 const fullFormLike = (account: Account, scope: string): string => {
   if (scope.includes('/')) return scope;
-  const sample = account.granted.concat(account.requested).find((each) => each.endsWith(`/${scopeName(each)}`) && each !== scopeName(each));
-  return sample === undefined ? scope : sample.slice(0, -scopeName(sample).length) + scope;
+  const sample = account.granted.concat(account.requested).find((each) => each.includes('/'));
+  return sample === undefined ? scope : sample.slice(0, -lastPart(sample).length) + scope;
 };
 
 const tooShort = (account: Account, minTtlMs: number): AppError =>

@@ -1,6 +1,7 @@
 import { parseDuration } from '../../kernel/duration.ts';
 import { usageError } from '../../kernel/problem.ts';
 import { recordResult, type Result } from '../../kernel/result.ts';
+import { demoClientId } from '../../login/demo.ts';
 import { type LoginPlan, signIn } from '../../login/flow.ts';
 import { claimLogin } from '../../login/pending.ts';
 import { scopesFrom, union } from '../../login/scopes.ts';
@@ -43,8 +44,10 @@ const wanted = async (context: Context, server: LoginServer, values: Values): Pr
   };
 };
 
-const pathFrom = (context: Context, given: string | undefined): string => {
-  if (given !== 'random') return given === '/' ? '/' : (given ?? '');
+/** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
+const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
+  const path = given ?? (server.isMock && server.clientId === demoClientId ? 'random' : '');
+  if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
 
@@ -58,7 +61,7 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
     server,
     ...(await wanted(context, server, values)),
     port: values.port ?? 0,
-    path: pathFrom(context, values['redirect-path']),
+    path: pathFrom(context, server, values['redirect-path']),
     ...(values['redirect-host'] === 'localhost' ? { redirectHost: 'localhost' as const } : {}),
     timeoutMs: parseDuration(values.timeout ?? '5m'),
     ...asked,

@@ -1,0 +1,52 @@
+import { chmod, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { distrust, readGuarded, writeGuarded } from '../../../src/login/vault/guarded-file.ts';
+import { type RealHost, realHost } from '../../support/real-host.ts';
+
+const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modifiedMs: 0 } as const;
+
+test.each([
+  ['its owner alone', info, undefined],
+  ['a link', { ...info, kind: 'link' } as const, 'symbolic link'],
+  ['a folder', { ...info, kind: 'folder' } as const, 'not a plain file'],
+  ['a foreign owner', { ...info, uid: 8 }, 'belongs to user 8'],
+  ['readable by the group', { ...info, mode: 0o100640 }, 'others may open it (mode 640)'],
+  ['writable by all', { ...info, mode: 0o100602 }, 'others may open it'],
+])('%s', (_, seen, why) => {
+  expect(distrust(seen, 7, 'linux')?.why ?? '').toContain(why ?? '');
+  expect(distrust(seen, 7, 'linux') === undefined).toBe(why === undefined);
+});
+
+test('modes mean nothing on Windows', () => {
+  expect(distrust({ ...info, mode: 0o100666, uid: 0 }, 7, 'win32')).toBeUndefined();
+});
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+});
+afterEach(() => real.close());
+
+test('written with 0600, whatever the umask', async () => {
+  const path = join(real.folder, 'a');
+  await writeGuarded(real.host, path, 'secret');
+  expect(((await real.host.files.info(path))?.mode ?? 0) & 0o777).toBe(0o600);
+  expect(await readGuarded(real.host, path)).toBe('secret');
+});
+
+test('a link in its place is neither read nor written', async () => {
+  const other = join(real.folder, 'other');
+  await writeFile(other, 'x', { mode: 0o600 });
+  await symlink(other, join(real.folder, 'a'));
+  await expect(readGuarded(real.host, join(real.folder, 'a'))).rejects.toMatchObject({ category: 'config', detail: { code: 'UNSAFE_FILE' } });
+  await expect(writeGuarded(real.host, join(real.folder, 'a'), 'y')).rejects.toMatchObject({ detail: { code: 'UNSAFE_FILE' } });
+  expect(await real.host.files.read(other)).toBe('x');
+});
+
+test('a file that others may read is refused with the remedy', async () => {
+  const path = join(real.folder, 'a');
+  await writeFile(path, 'x');
+  await chmod(path, 0o644);
+  await expect(readGuarded(real.host, path)).rejects.toMatchObject({ detail: { tryThis: [`chmod 600: ${path}`] } });
+});
