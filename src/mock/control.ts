@@ -35,6 +35,13 @@ class Wrong extends Error {
   }
 }
 
+class Text {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 const textOf = ({ body }: Asked): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 const bodyAs = (asked: Asked, field: Field): any => {
   let value: unknown;
@@ -48,16 +55,24 @@ const bodyAs = (asked: Asked, field: Field): any => {
   return value;
 };
 
-const clockInput = obj({
-  time: { ...str(40), format: 'datetime' },
-  advance_ms: int({ min: -1e13, max: 1e13 }),
-  frozen: bool(),
-} as const, { exclusive: [['time', 'advance_ms']] });
+const clockInput = obj(
+  {
+    time: { ...str(40), format: 'datetime' },
+    advance_ms: int({ min: -1e13, max: 1e13 }),
+    frozen: bool(),
+  } as const,
+  { exclusive: [['time', 'advance_ms']] },
+);
 const setClock = ({ clock }: Controlled, asked: Asked) => {
   const { time, advance_ms: advanceMs, frozen } = bodyAs(asked, clockInput);
   if (time !== undefined) clock.set(Date.parse(time), frozen);
   else if (advanceMs !== undefined) clock.advance(advanceMs);
   else if (frozen !== undefined) clock.set(clock.now(), frozen);
+  return clock.state();
+};
+
+const clearClock = ({ clock }: Controlled) => {
+  clock.clear();
   return clock.state();
 };
 
@@ -96,14 +111,20 @@ const removeFault = ({ faults }: Controlled, { id }: Asked) => {
   if (!faults.remove(Number(id))) throw new Wrong(404, `there is no fault ${id}`);
 };
 
+/** Services that were not asked yet are filled first, so that a saved state is whole. */
+const wholeState = async ({ world, services }: Controlled) => {
+  await services.loadAll();
+  return new Text(savedStateText(world));
+};
+
 const routes: readonly Route[] = [
   { method: 'GET', path: /^status$/, run: status },
   { method: 'POST', path: /^reset$/, run: reset },
-  { method: 'GET', path: /^state$/, run: async ({ world, services }) => (await services.loadAll(), new Text(savedStateText(world))) },
+  { method: 'GET', path: /^state$/, run: wholeState },
   { method: 'PUT', path: /^state$/, run: restore },
   { method: 'GET', path: /^clock$/, run: ({ clock }) => clock.state() },
   { method: 'PUT', path: /^clock$/, run: setClock },
-  { method: 'DELETE', path: /^clock$/, run: ({ clock }) => (clock.clear(), clock.state()) },
+  { method: 'DELETE', path: /^clock$/, run: clearClock },
   { method: 'GET', path: /^faults$/, run: ({ faults }) => faults.list() },
   { method: 'POST', path: /^faults$/, run: ({ faults }, asked) => faults.add(bodyAs(asked, faultInput)) },
   { method: 'DELETE', path: /^faults$/, run: ({ faults }) => faults.clear() },
@@ -113,12 +134,6 @@ const routes: readonly Route[] = [
   { method: 'POST', path: /^shutdown$/, run: ({ shutdown }) => shutdown() },
 ];
 
-class Text {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 const headers = { 'content-type': 'application/json; charset=utf-8' };
 const json = (statusCode: number, value: unknown): MockReply =>
   value === undefined ? { status: 204 } : { status: statusCode, headers, body: value instanceof Text ? value.text : JSON.stringify(value) };

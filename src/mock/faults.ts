@@ -81,7 +81,8 @@ export const answersAlone = (fault: Fault): boolean =>
 export const faultyAnswer = (fault: Fault, made: Outgoing | undefined): Outgoing => {
   if (fault.cut) return { status: made?.status ?? 200, headers: made?.headers, body: made?.body, cut: true };
   const status = fault.status ?? made?.status ?? 200;
-  const body = fault.body ?? (made && fault.status === undefined ? made.body : JSON.stringify({ message: `injected fault ${fault.id}: status ${status}` }));
+  const body =
+    fault.body ?? (made && fault.status === undefined ? made.body : JSON.stringify({ message: `injected fault ${fault.id}: status ${status}` }));
   const type = fault.content_type ?? (made && fault.status === undefined ? undefined : 'application/json; charset=utf-8');
   return { status, headers: { ...made?.headers, ...(type === undefined ? {} : { 'content-type': type }), ...fault.headers }, body };
 };

@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { Deferred, encode } from './deferred.ts';
 import type { Key } from './indexed.ts';

@@ -38,7 +38,11 @@ const linesOf = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenera
 const damaged = (path: string, line: number, offset: number): AppError =>
   new AppError('unknown', `the state of the mock server is damaged: line ${line} of ${path} (byte ${offset}) does not match its checksum`, {
     code: 'MOCK_STATE_DAMAGED',
-    tryThis: [`restore ${path} from a copy`, 'opsctl mock reset --discard (starts over with the demo data)', 'opsctl mock serve --ephemeral (keeps nothing)'],
+    tryThis: [
+      `restore ${path} from a copy`,
+      'opsctl mock reset --discard (starts over with the demo data)',
+      'opsctl mock serve --ephemeral (keeps nothing)',
+    ],
   });
 const foreign = (path: string): AppError =>
   new AppError('unknown', `${path} was not written by this version of the mock server`, {

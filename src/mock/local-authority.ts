@@ -21,7 +21,13 @@ const extension = (id: string, value: Uint8Array, critical = false): Uint8Array 
 const publicBytes = (key: KeyObject): Uint8Array => key.export({ type: 'spki', format: 'der' });
 const keyId = (key: KeyObject): Uint8Array => createHash('sha1').update(publicBytes(key)).digest();
 
-type Wanted = { readonly subject: string; readonly publicKey: KeyObject; readonly extensions: readonly Uint8Array[]; readonly serial: Uint8Array; readonly nowMs: number };
+type Wanted = {
+  readonly subject: string;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Uint8Array[];
+  readonly serial: Uint8Array;
+  readonly nowMs: number;
+};
 
 /** RFC 5280 4.1: an X.509 certificate of version 3, signed by the authority's key. */
 const certificate = ({ subject, publicKey, extensions, serial, nowMs }: Wanted, authorityKey: KeyObject): string => {
@@ -36,7 +42,10 @@ const certificate = ({ subject, publicKey, extensions, serial, nowMs }: Wanted, 
     der(0xa3, sequence(...extensions)),
   );
   const signed = sequence(content, ECDSA_SHA256, bits(sign('sha256', content, authorityKey)));
-  const lines = Buffer.from(signed).toString('base64').match(/.{1,64}/g) ?? [];
+  const lines =
+    Buffer.from(signed)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 };
 

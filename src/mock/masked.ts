@@ -1,5 +1,7 @@
 const SECRET_NAMES = new Set(
-  'token access_token refresh_token id_token code code_verifier client_secret secret password assertion api_key key authorization cookie set-cookie'.split(' '),
+  'token access_token refresh_token id_token code code_verifier client_secret secret password assertion api_key key authorization cookie set-cookie'.split(
+    ' ',
+  ),
 );
 const MASK = '***';
 
@@ -36,5 +38,7 @@ const decoded = (text: string): string => {
 export const maskedJson = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(maskedJson);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, isSecret(key) && typeof inner === 'string' ? MASK : maskedJson(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, isSecret(key) && typeof inner === 'string' ? MASK : maskedJson(inner)]),
+  );
 };

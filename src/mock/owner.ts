@@ -78,12 +78,16 @@ const owned = (files: Files, folder: string, mine: Lock): Ownership => ({
 });
 
 const busy = (folder: string, by: Lock | undefined, waitMs: number): AppError =>
-  new AppError('network', `the embedded mock server is in use by ${by ? `${by.what} (process ${by.pid})` : 'another process'} for more than ${waitMs / 1000} s`, {
-    code: 'MOCK_BUSY',
-    retryable: true,
-    tryThis: ['opsctl mock serve (one server that all commands share)', 'OPSCTL_HOME=<another folder> for a state of its own'],
-    data: { folder, pid: by?.pid },
-  });
+  new AppError(
+    'network',
+    `the embedded mock server is in use by ${by ? `${by.what} (process ${by.pid})` : 'another process'} for more than ${waitMs / 1000} s`,
+    {
+      code: 'MOCK_BUSY',
+      retryable: true,
+      tryThis: ['opsctl mock serve (one server that all commands share)', 'OPSCTL_HOME=<another folder> for a state of its own'],
+      data: { folder, pid: by?.pid },
+    },
+  );
 
 /** The live server of a folder, without waiting for anything. */
 export const liveServer = (host: Host, folder: string): Live | undefined => {
@@ -100,9 +104,7 @@ const attempt = async (host: Host, folder: string, mine: Lock, ticket: Ticket): 
   }
   if (!(await ticket.isFirst())) return { kind: 'wait', by: undefined };
   const taken =
-    seen.kind === 'none'
-      ? await host.files.create(lockPath(folder), JSON.stringify(mine), PRIVATE)
-      : await takeOver(host, folder, seen.id, mine);
+    seen.kind === 'none' ? await host.files.create(lockPath(folder), JSON.stringify(mine), PRIVATE) : await takeOver(host, folder, seen.id, mine);
   return taken ? owned(host.files, folder, mine) : { kind: 'wait', by: undefined };
 };
 

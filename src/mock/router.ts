@@ -18,7 +18,10 @@ export type Router = (method: string, path: string) => Match;
 
 const node = (): Node => ({ literals: new Map(), ends: new Map() });
 const next = (at: Node, literal: string | undefined): Node => {
-  if (literal === undefined) return (at.any ??= node());
+  if (literal === undefined) {
+    at.any ??= node();
+    return at.any;
+  }
   const found = at.literals.get(literal) ?? node();
   at.literals.set(literal, found);
   return found;

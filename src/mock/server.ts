@@ -153,7 +153,11 @@ const handlerFor = (serving: Serving) => {
 };
 
 /** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
-const listenBoth = async (host: Host, handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>, { port, tls }: MockSetup): Promise<Listener[]> => {
+const listenBoth = async (
+  host: Host,
+  handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>,
+  { port, tls }: MockSetup,
+): Promise<Listener[]> => {
   const first = await host.network.listen(handler, { host: '127.0.0.1', port, tls });
   try {
     return [first, await host.network.listen(handler, { host: '::1', port: first.port, tls })];

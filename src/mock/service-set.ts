@@ -12,7 +12,10 @@ export type ServiceSet = {
   restore(saved: SavedState): void;
 };
 /** What `GET /__opsctl/state` answers and `mock seed FILE` reads. */
-export type SavedState = { readonly opsctl_state: 1; readonly collections: Readonly<Record<string, readonly (readonly [string | number, unknown])[]>> };
+export type SavedState = {
+  readonly opsctl_state: 1;
+  readonly collections: Readonly<Record<string, readonly (readonly [string | number, unknown])[]>>;
+};
 
 /** What the mock itself keeps; a reset leaves its clock and faults alone. */
 const OWN = new Set(['mock.clock', 'mock.faults']);

@@ -17,13 +17,23 @@ export type Call<S, O extends Operation = Operation> = Input<O> & {
 };
 /** The compiler demands a handler for every row. A handler may return `Json` when it has the text already. */
 export type Handlers<T extends Table, S> = {
-  readonly [R in keyof T]: { readonly [V in keyof T[R]]: (call: Call<S, T[R][V]>) => Output<T[R][V]> | Json };
+  readonly [R in keyof T]: { readonly [V in keyof T[R]]: (call: Call<S, T[R][V]>) => Output<T[R][V]> | Json | Bytes };
 };
 /** JSON text that was rendered before (lists keep the text of each record). */
 export class Json {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
+  }
+}
+
+/** An answer that is not JSON: the content of a file. */
+export class Bytes {
+  readonly bytes: Uint8Array;
+  readonly type: string;
+  constructor(bytes: Uint8Array, type: string) {
+    this.bytes = bytes;
+    this.type = type;
   }
 }
 
@@ -85,6 +95,7 @@ const inputOf = (
 const answer = (operation: Operation, value: unknown, headers: Record<string, string>): MockReply => {
   if (operation.ok === 204) return { status: 204, headers };
   if (value === undefined) return { status: operation.ok, headers };
+  if (value instanceof Bytes) return { status: operation.ok, headers: { ...headers, 'content-type': value.type }, body: value.bytes };
   headers['content-type'] = 'application/json; charset=utf-8';
   return { status: operation.ok, headers, body: value instanceof Json ? value.text : JSON.stringify(value) };
 };

@@ -5,7 +5,9 @@ type Item = { readonly id: number; readonly group?: string | null; readonly tags
 const filled = (ids: readonly number[], commit?: (changes: readonly Change[]) => void) => {
   const store = new Store(commit);
   const items = store.collection<Item>('items');
-  store.transact(() => ids.forEach((id) => items.put(id, { id })));
+  store.transact(() => {
+    for (const id of ids) items.put(id, { id });
+  });
   return { store, items };
 };
 const ids = (items: Iterable<Item>): number[] => [...items].map(({ id }) => id);
@@ -66,7 +68,10 @@ describe('a transaction', () => {
       items.put(9, { id: 9 });
       items.delete(9);
     });
-    expect(commits[1]).toEqual([{ c: 'items', k: 1, v: { id: 1, group: 'b' } }, { c: 'items', k: 9 }]);
+    expect(commits[1]).toEqual([
+      { c: 'items', k: 1, v: { id: 1, group: 'b' } },
+      { c: 'items', k: 9 },
+    ]);
   });
 
   it('commits nothing when nothing changed, and counts committed ones', () => {

@@ -48,7 +48,9 @@ export const faultsAdd: Command = {
   ],
   check: (values) => {
     const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header'];
-    return acts.some((name) => values[name] !== undefined) ? [] : [problem('', 'required', `give at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
+    return acts.some((name) => values[name] !== undefined)
+      ? []
+      : [problem('', 'required', `give at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
   },
   run: async (context, values) => {
     const { steer } = await import('./remote.ts');

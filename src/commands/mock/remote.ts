@@ -32,7 +32,12 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
   const ask: Ask = async (method, path, body) => {
     const text = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'content-type': 'application/json' };
-    const reply = await context.host.network.request({ method, url: `${mock.url}${CONTROL_PATH}${path}`, headers, ...(text === undefined ? {} : { body: text }) });
+    const reply = await context.host.network.request({
+      method,
+      url: `${mock.url}${CONTROL_PATH}${path}`,
+      headers,
+      ...(text === undefined ? {} : { body: text }),
+    });
     const answer = await reply.text();
     if (reply.status >= 400) throw refused(reply.status, answer);
     return answer === '' ? undefined : JSON.parse(answer);

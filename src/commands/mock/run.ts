@@ -41,11 +41,12 @@ export const runCommand: Command = {
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
     const env = childEnvironment(await server.ready());
-    const ended = await context.host.processes
-      .run(program, args, { env, stdio: 'inherit', signal: context.signal })
-      .finally(() => server.close());
+    const ended = await context.host.processes.run(program, args, { env, stdio: 'inherit', signal: context.signal }).finally(() => server.close());
     if (ended.startError !== undefined) {
-      throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, { code: 'COMMAND_NOT_FOUND', tryThis: ['write the command after --, as one word each'] });
+      throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, {
+        code: 'COMMAND_NOT_FOUND',
+        tryThis: ['write the command after --, as one word each'],
+      });
     }
     const code = ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
     if (code !== 0) context.host.exit(code);

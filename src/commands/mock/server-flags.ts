@@ -8,9 +8,18 @@ const RATE = '^([1-9][0-9]{0,6}|off)$';
 
 /** How a server behaves: shared by `mock serve` and `mock run`. */
 export const serverFlags: Readonly<Record<string, Flag>> = {
-  seed: { field: str(4096, { min: 1 }), summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote', value: 'demo|empty|file', complete: 'file' },
+  seed: {
+    field: str(4096, { min: 1 }),
+    summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote',
+    value: 'demo|empty|file',
+    complete: 'file',
+  },
   token: { field: str(200, { min: 1 }), summary: 'The tracker token that is accepted', value: 'token' },
-  'rate-limit': { field: str(7, { pattern: RATE }), summary: 'Tracker requests a minute for one token, or off (200 unless given)', value: 'number|off' },
+  'rate-limit': {
+    field: str(7, { pattern: RATE }),
+    summary: 'Tracker requests a minute for one token, or off (200 unless given)',
+    value: 'number|off',
+  },
   'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
   'labels-auth': { field: oneOf('any', 'oauth'), summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server' },
   'state-in': { field: oneOf('both', 'fragment', 'query'), summary: 'Where an authorization answer carries state (both unless given)' },
@@ -34,7 +43,11 @@ export const mockOptions = (values: Values): MockOptions => ({
   trackerToken: values.token ?? defaultOptions.trackerToken,
 });
 
-export const portFlag: Flag = { field: int({ min: 0, max: 65_535 }), summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one', value: 'port' };
+export const portFlag: Flag = {
+  field: int({ min: 0, max: 65_535 }),
+  summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one',
+  value: 'port',
+};
 
 export type Seed = { readonly kind: 'demo' | 'empty' } | { readonly kind: 'file'; readonly path: string };
 export const seedOf = (text: string | undefined): Seed =>
@@ -43,5 +56,9 @@ export const seedOf = (text: string | undefined): Seed =>
 /** The text of a seed file, or a usage error that names the flag or argument. */
 export const seedText = (found: string | undefined, path: string, name: string): string => {
   if (found !== undefined) return found;
-  throw usageError('there is no such seed', [problem(name, 'rule', `must be demo, empty or a file; there is no file ${path}`)], ['opsctl mock state > FILE writes one']);
+  throw usageError(
+    'there is no such seed',
+    [problem(name, 'rule', `must be demo, empty or a file; there is no file ${path}`)],
+    ['opsctl mock state > FILE writes one'],
+  );
 };

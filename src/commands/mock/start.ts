@@ -38,7 +38,10 @@ const portError = (error: unknown, port: number): unknown => {
     });
   }
   if (code === 'EACCES') {
-    return new AppError('config', `this user may not listen on port ${port}`, { code: 'PORT_NOT_ALLOWED', tryThis: ['a --port above 1023, or --port 0'] });
+    return new AppError('config', `this user may not listen on port ${port}`, {
+      code: 'PORT_NOT_ALLOWED',
+      tryThis: ['a --port above 1023, or --port 0'],
+    });
   }
   return error;
 };

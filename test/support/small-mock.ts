@@ -1,0 +1,105 @@
+import type { Outgoing } from '../../src/host/host.ts';
+import { defaultOptions } from '../../src/mock/defaults.ts';
+import type { Journal } from '../../src/mock/journal.ts';
+import { type MockSetup, type RunningMock, startMock } from '../../src/mock/server.ts';
+import type { MockService, ServiceEntry, World } from '../../src/mock/service.ts';
+import { Store } from '../../src/mock/store.ts';
+import { type RealHost, realHost } from './real-host.ts';
+
+type Note = { readonly id: number; readonly text: string; readonly at: number; readonly uuid: string };
+const json = (status: number, value: unknown) => ({ status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) });
+
+/** The smallest service with state: notes that can be made, listed and deleted, and a few paths that misbehave. */
+export const notesService = (world: World): MockService => {
+  const notes = world.store.collection<Note>('notes');
+  const add = (text: string): Note => {
+    const note = { id: world.store.next('notes'), text, at: world.now(), uuid: world.uuid() };
+    notes.put(note.id, note);
+    return note;
+  };
+  return {
+    name: 'notes',
+    owns: (path) => path.startsWith('/notes'),
+    seed: (kind) => world.store.transact(() => (kind === 'demo' ? void add('from the seed') : undefined)),
+    handle: (request) => {
+      if (request.path === '/notes/fail') throw new Error('on purpose');
+      if (request.path === '/notes/later') {
+        world.later(async () => {
+          await world.host.sleep(30);
+          world.store.transact(() => add('later'));
+        });
+        return json(200, {});
+      }
+      if (request.method === 'GET') return json(200, [...notes.values()]);
+      if (request.method === 'DELETE') return { status: world.store.transact(() => notes.delete(Number(request.path.slice(7)))) ? 204 : 404 };
+      return json(
+        201,
+        world.store.transact(() => add(new TextDecoder().decode(request.body))),
+      );
+    },
+  };
+};
+
+export const notesEntry: ServiceEntry = {
+  name: 'notes',
+  claims: (path) => path.startsWith('/notes'),
+  load: async () => notesService,
+};
+
+export type Small = {
+  readonly mock: RunningMock;
+  readonly machine: RealHost;
+  readonly failures: unknown[];
+  readonly store: Store;
+  /** One request; the body is parsed when it is JSON. */
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; headers: Record<string, string>; body: any; text: string }>;
+  close(): Promise<void>;
+};
+
+export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal } = {}): Promise<Small> => {
+  const machine = await realHost();
+  const failures: unknown[] = [];
+  const store = more.store ?? new Store();
+  const mock = await startMock({
+    host: machine.host,
+    options: defaultOptions,
+    services: [notesEntry],
+    documents: {},
+    store,
+    seed: 'empty',
+    port: 0,
+    failed: (error) => failures.push(error),
+    ...more,
+  });
+  return {
+    mock,
+    machine,
+    failures,
+    store,
+    ask: async (method, path, body, headers = {}) => {
+      const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+      const reply = await machine.host.network.request({ method, url: mock.origin + path, headers, ...(text === undefined ? {} : { body: text }) });
+      const answer = await reply.text();
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(answer);
+      } catch {
+        parsed = undefined;
+      }
+      return { status: reply.status, headers: { ...reply.headers }, body: parsed, text: answer };
+    },
+    close: async () => {
+      await machine.host.network.close();
+      await mock.close();
+      await machine.close();
+    },
+  };
+};
+
+/** A document of the server, for tests of the documents' map. */
+export const document = async (world: World): Promise<Outgoing['body'] & string> => JSON.stringify({ at: world.origin() });
