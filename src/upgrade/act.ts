@@ -68,9 +68,18 @@ const refuseUnsafeStop = async (run: Run, name: string): Promise<void> => {
   if (finding !== undefined) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
 };
 
+/** The binary may have been changed since the plan: a wrong one must not get near the data folder (facts A5: the servers do not refuse it). */
+export const refuseWrongBinary = async (run: Run, name: string): Promise<void> => {
+  const { new_binary_version: version, new_binary_error: error } = await run.driver.facts(memberOf(run, name), { sizes: false });
+  if (version !== undefined && minorOf(version) === run.plan.to) return;
+  const what = version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
+  throw new AppError('stopped', `${name}: the new binary ${what}; the upgrade goes to ${run.plan.to}`, { code: 'WRONG_BINARY', tryThis: ['put the right binary there'] });
+};
+
 const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, nameOf(step));
+  await refuseWrongBinary(run, member.name);
   await driver.install?.(member, 'new');
   await refuseUnsafeStop(run, member.name);
   const began = host.elapsed();

@@ -1,6 +1,6 @@
 import { AppError } from '../kernel/problem.ts';
 import type { Category } from '../kernel/problem.ts';
-import { acts, prove, startMember } from './act.ts';
+import { acts, prove, refuseWrongBinary, startMember } from './act.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { giveBack } from './give-back.ts';
@@ -51,6 +51,9 @@ const within = async (run: Run, step: Step, act: () => Promise<Detail | undefine
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
+  const first = steps[0];
+  // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
+  if (first?.member !== undefined && steps.some(({ kind }) => kind === 'start') && steps.every(({ kind }) => kind !== 'stop')) await refuseWrongBinary(run, first.member);
   for (const step of steps) {
     const name = step.member as string;
     await within(run, step, async () => {

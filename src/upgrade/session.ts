@@ -57,7 +57,7 @@ const open = async (input: SessionInput): Promise<Journal> => {
   const journal = await openJournal(host, runFolder(state, plan.cluster, run));
   const owner = ownerOf(host);
   if (journal.entries.length === 0) journal.write({ kind: 'opened', run, action: input.action === 'rollback' ? 'rollback' : 'upgrade', plan, owner, cluster_file: clusterFile });
-  else journal.write({ kind: 'resumed', owner });
+  else journal.write({ kind: 'resumed', owner, action: input.action === 'rollback' ? 'rollback' : 'upgrade' });
   return journal;
 };
 

@@ -246,7 +246,7 @@ export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | '
 /** One line each, fsynced before the effect it announces. `at` is ISO time. */
 export type JournalEntry =
   | { readonly kind: 'opened'; readonly at: string; readonly run: string; readonly action: 'upgrade' | 'rollback'; readonly plan: Plan; readonly owner: Owner; readonly cluster_file: string }
-  | { readonly kind: 'resumed'; readonly at: string; readonly owner: Owner }
+  | { readonly kind: 'resumed'; readonly at: string; readonly owner: Owner; readonly action: 'upgrade' | 'rollback' }
   | { readonly kind: 'begin'; readonly at: string; readonly step: string; readonly note?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'end'; readonly at: string; readonly step: string; readonly detail?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }

@@ -42,10 +42,11 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
 };
 
 export const localDriver = (host: Host): Driver => {
-  const versions = new Map<string, ReturnType<typeof binaryVersion>>();
+  const asking = new Map<string, ReturnType<typeof binaryVersion>>();
+  // Members usually share a binary: one question at a time for each, and none is remembered, because a file can be replaced.
   const versionOf = (binary: string | undefined): ReturnType<typeof binaryVersion> => {
-    const found = versions.get(binary ?? '') ?? binaryVersion(host, binary);
-    versions.set(binary ?? '', found);
+    const found = asking.get(binary ?? '') ?? binaryVersion(host, binary).finally(() => asking.delete(binary ?? ''));
+    asking.set(binary ?? '', found);
     return found;
   };
   const pidOf = (member: MemberSpec): number | undefined => runningPid(host, member).pid;

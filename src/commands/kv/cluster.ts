@@ -1,0 +1,93 @@
+import { resolve } from 'node:path';
+import { str } from '../../kernel/field.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import type { Access } from '../../upgrade/access.ts';
+import type { Driver } from '../../upgrade/drivers/driver.ts';
+import type { ClusterFile } from '../../upgrade/types.ts';
+import type { Context, Flag, Values } from '../command.ts';
+
+/** Which cluster is meant, and how to be let in. */
+export const clusterFlags: Readonly<Record<string, Flag>> = {
+  cluster: { field: str(undefined, { min: 1 }), summary: 'Cluster file; OPSCTL_KV_CLUSTER, else the simulated cluster that runs, unless given', value: 'file', complete: 'file' },
+};
+export const endpointFlags: Readonly<Record<string, Flag>> = {
+  ...clusterFlags,
+  endpoints: { field: str(undefined, { min: 1 }), summary: 'Members to talk to, instead of a cluster file: host:port or URL, comma-separated', value: 'list' },
+  user: { field: str(undefined, { min: 1 }), summary: 'User of the store; the password comes from --password-file or OPSCTL_KV_PASSWORD', value: 'name' },
+  'password-file': { field: str(undefined, { min: 1 }), summary: 'File with the password of --user', value: 'file', complete: 'file' },
+  cacert: { field: str(undefined, { min: 1 }), summary: 'Certificates to trust', value: 'file', complete: 'file' },
+  cert: { field: str(undefined, { min: 1 }), summary: 'Client certificate', value: 'file', complete: 'file' },
+  key: { field: str(undefined, { min: 1 }), summary: 'Key of the client certificate', value: 'file', complete: 'file' },
+};
+
+export type Opened = {
+  readonly cluster: ClusterFile;
+  /** Absolute path of the cluster file; undefined when only endpoints were given. */
+  readonly file?: string;
+  readonly access: Access;
+  /** Endpoints as they were typed, in the order of the members. */
+  readonly typed: readonly string[];
+};
+
+/** `host:port` is plain HTTP, or HTTPS when certificates are given. */
+const urlOf = (endpoint: string, isTls: boolean): string => {
+  const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
+    throw usageError('wrong usage', [problem('--endpoints', 'format', `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`)]);
+  }
+  return url.origin;
+};
+
+const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] } => {
+  const typed = String(values.endpoints).split(',').map((word) => word.trim()).filter((word) => word !== '');
+  const isTls = values.cacert !== undefined || values.cert !== undefined;
+  const members = [...new Set(typed)].map((endpoint) => ({ name: endpoint, client_url: urlOf(endpoint, isTls) }));
+  if (members.length === 0) throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
+  return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
+};
+
+const withFlags = (cluster: ClusterFile, values: Values): ClusterFile => ({
+  ...cluster,
+  ...(values.user === undefined ? {} : { user: { name: values.user, password_file: values['password-file'] } }),
+  ...(values.cacert === undefined && values.cert === undefined ? {} : { tls: { ca_file: values.cacert, cert_file: values.cert, key_file: values.key } }),
+});
+
+/** The file that is meant when no flag names one. */
+const defaultFile = async (context: Context): Promise<string> => {
+  const { host, settings, say } = context;
+  const named = host.env['OPSCTL_KV_CLUSTER'];
+  if (named !== undefined && named !== '') return named;
+  const simulated = resolve(settings.folders.state, 'mock-kv', 'cluster.yaml');
+  if ((await host.files.info(simulated)) !== undefined) {
+    say.info(`using the simulated cluster of ${simulated}`);
+    return simulated;
+  }
+  throw new AppError('config', 'no cluster is named', {
+    code: 'NO_CLUSTER',
+    tryThis: ['--cluster FILE', '--endpoints HOST:PORT,… for commands that only look', 'opsctl kv init writes a cluster file', 'opsctl mock kv start makes a simulated cluster'],
+  });
+};
+
+export const openCluster = async (context: Context, values: Values, purpose: 'read' | 'upgrade' = 'read'): Promise<Opened> => {
+  const { host, say } = context;
+  const { openAccess } = await import('../../upgrade/access.ts');
+  if (values.endpoints !== undefined && values.cluster !== undefined) {
+    throw usageError('wrong usage', [problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
+  }
+  if (values.endpoints !== undefined) {
+    const { cluster, typed } = fromEndpoints(values);
+    const full = withFlags(cluster, values);
+    const access = await openAccess(host, full);
+    if (access.user !== undefined) say.hide(access.user.password);
+    return { cluster: full, access, typed };
+  }
+  const { readCluster } = await import('../../upgrade/cluster-file.ts');
+  const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
+  const cluster = withFlags(await readCluster(host, file, purpose), values);
+  const access = await openAccess(host, cluster);
+  if (access.user !== undefined) say.hide(access.user.password);
+  return { cluster, file, access, typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')) };
+};
+
+export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> => (await import('../../upgrade/drivers/open.ts')).openDriver(context.host, cluster);

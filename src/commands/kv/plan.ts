@@ -1,0 +1,31 @@
+import { resolve } from 'node:path';
+import { str } from '../../kernel/field.ts';
+import { recordResult } from '../../kernel/result.ts';
+import type { Command } from '../command.ts';
+import { planFlags, prepare } from './planning.ts';
+import { arrived, refusalError } from './outcome.ts';
+
+export const plan: Command = {
+  path: ['kv', 'plan'],
+  summary: 'Show step by step what an upgrade would do',
+  about: 'Read-only. The plan carries a digest; `kv upgrade --plan FILE` refuses when the cluster no longer matches it.',
+  flags: { ...planFlags, out: { field: str(undefined, { min: 1 }), summary: 'Write the plan to a file', value: 'file', complete: 'file' } },
+  examples: [
+    { line: 'opsctl kv plan --cluster cluster.yaml', says: 'the numbered plan' },
+    { line: 'opsctl kv plan --cluster cluster.yaml --out plan.json', says: 'for review, then kv upgrade --plan plan.json' },
+  ],
+  run: async (context, values) => {
+    const prepared = await prepare(context, values);
+    const { isRefusal } = await import('../../upgrade/plan.ts');
+    const { planText } = await import('../../upgrade/texts.ts');
+    const { made } = prepared;
+    const done = await arrived(prepared);
+    if (done !== undefined) return done;
+    if (isRefusal(made)) throw refusalError(made);
+    if (values.out !== undefined) {
+      await context.host.files.replace(resolve(context.host.cwd, values.out), `${JSON.stringify(made, null, 2)}\n`, 0o600);
+      context.say.info(`plan written to ${values.out}`);
+    }
+    return recordResult(made, { text: planText(made), name: 'digest' });
+  },
+};

@@ -1,0 +1,52 @@
+import { list, bool, int, str } from '../../kernel/field.ts';
+import { problem, usageError } from '../../kernel/problem.ts';
+import { versionRows, nextMinor } from '../../services/kv/versions.ts';
+import type { Minor } from '../../services/kv/versions.ts';
+import type { Driver } from '../../upgrade/drivers/driver.ts';
+import type { Observation, Plan, PlanOptions, Refusal } from '../../upgrade/types.ts';
+import type { Context, Flag, Values } from '../command.ts';
+import { clusterFlags, driverFor, openCluster } from './cluster.ts';
+import type { Opened } from './cluster.ts';
+
+const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
+
+export const planFlags: Readonly<Record<string, Flag>> = {
+  ...clusterFlags,
+  to: { field: str(16, { pattern: '^\\d+\\.\\d+$' }), summary: `Version to go to (${targets.join(', ')}); the next one unless given`, value: 'minor' },
+  'copy-data': { field: bool(), summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)' },
+  'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
+  'stable-for': { field: int({ min: 0, max: 3600 }), summary: 'Seconds a member must stay good before the next one; 1 unless given', value: 'seconds' },
+  accept: { field: list(str()), repeat: true, summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it", value: 'guard' },
+};
+
+const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> => {
+  const { acceptable, guards } = await import('../../upgrade/guards/all.ts');
+  const accept: string[] = values.accept ?? [];
+  for (const name of accept) {
+    if (acceptable.includes(name)) continue;
+    const why = guards.some(({ id }) => id === name) ? `${name} cannot be accepted: nothing good can come of it` : `${name} is not a guard`;
+    throw usageError('wrong usage', [problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
+  }
+  return {
+    ...(values.to === undefined ? {} : { to: values.to as Minor }),
+    copy_data: values['copy-data'] ?? false,
+    hold_last: values['hold-last'] ?? false,
+    stable_seconds: values['stable-for'] ?? opened.cluster.timeouts?.stable_seconds ?? 1,
+    accept,
+  };
+};
+
+export type Prepared = { readonly opened: Opened & { readonly file: string }; readonly driver: Driver; readonly options: PlanOptions; readonly observation: Observation; readonly made: Plan | Refusal; readonly run: string };
+
+/** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
+export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
+  const { host } = context;
+  const opened = await openCluster(context, values, 'upgrade');
+  const [{ observe }, { planFrom }, { runId }] = await Promise.all([import('../../upgrade/observe.ts'), import('../../upgrade/plan.ts'), import('../../upgrade/journal.ts')]);
+  const driver = await driverFor(context, opened.cluster);
+  const options = given ?? (await optionsOf(opened, values));
+  const observation = await observe({ host, cluster: opened.cluster, access: opened.access, driver, sizes: options.copy_data, isDeep: true });
+  const run = runId(host);
+  const made = planFrom({ observation, cluster: opened.cluster, options, describe: driver.describe, id: run });
+  return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
+};

@@ -1,0 +1,53 @@
+import { recordResult } from '../../kernel/result.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { minorOf } from '../../services/kv/versions.ts';
+import type { Command } from '../command.ts';
+import { clusterFlags } from './cluster.ts';
+import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
+
+export const rollback: Command = {
+  path: ['kv', 'rollback'],
+  summary: 'Bring every upgraded member back to the old version, while one still runs it',
+  about: 'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
+  flags: { ...clusterFlags, ...runFlags },
+  examples: [{ line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' }],
+  run: async (context, values) => {
+    const { opened, found, plan } = await unfinished(context, values);
+    const { observe } = await import('../../upgrade/observe.ts');
+    const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
+    if (observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
+      throw new AppError('unsafe', `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`, { code: 'NO_WAY_BACK', tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'] });
+    }
+    await confirmStart(context, opened.cluster.name, `Bring every member of ${opened.cluster.name} back to ${plan.from}?`);
+    const { rollBack } = await import('../../upgrade/roll-back.ts');
+    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+  },
+};
+
+export const abort: Command = {
+  path: ['kv', 'abort'],
+  summary: 'Give an unfinished run up and leave the cluster as it is',
+  about: 'Changes nothing in the cluster. Refused while a member is down by the hand of the run: resume or roll back first.',
+  flags: clusterFlags,
+  run: async (context, values) => {
+    const { opened, found, plan } = await unfinished(context, values);
+    const { observe } = await import('../../upgrade/observe.ts');
+    const { members } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
+    const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
+    if (away.length > 0) throw new AppError('unsafe', `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`, { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] });
+    await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
+    const { openJournal } = await import('../../upgrade/journal.ts');
+    const { takeLocks } = await import('../../upgrade/lock.ts');
+    const lock = await takeLocks(context.host, context.settings.folders.state, opened.cluster, opened.access, found.run, context.say.warn);
+    const upgraded = members.filter(({ server_version }) => minorOf(server_version) === plan.to).map(({ name }) => name);
+    const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
+    try {
+      const journal = await openJournal(context.host, found.folder);
+      journal.write({ kind: 'closed', outcome: 'aborted', message });
+      journal.close();
+    } finally {
+      await lock.release();
+    }
+    return recordResult({ run: found.run, outcome: 'aborted', upgraded, message }, { text: message, message });
+  },
+};

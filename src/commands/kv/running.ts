@@ -1,0 +1,55 @@
+import { bool } from '../../kernel/field.ts';
+import { AppError, usageError } from '../../kernel/problem.ts';
+import type { Result } from '../../kernel/result.ts';
+import type { FoundRun } from '../../upgrade/journal.ts';
+import type { SessionInput } from '../../upgrade/session.ts';
+import type { Plan } from '../../upgrade/types.ts';
+import type { Context, Flag, Values } from '../command.ts';
+import { driverFor, openCluster } from './cluster.ts';
+import type { Opened } from './cluster.ts';
+import { watched } from './watching.ts';
+
+export const runFlags: Readonly<Record<string, Flag>> = {
+  canary: { field: bool(), negated: true, summary: 'Write nothing to the store to measure what its clients see' },
+  'kill-after-grace': { field: bool(), summary: 'End a member with SIGKILL when it ignores the stop for the whole grace' },
+};
+
+/** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
+const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
+  if (context.isConfirmed) return true;
+  if (!context.isInteractive) return false;
+  return (await context.host.terminal.prompts.text(`${question} Type ${cluster} to go on:`)).trim() === cluster;
+};
+
+export const confirmStart = async (context: Context, cluster: string, question: string): Promise<void> => {
+  if (!context.isConfirmed && !context.isInteractive) throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+  if (!(await typedName(context, cluster, question))) throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
+};
+
+export type Start = { readonly opened: Opened; readonly plan: Plan; readonly run: string; readonly action: SessionInput['action']; readonly loop?: SessionInput['loop'] };
+
+export const conducted = async (context: Context, values: Values, { opened, plan, run, action, loop }: Start): Promise<Result> => {
+  const { host, settings, signal } = context;
+  const { conduct } = await import('../../upgrade/session.ts');
+  const driver = await driverFor(context, opened.cluster);
+  const confirmed = (member: string): Promise<boolean> => typedName(context, opened.cluster.name, `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`);
+  const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.state };
+  return watched(context, (sink) =>
+    conduct({ ...common, plan, run, action, sink, signal, confirmed, hasCanary: values.canary !== false, canKill: values['kill-after-grace'] ?? false, ...(loop === undefined ? {} : { loop }) }),
+  );
+};
+
+export type Unfinished = { readonly opened: Opened; readonly found: FoundRun; readonly plan: Plan; readonly isRollback: boolean };
+/** The newest run of the cluster that can go on. */
+export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
+  const opened = await openCluster(context, values, 'upgrade');
+  const { findRuns, openRun } = await import('../../upgrade/journal.ts');
+  const found = openRun(await findRuns(context.host, context.settings.folders.state, opened.cluster.name));
+  const first = found?.entries[0];
+  if (found === undefined || first?.kind !== 'opened') {
+    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, { code: 'NO_RUN', tryThis: ['opsctl kv status', 'opsctl kv upgrade'] });
+  }
+  const last = found.entries.findLast((entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened');
+  const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
+  return { opened, found, plan: first.plan, isRollback };
+};

@@ -1,0 +1,38 @@
+import { recordResult } from '../../kernel/result.ts';
+import type { FoundRun } from '../../upgrade/journal.ts';
+import type { Command, Context } from '../command.ts';
+import { endpointFlags, openCluster } from './cluster.ts';
+
+const runLine = ({ run, entries }: FoundRun): { readonly run: string; readonly outcome: string; readonly text: string } => {
+  const last = entries.at(-1);
+  const open = entries.findLast((entry) => entry.kind === 'begin');
+  if (last?.kind === 'closed') return { run, outcome: last.outcome, text: `last run ${run}: ${last.outcome}: ${last.message}` };
+  const where = open?.kind === 'begin' ? ` at ${open.step}` : '';
+  return { run, outcome: 'interrupted', text: `run ${run} was interrupted${where} or is at work: opsctl kv resume` };
+};
+
+const lastRun = async (context: Context, cluster: string) => {
+  const { findRuns } = await import('../../upgrade/journal.ts');
+  const [newest] = await findRuns(context.host, context.settings.folders.state, cluster).catch(() => []);
+  return newest === undefined ? undefined : runLine(newest);
+};
+
+export const status: Command = {
+  path: ['kv', 'status'],
+  summary: 'Show members, versions, leader and the last upgrade run',
+  flags: endpointFlags,
+  examples: [
+    { line: 'opsctl kv status --cluster cluster.yaml', says: 'every member at a glance' },
+    { line: 'opsctl kv status --endpoints 10.0.0.1:2379,10.0.0.2:2379', says: 'without a cluster file' },
+  ],
+  run: async (context, values) => {
+    const { cluster, access, file } = await openCluster(context, values);
+    const [{ observe }, { observationText }] = await Promise.all([import('../../upgrade/observe.ts'), import('../../upgrade/texts.ts')]);
+    const observation = await observe({ host: context.host, cluster, access });
+    const run = file === undefined ? undefined : await lastRun(context, cluster.name);
+    const simulated = cluster.simulated === true ? { simulated: true } : {};
+    const data = { ...observation, ...simulated, ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }) };
+    const text = [observationText(observation), ...(run === undefined ? [] : ['', run.text])].join('\n');
+    return recordResult(data, { text }, observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no');
+  },
+};

@@ -1,0 +1,93 @@
+import { resolve } from 'node:path';
+import { bool, str } from '../../kernel/field.ts';
+import { AppError, problem } from '../../kernel/problem.ts';
+import { recordResult } from '../../kernel/result.ts';
+import type { Plan } from '../../upgrade/types.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { arrived, digestError, refusalError } from './outcome.ts';
+import { planFlags, prepare } from './planning.ts';
+import type { Prepared } from './planning.ts';
+import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
+
+const readPlan = async (context: Context, path: string): Promise<Plan> => {
+  const text = await context.host.files.read(resolve(context.host.cwd, path));
+  if (text === undefined) throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
+  try {
+    const plan = JSON.parse(text) as Plan;
+    if (plan.format === 1 && typeof plan.digest === 'string' && plan.options !== undefined) return plan;
+  } catch {
+    // Said below: a file that is no JSON and one that is no plan are the same mistake.
+  }
+  throw new AppError('usage', `--plan: ${path} is not a plan`, { code: 'NO_PLAN', tryThis: ['opsctl kv plan --out plan.json'] });
+};
+
+/** A crashed run may have left a member down: it is brought to its end before anything new begins. */
+const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
+  const { findRuns } = await import('../../upgrade/journal.ts');
+  const [newest] = await findRuns(context.host, context.settings.folders.state, opened.cluster.name);
+  if (newest === undefined || newest.entries.at(-1)?.kind === 'closed') return;
+  throw new AppError('unsafe', `refused, nothing was changed: run ${newest.run} of this cluster was not brought to an end`, {
+    code: 'UNFINISHED_RUN',
+    tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
+  });
+};
+
+export const upgrade: Command = {
+  path: ['kv', 'upgrade'],
+  summary: 'Upgrade a cluster to the next version, member by member, without downtime',
+  about:
+    'Looks, plans, asks, and then replaces one member after another: verified snapshot, stop, start, proof that the member is good. A member that fails gets its old version back. ' +
+    'The first Ctrl-C finishes the member in work and stops; kv resume goes on. Exit codes: 0 done, 8 stopped part-way, 10 refused and nothing changed, 12 rolled back.',
+  flags: {
+    ...planFlags,
+    ...runFlags,
+    plan: { field: str(undefined, { min: 1 }), summary: 'Carry out this plan; refused when the cluster no longer matches it', value: 'file', complete: 'file' },
+  },
+  examples: [
+    { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
+    { line: 'opsctl kv upgrade --cluster cluster.yaml --yes -o ndjson', says: 'for scripts: one event a line' },
+  ],
+  check: (values) => {
+    const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter((name) => values.plan !== undefined && values[name] !== undefined);
+    return decided.map((name) => problem(`--${name}`, 'exclusive', 'is part of the plan and cannot be given together with --plan'));
+  },
+  run: async (context, values) => upgradeRun(context, values),
+};
+
+const upgradeRun = async (context: Context, values: Values) => {
+  const given = values.plan === undefined ? undefined : await readPlan(context, values.plan);
+  const prepared = await prepare(context, values, given?.options);
+  const { isRefusal } = await import('../../upgrade/plan.ts');
+  const { planText } = await import('../../upgrade/texts.ts');
+  const { made, opened, run } = prepared;
+  const done = await arrived(prepared);
+  if (done !== undefined) return done;
+  await refuseOpenRun(context, prepared);
+  if (isRefusal(made)) throw refusalError(made);
+  if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
+  if (context.isDryRun) return recordResult(made, { text: planText(made) });
+  for (const finding of made.findings) if (finding.level === 'warn') context.say.warn(finding.hint === undefined ? finding.message : `${finding.message} → ${finding.hint}`);
+  if (context.isInteractive && !context.isConfirmed) context.say.info(planText(made));
+  await confirmStart(context, opened.cluster.name, `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`);
+  return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
+};
+
+export const resume: Command = {
+  path: ['kv', 'resume'],
+  summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
+  about: 'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
+  flags: {
+    cluster: planFlags['cluster'] as NonNullable<(typeof planFlags)[string]>,
+    ...runFlags,
+    'hold-last': { field: bool(), summary: 'Stop before the last member again' },
+  },
+  examples: [{ line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' }],
+  run: async (context, values) => {
+    const { opened, found, plan, isRollback } = await unfinished(context, values);
+    await confirmStart(context, opened.cluster.name, `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`);
+    const now: Plan = { ...plan, options: { ...plan.options, hold_last: values['hold-last'] ?? false } };
+    if (!isRollback) return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
+    const { rollBack } = await import('../../upgrade/roll-back.ts');
+    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
+  },
+};

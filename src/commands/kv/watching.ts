@@ -1,0 +1,72 @@
+import type { Result } from '../../kernel/result.ts';
+import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
+import type { SessionResult } from '../../upgrade/session.ts';
+import type { Category } from '../../kernel/problem.ts';
+import type { Context } from '../command.ts';
+
+/** Events as they happen, for `-o ndjson`: the run goes on while the reader is slow. */
+const queue = () => {
+  const waiting: UpgradeEvent[] = [];
+  let [isOver, wake] = [false, () => {}];
+  return {
+    push: (event: UpgradeEvent): void => {
+      waiting.push(event);
+      wake();
+    },
+    end: (): void => {
+      isOver = true;
+      wake();
+    },
+    async *rows(): AsyncGenerator<UpgradeEvent> {
+      for (;;) {
+        const event = waiting.shift();
+        if (event !== undefined) yield event;
+        else if (isOver) return;
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    },
+  };
+};
+
+const summary = (report: Report): string => {
+  const { canary, members, snapshots, duration_ms } = report;
+  const downs = members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`]));
+  return [
+    `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshots)`,
+    ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
+    ...(canary === undefined ? [] : [`canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+    `journal ${report.journal}`,
+  ].join('\n');
+};
+
+const finished = ({ ending, report }: SessionResult): Result => {
+  if (ending.error !== undefined) throw ending.error;
+  return { kind: 'record', data: report, view: { text: summary(report), name: 'run' }, ...(ending.category === undefined ? {} : { exit: ending.category }) };
+};
+
+/** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
+export const watched = async (context: Context, conduct: (sink: Sink) => Promise<SessionResult>): Promise<Result> => {
+  if (context.format !== 'ndjson') {
+    const { lineOf } = await import('../../upgrade/plain-lines.ts');
+    return finished(
+      await conduct((event) => {
+        const line = lineOf(event);
+        if (line !== undefined && event.event !== 'run-finished') context.say.info(line);
+      }),
+    );
+  }
+  const events = queue();
+  let category: Category | 'done' = 'done';
+  const running = conduct(events.push).finally(events.end);
+  const rows = async function* (): AsyncGenerator<UpgradeEvent> {
+    yield* events.rows();
+    const { ending } = await running;
+    category = ending.category ?? 'done';
+    if (ending.error !== undefined) throw ending.error;
+  };
+  running.catch(() => {});
+  return { kind: 'rows', rows: rows(), exit: () => category };
+};
