@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Host, HttpRequest } from '../host/host.ts';
 import { AppError } from '../kernel/problem.ts';
 import type { Settings } from './settings.ts';
@@ -13,7 +14,7 @@ const readAuthorities = (host: Host, path: string, origin: string): string => {
 export const withCaFile = (host: Host, settings: Settings): Host => {
   const setting = settings.get('ca_file');
   if (setting === undefined) return host;
-  const extraCa = readAuthorities(host, setting.value, setting.origin);
+  const extraCa = readAuthorities(host, resolve(host.cwd, setting.value), setting.origin);
   const request = (given: HttpRequest) => host.network.request(given.tls?.ca === undefined ? { ...given, tls: { ...given.tls, extraCa } } : given);
   const network: Host['network'] = { ...host.network, request };
   return Object.create(host, { network: { value: network } }) as Host;
