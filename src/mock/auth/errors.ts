@@ -35,18 +35,3 @@ export class TokenRefusal extends Error {
     this.headers = headers;
   }
 }
-
-/** A rule of the data API refuses. facts 8.13. */
-export class ApiRefusal extends Error {
-  readonly status: number;
-  readonly reason: string;
-  /** The `error` of WWW-Authenticate (RFC 6750 3.1); undefined when no token came. */
-  readonly challenge: string | undefined;
-  constructor(status: number, reason: string, message: string, challenge?: string) {
-    super(message);
-    this.name = 'ApiRefusal';
-    this.status = status;
-    this.reason = reason;
-    this.challenge = challenge;
-  }
-}

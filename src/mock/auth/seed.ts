@@ -1,0 +1,48 @@
+import { fullScope } from '../../services/auth/scopes.ts';
+import { clientFrom } from './console/clients.ts';
+import { projectFrom } from './console/others.ts';
+import { userFrom } from './console/users.ts';
+import type { Auth, Client } from './state.ts';
+
+/** Well-known values of the demo: passwords and the secret are printed by `mock serve` and protect nothing. */
+export const demo = {
+  project: 'demo-project',
+  clients: {
+    desktop: '417000000001-demodesktop000000000000000000000.apps.opsctl.example',
+    desktopWithSecret: '417000000001-demosecret0000000000000000000000.apps.opsctl.example',
+    mobileA: '417000000001-demomobilea000000000000000000000.apps.opsctl.example',
+    mobileB: '417000000001-demomobileb000000000000000000000.apps.opsctl.example',
+    universal: '417000000001-demouniversal0000000000000000000.apps.opsctl.example',
+    extension: '417000000001-demoextension0000000000000000000.apps.opsctl.example',
+  },
+  secret: 'OCS-demo-secret-that-protects-nothing',
+  users: [
+    { id: '100001000000000000001', email: 'ada@demo.example', name: 'Ada Demo', password: 'ada-demo', organization: 'demo.example', channels: 1 },
+    { id: '100002000000000000002', email: 'bob@demo.example', name: 'Bob Demo', password: 'bob-demo', channels: 2 },
+  ],
+  scopes: ['media', 'media.readonly', 'media.upload', 'openid', 'email', 'profile'].map(fullScope),
+} as const;
+
+type Row = { readonly id: string; readonly secret?: string } & Pick<Client, 'type' | 'name'> & Partial<Client>;
+const fingerprint = '3F:0B:5C:7A:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00';
+const rows: readonly Row[] = [
+  // The default client of `opsctl login`: public, every loopback path, so that the client can add a random one.
+  { id: demo.clients.desktop, type: 'desktop', name: 'opsctl', any_path: true, redirect_uris: [] },
+  { id: demo.clients.desktopWithSecret, type: 'desktop', name: 'Desktop with secret', secret: demo.secret, any_path: true, redirect_uris: [] },
+  { id: demo.clients.mobileA, type: 'mobile-a', name: 'Mobile A app', package_name: 'com.example.app', fingerprint, custom_uri_scheme: true },
+  { id: demo.clients.mobileB, type: 'mobile-b', name: 'Mobile B app', bundle_id: 'com.example.app', store_id: '1234567890', team_id: 'ABCDE12345' },
+  { id: demo.clients.universal, type: 'universal-desktop', name: 'Universal app', store_id: '9WZDNCRFJ3TJ', redirect_uris: ['com.example.universal:/oauth'] },
+  { id: demo.clients.extension, type: 'browser-extension', name: 'Browser extension', item_id: 'demoextensionitem' },
+];
+
+/** The OAuth part of `--seed demo`: a project, a client of each type (and a desktop one with a secret), two users. Call inside a transaction. */
+export const seedDemo = (auth: Auth): void => {
+  const project = projectFrom(auth, { id: demo.project, name: 'Demo project' });
+  auth.projects.put(project.id, project);
+  for (const { id, secret, ...row } of rows) auth.clients.put(id, clientFrom(auth, id, project.id, row as never, secret ?? null));
+  for (const user of demo.users) auth.users.put(user.id, userFrom(auth, user));
+  const item = { kind: 'extension' as const, item_id: 'demoextensionitem', package_name: null, fingerprint: null, accounts: [demo.users[0].email] };
+  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.world.now() });
+  const app = { kind: 'app' as const, item_id: null, package_name: 'com.example.app', fingerprint, accounts: [demo.users[0].email] };
+  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.world.now() });
+};

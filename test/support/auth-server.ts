@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto';
+import { request as send } from 'node:http';
+import type { MockOptions, ServiceEntry, World } from '../../src/mock/service.ts';
+import { defaultOptions } from '../../src/mock/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock/server.ts';
+import { Store } from '../../src/mock/store.ts';
+import { makeAuth } from '../../src/mock/auth/service.ts';
+import { type RealHost, realHost } from './real-host.ts';
+
+export type Reply = { readonly status: number; readonly headers: Record<string, string | string[] | undefined>; readonly text: string; readonly json: any };
+export type AuthServer = {
+  readonly origin: string;
+  readonly mock: RunningMock;
+  readonly world: World;
+  readonly real: RealHost;
+  /** Moves the clock of the service on. */
+  advance(ms: number): void;
+  close(): Promise<void>;
+};
+
+const entry: ServiceEntry = { name: 'auth', claims: () => true, load: async () => makeAuth };
+
+/** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
+export const authServer = async (
+  options: Partial<MockOptions> & { readonly seed?: 'demo' | 'empty'; readonly store?: Store; readonly tls?: { cert: string; key: string }; readonly others?: readonly ServiceEntry[] } = {},
+): Promise<AuthServer> => {
+  const real = await realHost();
+  const { seed, store, tls, others = [], ...rest } = options;
+  let ahead = 0;
+  const host = { ...real.host, now: () => real.host.now() + ahead };
+  const mock = await startMock({
+    host,
+    options: { ...defaultOptions, ...rest },
+    services: [...others, entry],
+    documents: {},
+    store: store ?? new Store(),
+    seed: seed ?? 'demo',
+    port: 0,
+    ...(tls === undefined ? {} : { tls }),
+    failed: (error) => {
+      throw error;
+    },
+  });
+  await mock.service('auth');
+  return {
+    origin: mock.origin,
+    mock,
+    world: mock.world,
+    real,
+    advance: (ms) => {
+      ahead += ms;
+    },
+    async close() {
+      await mock.close();
+      await real.close();
+    },
+  };
+};
+
+export type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: string };
+/** One raw request; redirects are not followed. */
+export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const asked = send(url, { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false }, (reply) => {
+      const chunks: Buffer[] = [];
+      reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+      reply.on('error', reject);
+      reply.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        let json: unknown;
+        try {
+          json = JSON.parse(text);
+        } catch {
+          json = undefined;
+        }
+        resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text, json });
+      });
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+
+export const form = (fields: Record<string, string | undefined>): string =>
+  new URLSearchParams(Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined)).toString();
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+export const post = (url: string, fields: Record<string, string | undefined> | string, headers: Record<string, string> = {}): Promise<Reply> =>
+  raw(url, { method: 'POST', headers: { ...FORM, ...headers }, body: typeof fields === 'string' ? fields : form(fields) });
+
+/** A call of the control API. */
+export const control = (server: { origin: string }, method: string, path: string, body?: unknown): Promise<Reply> =>
+  raw(`${server.origin}/__opsctl/oauth${path}`, { method, headers: body === undefined ? {} : { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+
+export const verifier = 'a'.repeat(10) + 'B'.repeat(10) + '0'.repeat(10) + '-._~'.repeat(4);
+export const challenge = createHash('sha256').update(verifier).digest('base64url');
+export const scopes = {
+  media: 'https://scopes.opsctl.example/auth/media',
+  readonly: 'https://scopes.opsctl.example/auth/media.readonly',
+  upload: 'https://scopes.opsctl.example/auth/media.upload',
+} as const;
+
+/** Clients of the demo seed, written out so that a change of the seed is noticed. */
+export const clients = {
+  desktop: '417000000001-demodesktop000000000000000000000.apps.opsctl.example',
+  withSecret: '417000000001-demosecret0000000000000000000000.apps.opsctl.example',
+  mobileA: '417000000001-demomobilea000000000000000000000.apps.opsctl.example',
+  mobileB: '417000000001-demomobileb000000000000000000000.apps.opsctl.example',
+  universal: '417000000001-demouniversal0000000000000000000.apps.opsctl.example',
+  extension: '417000000001-demoextension0000000000000000000.apps.opsctl.example',
+} as const;
+export const secret = 'OCS-demo-secret-that-protects-nothing';
+export const ada = { email: 'ada@demo.example', password: 'ada-demo', sub: '100001000000000000001' } as const;
+export const bob = { email: 'bob@demo.example', password: 'bob-demo', sub: '100002000000000000002' } as const;
+export const redirect = 'http://127.0.0.1:4567/callback';
+
+export type Asked = Record<string, string | undefined>;
+export const request = (more: Asked = {}): Asked => ({
+  client_id: clients.desktop,
+  redirect_uri: redirect,
+  response_type: 'code',
+  scope: scopes.readonly,
+  code_challenge: challenge,
+  code_challenge_method: 'S256',
+  state: 'state-of-the-test',
+  ...more,
+});
+export const authorizeUrl = (server: { origin: string }, more: Asked = {}): string => `${server.origin}/o/oauth2/v2/auth?${form(request(more))}`;
+/** The first page or redirect of an authorization request. */
+export const ask = (server: { origin: string }, more: Asked = {}, headers: Record<string, string> = {}): Promise<Reply> => raw(authorizeUrl(server, more), { headers });
+
+export const location = (reply: Reply): URL => new URL(String(reply.headers.location));
+/** The code of an `[OAuth error]` page, from its title. */
+export const pageError = (reply: Reply): string => /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
+
+const unescape = (text: string): string => text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+/** The first form of a page: where it goes, its hidden fields and its checkboxes. */
+export const formOf = (page: string): { readonly action: string; readonly hidden: Record<string, string>; readonly boxes: readonly string[] } => {
+  const inputs = [...page.matchAll(/<input\b[^>]*>/g)].map(([tag]) => (name: string) => unescape(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? ''));
+  return {
+    action: unescape(/<form[^>]*action="([^"]*)"/.exec(page)?.[1] ?? ''),
+    hidden: Object.fromEntries(inputs.filter((get) => get('type') === 'hidden').map((get) => [get('name'), get('value')])),
+    boxes: inputs.filter((get) => get('type') === 'checkbox').map((get) => get('value')),
+  };
+};
+
+/** A browser without script: keeps cookies, follows redirects inside the server only. */
+export class Browser {
+  readonly #origin: string;
+  #cookies = new Map<string, string>();
+  page: Reply = { status: 0, headers: {}, text: '', json: undefined };
+  constructor(server: { origin: string }) {
+    this.#origin = server.origin;
+  }
+  get cookie(): string {
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+  set cookie(text: string) {
+    this.#cookies = new Map(text.split('; ').map((pair) => pair.split('=') as [string, string]));
+  }
+  async #send(url: string, sent: Sent): Promise<Reply> {
+    const reply = await raw(url, { ...sent, headers: { ...sent.headers, ...(this.#cookies.size > 0 ? { cookie: this.cookie } : {}) } });
+    for (const line of [reply.headers['set-cookie'] ?? []].flat()) {
+      const [name = '', value = ''] = (line.split(';')[0] ?? '').split('=');
+      this.#cookies.set(name, value);
+    }
+    this.page = reply;
+    const to = reply.headers.location;
+    return typeof to === 'string' && to.startsWith('/') ? this.#send(this.#origin + to, { method: 'GET' }) : reply;
+  }
+  open(url: string): Promise<Reply> {
+    return this.#send(url, {});
+  }
+  ask(more: Asked = {}): Promise<Reply> {
+    return this.open(authorizeUrl({ origin: this.#origin }, more));
+  }
+  /** Submits the form of the page with these values beside the hidden ones; a list is a repeated name. */
+  submit(values: Record<string, string | readonly string[]>, change: Record<string, string> = {}): Promise<Reply> {
+    const { action, hidden } = formOf(this.page.text);
+    const pairs = Object.entries({ ...hidden, ...change, ...values }).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : value.map((one) => [name, one])));
+    return this.#send(this.#origin + action, { method: 'POST', headers: FORM, body: new URLSearchParams(pairs as [string, string][]).toString() });
+  }
+  signIn(user: { email: string; password: string } = ada): Promise<Reply> {
+    return this.submit({ email: user.email, password: user.password, decision: 'signin' });
+  }
+  /** Grants these scopes, or all that have a checkbox. */
+  allow(scope: readonly string[] = formOf(this.page.text).boxes, more: Record<string, string> = {}): Promise<Reply> {
+    return this.submit({ scope, decision: 'allow', ...more });
+  }
+}
+
+/** Signs in with pages and gives the code. */
+export const codeFor = async (server: { origin: string }, more: Asked = {}, user: { email: string; password: string } = ada, browser = new Browser(server)): Promise<string> => {
+  await browser.ask(more);
+  if (browser.page.text.includes('name="password"')) await browser.signIn(user);
+  const reply = await browser.allow();
+  const code = location(reply).searchParams.get('code');
+  if (code === null) throw new Error(`no code: ${reply.status} ${String(reply.headers.location)} ${reply.text.slice(0, 300)}`);
+  return code;
+};
+export const exchange = (server: { origin: string }, code: string, more: Asked = {}): Promise<Reply> =>
+  post(`${server.origin}/token`, { client_id: clients.desktop, code, code_verifier: verifier, grant_type: 'authorization_code', redirect_uri: redirect, ...more });
+export const refresh = (server: { origin: string }, token: string, more: Asked = {}): Promise<Reply> =>
+  post(`${server.origin}/token`, { client_id: clients.desktop, grant_type: 'refresh_token', refresh_token: token, ...more });
+/** The tokens of a whole sign-in. */
+export const tokensFor = async (server: { origin: string }, more: Asked = {}, user?: { email: string; password: string }): Promise<any> => {
+  const reply = await exchange(server, await codeFor(server, more, user), { client_id: more.client_id ?? clients.desktop, redirect_uri: more.redirect_uri ?? redirect, ...(more.client_id === clients.withSecret ? { client_secret: secret } : {}) });
+  if (reply.status !== 200) throw new Error(`no tokens: ${reply.status} ${reply.text}`);
+  return reply.json;
+};
+export const channels = (server: { origin: string }, token: string, query = 'part=id&mine=true'): Promise<Reply> =>
+  raw(`${server.origin}/media/v3/channels?${query}`, { headers: { authorization: `Bearer ${token}` } });
