@@ -1,7 +1,6 @@
 import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Host } from '../host/host.ts';
-import { defaultOptions, labelsToken } from '../mock/defaults.ts';
 import type { Say, ServiceName, Target } from './command.ts';
 import type { Embedded } from './mock/embedded.ts';
 
@@ -13,11 +12,9 @@ export type Reach = {
 };
 type World = { readonly host: Host; readonly settings: Settings; readonly say: Say; readonly signal?: AbortSignal };
 
-/** A token of the ready line; only a server that checks tokens of its own authorization service has to be asked. */
-const mockHeaders = async (service: ServiceName, mock: Embedded): Promise<Record<string, string>> => {
-  if (service === 'tracker') return { 'tracker-token': mock.isLive ? (await mock.ready()).tracker.token : defaultOptions.trackerToken };
-  if (service === 'labels') return { authorization: `Bearer ${mock.isLive ? (await mock.ready()).labels.token : labelsToken}` };
-  return {};
+const mockHeaders = (service: ServiceName, { tracker, labels }: Embedded['ready']): Record<string, string> => {
+  if (service === 'tracker') return { 'tracker-token': tracker.token };
+  return service === 'labels' && labels.token !== '' ? { authorization: `Bearer ${labels.token}` } : {};
 };
 
 /** decisions 4: configured, or the embedded mock server; one for all services of a command. */
@@ -31,7 +28,7 @@ export const makeReach = ({ host, settings, say, signal }: World): Reach => {
       if (found.kind === 'mock') {
         const server = await mock();
         const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
-        return { baseUrl: server.url, headers: await mockHeaders(service, server), isMock: true, origin: 'mock', ...shared };
+        return { baseUrl: server.url, headers: mockHeaders(service, server.ready), isMock: true, origin: 'mock', ...shared };
       }
       const { baseUrl, origin, token, header, prefix } = found;
       if (token !== undefined) say.hide(token);

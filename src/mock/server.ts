@@ -36,7 +36,6 @@ export type RunningMock = {
   readonly world: World;
   /** Resolves when somebody asked for the end through the control interface. */
   readonly shutdownAsked: Promise<void>;
-  service(name: string): Promise<MockService | undefined>;
   /** Replaces the state by a saved one. */
   restore(saved: SavedState): Promise<void>;
   close(): Promise<void>;
@@ -114,7 +113,7 @@ const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promis
 };
 
 const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
-  if (noted.path.startsWith(CONTROL_PATH)) return steer(serving, incoming, noted);
+  if (noted.path.startsWith(CONTROL_PATH) && serving.on.services.find(noted.path) === undefined) return steer(serving, incoming, noted);
   serving.log.add(noted);
   const fault = serving.on.faults.meet(noted.method, noted.path);
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
@@ -197,7 +196,6 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     port,
     world,
     shutdownAsked,
-    service: async (name) => (await services.loadAll()).find((service) => service.name === name),
     restore: async (saved) => {
       services.restore(saved);
       await on.replaced();

@@ -54,8 +54,6 @@ export type MockService = {
   handle(request: MockRequest): MockReply | Promise<MockReply>;
   /** Fills an empty store. */
   seed(kind: 'demo' | 'empty'): void;
-  /** What only the service knows of the ready line: `client_id` of the client that the CLI signs in with, `token` where one is needed. */
-  ready?(): Readonly<Record<string, string>>;
 };
 
 /** A service that is loaded when the first request for it comes. */

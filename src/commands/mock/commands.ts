@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
 import { faultsAdd, faultsClear, faultsList } from './faults.ts';
+import { commands as kv } from './kv/commands.ts';
 import { requestsCommand } from './requests.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
@@ -23,4 +24,5 @@ export const commands: readonly Command[] = [
   faultsList,
   faultsAdd,
   faultsClear,
+  ...kv,
 ];

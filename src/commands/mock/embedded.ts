@@ -15,7 +15,7 @@ export type Embedded = {
   readonly url: string;
   /** A server of another process: this one only visits. */
   readonly isLive: boolean;
-  ready(): Promise<Ready>;
+  readonly ready: Ready;
   close(): Promise<void>;
 };
 
@@ -26,7 +26,7 @@ export const embeddedMock = async (host: Host, settings: Settings, say: Say, sig
   if (owner.kind === 'live') {
     const { url, pid, ready } = owner.live;
     say.info(`using the mock server at ${url} (process ${pid})`);
-    return { url, isLive: true, ready: async () => ready as Ready, close: async () => {} };
+    return { url, isLive: true, ready: ready as Ready, close: async () => {} };
   }
   try {
     const { start } = await import('./start.ts');

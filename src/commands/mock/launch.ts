@@ -48,9 +48,8 @@ export const launch = async (context: Context, values: Values, what: string, isE
       warn: say.warn,
     });
     if (seed.saved !== undefined) await started.mock.restore(seed.saved);
-    const ready = await started.ready();
-    await owner?.publish({ url: started.mock.origin, ready });
-    return { ...started, folder, ready: async () => ready, close: () => started.close().finally(() => owner?.release()) };
+    await owner?.publish({ url: started.mock.origin, ready: started.ready });
+    return { ...started, folder, close: () => started.close().finally(() => owner?.release()) };
   } catch (error) {
     await owner?.release();
     throw error;

@@ -1,4 +1,5 @@
 import type { Host } from '../../host/host.ts';
+import { demoClientId } from '../../login/demo.ts';
 import { labelsToken } from '../../mock/defaults.ts';
 import type { RunningMock } from '../../mock/server.ts';
 import { authPaths } from '../../services/auth/endpoints.ts';
@@ -21,20 +22,20 @@ export type Ready = {
   readonly ca_file?: string;
 };
 
-export const readyOf = async (host: Host, mock: RunningMock, caFile: string | undefined): Promise<Ready> => {
+/** With `--labels-auth oauth` a token comes from a sign-in, so the line has none. */
+export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
   const { origin, world } = mock;
-  const auth = (await mock.service('auth'))?.ready?.() ?? {};
   return {
     ready: true,
     pid: host.pid,
     url: origin,
     tracker: { base_url: origin, token: world.options.trackerToken },
-    labels: { base_url: origin, token: world.options.labelsAuth === 'any' ? labelsToken : (auth.token ?? '') },
+    labels: { base_url: origin, token: world.options.labelsAuth === 'any' ? labelsToken : '' },
     auth: {
       authorization_endpoint: origin + authPaths.authorize,
       token_endpoint: origin + authPaths.token,
       revocation_endpoint: origin + authPaths.revoke,
-      client_id: auth.client_id ?? '',
+      client_id: demoClientId,
     },
     media: { base_url: origin },
     ...(caFile === undefined ? {} : { ca_file: caFile }),

@@ -40,7 +40,7 @@ export const runCommand: Command = {
     const [program = '', ...args] = values.command as string[];
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
-    const env = childEnvironment(await server.ready());
+    const env = childEnvironment(server.ready);
     const ended = await context.host.processes.run(program, args, { env, stdio: 'inherit', signal: context.signal }).finally(() => server.close());
     if (ended.startError !== undefined) {
       throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, {

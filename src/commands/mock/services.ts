@@ -1,7 +1,8 @@
+import { CONTROL_PATH } from '../../mock/control.ts';
+import { authPaths } from '../../services/auth/endpoints.ts';
 import type { ServiceEntry, World } from '../../mock/service.ts';
 
-const CONTROL = '/__opsctl/';
-const CONSOLE = '/__opsctl/oauth';
+const CONSOLE = authPaths.console;
 
 /** Every service of the embedded server, loaded at its first request. The authorization server has all paths that are left. */
 export const serviceEntries: readonly ServiceEntry[] = [
@@ -15,10 +16,14 @@ export const serviceEntries: readonly ServiceEntry[] = [
     claims: (path) => path.startsWith('/v2beta/'),
     load: async () => (await import('../../mock/labels/service.ts')).makeLabels,
   },
+  {
+    name: 'auth',
+    claims: (path) => !path.startsWith(CONTROL_PATH) || path.startsWith(CONSOLE),
+    load: async () => (await import('../../mock/auth/service.ts')).makeAuth,
+  },
 ];
 
 const text = (value: unknown): string => JSON.stringify(value, null, 2);
-const isOwn = (path: string): boolean => path.startsWith(CONTROL) && !path.startsWith(CONSOLE);
 
 /** The services described by themselves, made from the tables they run on. */
 export const documents: Readonly<Record<string, (world: World) => Promise<string>>> = {

@@ -23,7 +23,7 @@ export type StartOptions = {
   /** Told of failures inside the mock. */
   warn(text: string): void;
 };
-export type Started = { readonly mock: RunningMock; ready(): Promise<Ready>; close(): Promise<void> };
+export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
 
 /** Certificates of a server that keeps nothing live as long as it does. */
 const temporaryFolder = (host: Host): string =>
@@ -75,7 +75,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
     const mock = await startMock(setup);
     return {
       mock,
-      ready: () => readyOf(host, mock, identity?.caFile),
+      ready: readyOf(host, mock, identity?.caFile),
       close: async () => {
         await mock.close();
         await forgetIdentity();
