@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Answer, type TokenServer, tokenServer } from '../../login/token-server.ts';
+import { type Program, addressOf, program } from './program.ts';
+
+let tokens: TokenServer;
+let opsctl: Program;
+beforeEach(async () => {
+  tokens = await tokenServer();
+  opsctl = await program();
+});
+afterEach(async () => {
+  await opsctl.close();
+  await tokens.close();
+});
+
+const answer = (n: number, expiresIn: number): Answer => ({
+  body: { access_token: `at-${n}-secret`, expires_in: expiresIn, refresh_token: 'rt-1-secret', scope: 'x/media.readonly', token_type: 'Bearer' },
+});
+
+/** Signs in with a token that has already ended. */
+const signInExpired = async (): Promise<void> => {
+  tokens.answer(answer(0, 0));
+  const login = opsctl.start(['login', '--auth-url', tokens.url, '--client-id', 'client-1', '--scope', 'x/media.readonly', '--no-browser']);
+  const { state, redirect } = await addressOf(login);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
+  tokens.asked.length = 0;
+};
+
+test('50 processes with an expired token: one request at the token endpoint, 50 successes', async () => {
+  await signInExpired();
+  let count = 0;
+  tokens.answer(() => ({ ...answer(++count, 3599), delayMs: 300 }));
+  const ended = await Promise.all(Array.from({ length: 50 }, () => opsctl.run(['auth', 'token'])));
+  expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(50).fill({ code: 0, stderr: '' }));
+  expect(new Set(ended.map(({ stdout }) => stdout))).toEqual(new Set(['at-1-secret\n']));
+  expect(tokens.asked).toHaveLength(1);
+});
+
+test('kill -9 of the process that refreshes: the next one takes over', async () => {
+  await signInExpired();
+  tokens.answer(() => ({ ...answer(1, 3599), delayMs: 60_000 }));
+  const holder = opsctl.start(['auth', 'token']);
+  while (tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  tokens.answer(answer(2, 3599));
+  const next = opsctl.start(['auth', 'token']);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(next.child.exitCode).toBeNull();
+  const killedAt = performance.now();
+  holder.child.kill('SIGKILL');
+  const { code, stdout } = await next.ended;
+  const tookMs = performance.now() - killedAt;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'at-2-secret\n' });
+  // The goal of the issue; in practice two turns of 20 ms.
+  expect(tookMs).toBeLessThan(2000);
+});
+
+test('an account that is refreshed by many while it is signed out: nobody crashes, nothing comes back', async () => {
+  await signInExpired();
+  tokens.answer(({ url }) => (url.startsWith('/revoke') ? { status: 200, body: '' } : { ...answer(1, 3599), delayMs: 20 }));
+  const [logout, ...others] = await Promise.all([opsctl.run(['logout']), ...Array.from({ length: 10 }, () => opsctl.run(['auth', 'token']))]);
+  expect(logout?.code).toBe(0);
+  for (const { code } of others) expect([0, 4]).toContain(code);
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+});

@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
+
+export type Ended = { readonly code: number | null; readonly signal: string | null; readonly stdout: string; readonly stderr: string };
+export type Running = { readonly child: ChildProcess; readonly ended: Promise<Ended>; stderr(): string; stdout(): string; seen(pattern: RegExp): Promise<RegExpExecArray> };
+export type Program = {
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  start(args: readonly string[], options?: { env?: Record<string, string>; input?: string | 'open' }): Running;
+  run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>;
+  /** Everything the runs printed so far. */
+  said(): string;
+  /** All files below the home folder as one text. */
+  files(): Promise<string>;
+  close(): Promise<void>;
+};
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The built program with a home folder of its own, as a shell would run it. */
+export const program = async (more: Record<string, string> = {}): Promise<Program> => {
+  const folder = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
+  const home = join(folder, 'home');
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, OPSCTL_HOME: home, OPSCTL_KEYCHAIN: 'never', ...more };
+  const all: string[] = [];
+  const children = new Set<ChildProcess>();
+  const start: Program['start'] = (args, options = {}) => {
+    const child = spawn(process.execPath, [bin, ...args], { env: { ...env, ...options.env }, cwd: folder });
+    children.add(child);
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (part) => {
+      stdout += part;
+      all.push(String(part));
+    });
+    child.stderr.on('data', (part) => {
+      stderr += part;
+      all.push(String(part));
+    });
+    if (options.input !== 'open') child.stdin.end(options.input ?? '');
+    child.stdin.on('error', () => undefined);
+    const ended = new Promise<Ended>((resolve) => {
+      child.on('close', (code, signal) => {
+        children.delete(child);
+        resolve({ code, signal, stdout, stderr });
+      });
+    });
+    const seen = async (pattern: RegExp): Promise<RegExpExecArray> => {
+      for (;;) {
+        const found = pattern.exec(stdout + stderr);
+        if (found !== null) return found;
+        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode} before ${pattern}: ${stdout}${stderr}`);
+        await pause(10);
+      }
+    };
+    return { child, ended, stderr: () => stderr, stdout: () => stdout, seen };
+  };
+  return {
+    home,
+    env,
+    start,
+    run: (args, options) => start(args, options).ended,
+    said: () => all.join(''),
+    files: async () => {
+      const names = await readdir(home, { recursive: true, withFileTypes: true });
+      const texts = names.filter((entry) => entry.isFile()).map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1'));
+      return (await Promise.all(texts)).join('\n');
+    },
+    close: async () => {
+      for (const child of children) child.kill('SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** The address that a waiting login printed, as the parts a browser needs. */
+export const addressOf = async (running: Running): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {
+  const url = new URL((await running.seen(/https?:\/\/\S+code_challenge=\S+/))[0]);
+  const redirectUri = url.searchParams.get('redirect_uri') ?? '';
+  return { url, state: url.searchParams.get('state') ?? '', redirect: (params) => `${redirectUri}?${new URLSearchParams(params)}` };
+};
