@@ -98,16 +98,16 @@ export type Complete<O extends Fields> = Flat<
 
 type None = Record<never, never>;
 export const str = <const O extends Omit<StringField, 'type' | 'max'> = None>(max?: number, more?: O) =>
-  ({ type: 'string', ...(max === undefined ? {} : { max }), ...more }) as { type: 'string'; max?: number } & O;
-export const int = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'integer', ...more }) as { type: 'integer' } & O;
-export const num = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'number', ...more }) as { type: 'number' } & O;
-export const bool = <const O extends Meta = None>(more?: O) => ({ type: 'boolean', ...more }) as { type: 'boolean' } & O;
+  ({ type: 'string', ...(max === undefined ? {} : { max }), ...more }) as { type: 'string'; max?: number } & NoInfer<O>;
+export const int = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'integer', ...more }) as { type: 'integer' } & NoInfer<O>;
+export const num = <const O extends Omit<NumberField, 'type'> = None>(more?: O) => ({ type: 'number', ...more }) as { type: 'number' } & NoInfer<O>;
+export const bool = <const O extends Meta = None>(more?: O) => ({ type: 'boolean', ...more }) as { type: 'boolean' } & NoInfer<O>;
 export const oneOf = <const E extends readonly string[]>(...values: E) => ({ type: 'string', enum: values }) as const;
 export const list = <const F extends Field, const O extends Omit<ListField, 'type' | 'items'> = None>(items: F, more?: O) =>
-  ({ type: 'array', items, ...more }) as { type: 'array'; items: F } & O;
+  ({ type: 'array', items, ...more }) as { type: 'array'; items: F } & NoInfer<O>;
 /** An input object. */
 export const obj = <const O extends Fields, const M extends Omit<ObjectField, 'type' | 'fields'> = None>(fields: O, more?: M) =>
-  ({ type: 'object', fields, ...more }) as { type: 'object'; fields: O } & M;
+  ({ type: 'object', fields, ...more }) as { type: 'object'; fields: O } & NoInfer<M>;
 /** An answer of the service: all keys present unless `maybe`. */
 export const record = <const O extends Fields>(name: string, fields: O) => ({ type: 'object', name, complete: true, fields }) as const;
 export const ref = <T>(name: string, to: () => Field): RefField<T> => ({ type: 'ref', name, to });
