@@ -8,7 +8,6 @@ import type { MockRequest } from './service.ts';
 type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
 type Parts = { readonly texts: [string, string][]; readonly files: [string, Uploaded][] };
 
-const FILE_LIMIT_BYTES = 256 * 1024 * 1024;
 const refuse = (message: string, problems: readonly Problem[]): never => {
   throw new Refused(400, message, { problems });
 };
@@ -24,15 +23,14 @@ const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
 };
 
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
-  const { busboy } = await import('./busboy.ts');
+  const { Busboy } = await import('./busboy.ts');
   return new Promise((resolve, reject) => {
     const parts: Parts = { texts: [], files: [] };
     // File names are UTF-8 (RFC 7578 4.2), and a path in one is the sender's own affair.
-    const parser = new busboy({
+    const parser = new Busboy({
       headers: { 'content-type': contentType },
       defCharset: 'utf8',
       preservePath: true,
-      limits: { fileSize: FILE_LIMIT_BYTES, fieldSize: 1024 * 1024 },
     });
     parser.on('field', (name, value) => parts.texts.push([name, value]));
     parser.on('file', (name, stream, filename, _encoding, type) => {
@@ -50,7 +48,9 @@ const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> 
 export const readMultipart = async (request: MockRequest, operation: Operation): Promise<Record<string, unknown>> => {
   const type = request.headers['content-type'] ?? '';
   if (!/^multipart\/form-data\b/i.test(type)) {
-    refuse('The request body must be multipart form data.', [problem('content-type', 'format', `must be multipart/form-data with a boundary; got ${type || 'none'}`)]);
+    refuse('The request body must be multipart form data.', [
+      problem('content-type', 'format', `must be multipart/form-data with a boundary; got ${type || 'none'}`),
+    ]);
   }
   const parts = await readParts(type, request.body).catch((error: unknown): never =>
     refuse('The request body is not readable multipart form data.', [problem('body', 'format', `is not multipart form data: ${String(error)}`)]),
@@ -64,8 +64,11 @@ export const readMultipart = async (request: MockRequest, operation: Operation):
     values[name] = field === undefined ? text : coerce(field, text);
   }
   for (const [name, file] of parts.files) {
+    if (file.filename === undefined)
+      refuse('A file part needs a name.', [problem(name, 'type', 'must be a file: its Content-Disposition needs a filename')]);
     if (Object.hasOwn(values, name)) refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
-    if (Object.hasOwn(fields, name) && !isFile(name)) refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
+    if (Object.hasOwn(fields, name) && !isFile(name))
+      refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
     values[name] = file;
   }
   return values;

@@ -1,76 +1,46 @@
 import type { labels } from '../../services/tracker/labels.ts';
-import { Refused } from '../refused.ts';
-import type { World } from '../service.ts';
-import type { Call, Handlers } from '../table-service.ts';
-import { labelNameIsUnused } from './rules/label-name-is-unused.ts';
-import type { StoredLabel, Tracker } from './state.ts';
-
-const noStats = {
-  num_epics: 0,
-  num_epics_completed: 0,
-  num_epics_in_progress: 0,
-  num_epics_total: 0,
-  num_epics_unstarted: 0,
-  num_points_backlog: 0,
-  num_points_completed: 0,
-  num_points_in_progress: 0,
-  num_points_total: 0,
-  num_points_unstarted: 0,
-  num_related_documents: 0,
-  num_stories_backlog: 0,
-  num_stories_completed: 0,
-  num_stories_in_progress: 0,
-  num_stories_total: 0,
-  num_stories_unestimated: 0,
-  num_stories_unstarted: 0,
-};
-
-/** Whole seconds in UTC (facts tracker 7). */
-export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-
-const found = ({ state, params }: { state: Tracker; params: { 'label-public-id': number } }): StoredLabel => {
-  const label = state.labels.get(params['label-public-id']);
-  if (label === undefined) throw new Refused(404, 'Resource not found.');
-  return label;
-};
-const full = (label: StoredLabel) => ({ ...label, stats: noStats });
-
-const create = ({ state, world, body }: Call<Tracker, (typeof labels)['create']>) => {
-  labelNameIsUnused(state, body.name);
-  const id = world.store.next('tracker.ids');
-  const now = timestamp(world.now());
-  const label: StoredLabel = {
-    id,
-    name: body.name,
-    description: body.description ?? null,
-    color: body.color ?? null,
-    app_url: appUrl(world, 'label', id),
-    archived: false,
-    external_id: body.external_id ?? null,
-    entity_type: 'label',
-    created_at: now,
-    updated_at: now,
-  };
-  state.labels.put(id, label);
-  return full(label);
-};
-
-/** Where a person would look at a record. */
-export const appUrl = (world: World, kind: string, id: number | string): string => `${world.origin()}/app/${kind}/${id}`;
+import type { Handlers } from '../table-service.ts';
+import { epicSlim } from './epic-view.ts';
+import { newLabel } from './label-inputs.ts';
+import { fullLabel, fullLabelText, labelsOfEpic, slimLabelText } from './label-stats.ts';
+import { found, given, now } from './records.ts';
+import { labelNameIsUnused } from './rules/names.ts';
+import type { Tracker } from './state.ts';
+import { labelsOfStory, storiesJson } from './story-view.ts';
 
 export const labelHandlers: Handlers<{ labels: typeof labels }, Tracker>['labels'] = {
-  list: ({ state, query }) => [...state.labels.values()].map((label) => (query.slim ? label : full(label))),
-  create,
-  get: (call) => full(found(call)),
-  update: (call) => {
-    const label = found(call);
-    labelNameIsUnused(call.state, call.body.name, label.id);
-    const changed = { ...label, ...call.body, updated_at: timestamp(call.world.now()) };
-    call.state.labels.put(label.id, changed);
-    return full(changed);
+  list: ({ state, query }) =>
+    state.cache.list(`labels ${query.slim ?? false}`, () => {
+      const text = query.slim ? slimLabelText : fullLabelText;
+      return [...state.labels.values()].map((label) => text(state, label));
+    }),
+  create: ({ state, body }) => {
+    labelNameIsUnused(state, body.name);
+    return fullLabel(state, newLabel(state, body));
   },
-  delete: (call) => {
-    call.state.labels.delete(found(call).id);
+  get: ({ state, params }) => fullLabel(state, found(state.labels, params['label-public-id'])),
+  update: ({ state, params, body }) => {
+    const label = found(state.labels, params['label-public-id']);
+    labelNameIsUnused(state, body.name, label.id);
+    const changed = { ...label, ...given(body, 'archived', 'color', 'description', 'name'), updated_at: now(state) };
+    state.labels.put(label.id, changed);
+    return fullLabel(state, changed);
+  },
+  delete: ({ state, params }) => {
+    const { id } = found(state.labels, params['label-public-id']);
+    const without = <T extends { label_ids: number[] }>(record: T): T => ({ ...record, label_ids: record.label_ids.filter((one) => one !== id) });
+    for (const story of [...state.stories.index('label', labelsOfStory).get(id)]) state.stories.put(story.id, without(story));
+    for (const epic of [...state.epics.index('label', labelsOfEpic).get(id)]) state.epics.put(epic.id, without(epic));
+    for (const one of state.iterations.filter(({ label_ids: ids }) => ids.includes(id))) state.iterations.put(one.id, without(one));
+    state.labels.delete(id);
     return undefined;
+  },
+  epics: ({ state, params }) => {
+    const { id } = found(state.labels, params['label-public-id']);
+    return [...state.epics.index('label', labelsOfEpic).get(id)].map((epic) => epicSlim(state, epic, true));
+  },
+  stories: ({ state, params, query }) => {
+    const { id } = found(state.labels, params['label-public-id']);
+    return storiesJson(state, `label ${id}`, () => state.stories.index('label', labelsOfStory).get(id), query.includes_description ?? false);
   },
 };

@@ -1,40 +1,85 @@
+import { timingSafeEqual } from 'node:crypto';
 import { problemText } from '../../kernel/problem.ts';
 import { tracker } from '../../services/tracker/index.ts';
+import { readMultipart } from '../multipart.ts';
+import { makeRate } from '../rate.ts';
 import { Refused } from '../refused.ts';
 import type { MockReply, MockRequest, MockService, World } from '../service.ts';
 import { tableService } from '../table-service.ts';
-import { labelHandlers } from './labels.ts';
-import { trackerState } from './state.ts';
+import { trackerHandlers } from './handlers.ts';
+import { seedTracker } from './seed.ts';
+import { type Tracker, trackerState } from './state.ts';
 
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
 /** decisions 8: `{"message", "errors"?, "tag"?}`; facts tracker 4 for the shapes that were seen. */
 const refusal = (refused: Refused): MockReply => {
   const errors = Object.fromEntries(refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]));
-  const body = { message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}), ...refused.body };
-  return { status: refused.status, headers: json, body: JSON.stringify(body) };
+  const { allow, retry_after: retryAfter, ...own } = refused.body;
+  const body = { message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}), ...own };
+  const headers = {
+    ...json,
+    ...(Array.isArray(allow) ? { allow: allow.join(', ') } : {}),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+  };
+  return { status: refused.status, headers, body: JSON.stringify(body) };
 };
 
-/** doc2 Authentication 1 and 3: header, or the deprecated query parameter. */
-const admit = (world: World) => (request: MockRequest) => {
-  const token = request.headers['tracker-token'] ?? new URLSearchParams(request.query).get('token') ?? undefined;
-  if (token === undefined || token === '') {
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const isEqual = (a: string, b: string): boolean => {
+  const [left, right] = [bytes(a), bytes(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+};
+
+/** doc2 Authentication 1 and 3: header, or the deprecated query parameter. facts tracker 4 for the two bodies. */
+const tokenIsKnown = (world: World, request: MockRequest): string => {
+  const token = request.headers['tracker-token'] ?? (request.query.includes('token=') ? new URLSearchParams(request.query).get('token') : undefined);
+  if (token === undefined || token === null || token === '') {
     throw new Refused(401, 'Sorry, the organization context for this request is missing.', { body: { tag: 'organization2_missing' } });
   }
-  if (token !== world.options.trackerToken) throw new Refused(401, 'Unauthorized', { body: { tag: 'unauthorized' } });
+  if (token !== world.options.trackerToken && !isEqual(token, world.options.trackerToken)) {
+    throw new Refused(401, 'Unauthorized', { body: { tag: 'unauthorized' } });
+  }
+  return token;
 };
 
-export const makeTracker = (world: World): MockService => ({
-  name: 'tracker',
-  owns: (path) => path.startsWith(`${tracker.basePath}/`),
-  handle: tableService({
-    service: tracker,
-    handlers: { labels: labelHandlers },
-    state: trackerState(world.store),
-    world,
-    admit: admit(world),
-    refusal,
-    commonQuery: new Set(['token']),
-  }),
-  seed: () => {},
-});
+/** doc2 Authentication 4: "All requests must use HTTPS", where this server serves it. */
+const requestUsesTls = (world: World, request: MockRequest): void => {
+  if (world.origin().startsWith('https:') && !request.isTls) throw new Refused(403, 'All requests must use HTTPS.');
+};
+
+/** doc2 Limits: "200 requests per minute; excess requests are not processed and return 429". */
+const requestIsInRate = (rate: ReturnType<typeof makeRate> | undefined, world: World, token: string): void => {
+  const over = rate?.take(token);
+  if (over === undefined) return;
+  const body = world.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
+  throw new Refused(429, `Too many requests: at most ${world.options.ratePerMinute} a minute.`, { body });
+};
+
+export const makeTracker = (world: World): MockService => {
+  const { ratePerMinute } = world.options;
+  const state = trackerState(world);
+  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, () => world.host.elapsed()));
+  let rate = newRate();
+  return {
+    name: 'tracker',
+    owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath,
+    handle: tableService<(typeof tracker)['table'], Tracker>({
+      service: tracker,
+      handlers: trackerHandlers,
+      state,
+      world,
+      admit: (request) => {
+        requestUsesTls(world, request);
+        requestIsInRate(rate, world, tokenIsKnown(world, request));
+      },
+      refusal,
+      commonQuery: new Set(['token']),
+      readMultipart,
+    }),
+    seed: (kind) => {
+      rate = newRate();
+      seedTracker(state, kind);
+    },
+  };
+};

@@ -7,7 +7,9 @@ const id = { 'custom-field-public-id': req(help(uuid(), 'The custom field')) } a
 const columns = ['id', 'name', 'enabled', 'position'] as const;
 
 /** doc2 "Custom field update rules": order is the sort order, omitted is deleted, no id is new. */
-const values = list(obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: str(), enabled: bool() }));
+const values = list(obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: str(), enabled: bool() }), {
+  summary: 'All values in their order: one that is left out is deleted, one without id is made',
+});
 
 export const customFields = {
   list: op({
@@ -42,7 +44,7 @@ export const customFields = {
       enabled: help(bool(), 'Only enabled fields can be applied to stories'),
       icon_set_identifier: help(str(63, { min: 1 }), 'Icon'),
       name: help(str(63, { min: 1 }), 'Name'),
-      values: help(values, 'All values in their order: one that is left out is deleted, one without id is made'),
+      values,
     },
     ok: 200,
     returns: customField,

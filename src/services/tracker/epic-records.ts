@@ -111,7 +111,7 @@ export const epicSearchResult = record('EpicSearchResult', {
 export const epicPage = record('EpicPaginatedResults', { data: list(epicSlim), next: orNull(int()), total: int() });
 
 /** doc2 Resources: EpicWorkflow. */
-const epicState = record('EpicState', {
+export const epicState = record('EpicState', {
   id: int(),
   name: str(),
   description: str(),

@@ -70,4 +70,14 @@ export const files = {
     ok: 204,
     cli: { confirm: 'Delete file {file} and its content?' },
   }),
+  download: op({
+    method: 'GET',
+    path: '/files/{file-public-id}/download',
+    summary: 'Fetch the content of an uploaded file',
+    cites: 'doc2 UploadedFile.url: where the content is, which the document leaves open',
+    params: id,
+    ok: 200,
+    extension: true,
+    cli: { hidden: true },
+  }),
 } as const satisfies Resource;

@@ -153,7 +153,7 @@ export const storyLink = record('StoryLink', {
 });
 
 /** facts 6: WorkflowState and Workflow. */
-const workflowState = record('WorkflowState', {
+export const workflowState = record('WorkflowState', {
   id: int(),
   name: str(),
   description: str(),

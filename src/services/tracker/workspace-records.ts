@@ -83,6 +83,14 @@ export const repository = record('Repository', {
   updated_at: datetime(),
 });
 
+export const customFieldValue = record('CustomFieldEnumValue', {
+  id: uuid(),
+  value: str(),
+  color_key: orNull(str()),
+  position: int(),
+  enabled: bool(),
+  entity_type: str(),
+});
 /** doc2 Resources: CustomField. `enabled` of a value is in the update body only there; it is given back so that it can be seen. */
 export const customField = record('CustomField', {
   id: uuid(),
@@ -96,16 +104,7 @@ export const customField = record('CustomField', {
   position: int(),
   created_at: datetime(),
   updated_at: datetime(),
-  values: list(
-    record('CustomFieldEnumValue', {
-      id: uuid(),
-      value: str(),
-      color_key: orNull(str()),
-      position: int(),
-      enabled: bool(),
-      entity_type: str(),
-    }),
-  ),
+  values: list(customFieldValue),
 });
 
 /** doc2 Resources: DocSlim. */

@@ -1,0 +1,85 @@
+import type { Value } from '../../kernel/field.ts';
+import type { ThreadedComment, epic as epicRecord, epicSlim as epicSlimRecord } from '../../services/tracker/epic-records.ts';
+import { epicStateName } from './epic-state.ts';
+import { labelsOf, slimLabel } from './label-stats.ts';
+import { appUrl } from './records.ts';
+import type { StoredEpic, StoredEpicComment, StoredHealth, Tracker } from './state.ts';
+
+const epicOfComment = (comment: StoredEpicComment): number => comment.epic_id;
+const epicOfHealth = (health: StoredHealth): number => health.epic_id;
+export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
+
+/** doc2 Resources: Epic.stats, from the counters over its stories. */
+const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
+  const { stories, pointsOf, points, total, unestimated } = state.tallies.of('epic', id);
+  return {
+    last_story_update: state.tallies.lastUpdate(id),
+    num_points: points,
+    num_points_backlog: pointsOf.backlog,
+    num_points_done: pointsOf.done,
+    num_points_started: pointsOf.started,
+    num_points_unstarted: pointsOf.unstarted,
+    num_related_documents: 0,
+    num_stories_backlog: stories.backlog,
+    num_stories_done: stories.done,
+    num_stories_started: stories.started,
+    num_stories_total: total,
+    num_stories_unestimated: unestimated,
+    num_stories_unstarted: stories.unstarted,
+  };
+};
+
+/** doc2 Resources: EpicSlim; facts tracker 9.3: the deprecated single ids are the first of the lists. */
+export const epicSlim = (state: Tracker, epic: StoredEpic, withDescription: boolean): Value<typeof epicSlimRecord> => {
+  const { projects, groups, withoutProject } = state.tallies.of('epic', epic.id);
+  const { description, ...rest } = epic;
+  return {
+    app_url: appUrl(state, 'epic', epic.id),
+    ...rest,
+    ...(withDescription ? { description } : {}),
+    associated_groups: [...groups].map(([id, count]) => ({ associated_stories_count: count, group_id: id })),
+    group_id: epic.group_ids[0] ?? null,
+    labels: labelsOf(state, epic.label_ids).map((label) => slimLabel(state, label)),
+    milestone_id: epic.objective_ids[0] ?? null,
+    project_ids: [...projects.keys()].sort((a, b) => a - b),
+    state: epicStateName(state, epic.epic_state_id),
+    stats: stats(state, epic.id),
+    stories_without_projects: withoutProject,
+  };
+};
+
+/** doc2 "history is listed most recent first". */
+export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] => [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
+
+/** The comments of an epic as trees: those that reply to `parentId`, each with its own replies. */
+export const commentTrees = (state: Tracker, epicId: number, parentId: number | null): ThreadedComment[] => {
+  const below = new Map<number | null, StoredEpicComment[]>();
+  for (const comment of state.comments.index('epic', epicOfComment).get(epicId)) {
+    below.set(comment.parent_id, [...(below.get(comment.parent_id) ?? []), comment]);
+  }
+  const tree = (comment: StoredEpicComment): ThreadedComment => {
+    const { epic_id: _epic, parent_id: _parent, ...rest } = comment;
+    return {
+      ...rest,
+      app_url: `${appUrl(state, 'epic', epicId)}#activity-${comment.id}`,
+      comments: (below.get(comment.id) ?? []).map(tree),
+    };
+  };
+  return (below.get(parentId) ?? []).map(tree);
+};
+export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
+  const found = commentTrees(state, comment.epic_id, comment.parent_id).find(({ id }) => id === comment.id);
+  if (found === undefined) throw new Error(`comment ${comment.id} is not in the thread of epic ${comment.epic_id}`);
+  return found;
+};
+
+/** doc2 Resources: Epic (full). */
+export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
+  const [health] = healthHistory(state, epic.id);
+  return {
+    ...epicSlim(state, epic, true),
+    description: epic.description,
+    comments: commentTrees(state, epic.id, null),
+    ...(health === undefined ? {} : { health }),
+  };
+};

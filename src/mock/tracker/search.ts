@@ -1,0 +1,97 @@
+import { Buffer } from 'node:buffer';
+import { problem } from '../../kernel/problem.ts';
+import { tracker } from '../../services/tracker/index.ts';
+import type { search } from '../../services/tracker/search.ts';
+import { Refused } from '../refused.ts';
+import type { Call, Handlers } from '../table-service.ts';
+import { epicSlim, fullEpic } from './epic-view.ts';
+import { iterationSlimRecord } from './iterations.ts';
+import { objectiveRecord } from './objective-view.ts';
+import { epicSubject, iterationSubject, matches, milestoneSubject, storySubject } from './search-match.ts';
+import { type Term, termsFrom } from './search-query.ts';
+import type { StoredEpic, StoredStory, Tracker } from './state.ts';
+import { storyParts, storySlim } from './story-view.ts';
+
+type SearchCall = Call<Tracker, (typeof search)['run']>;
+/** facts tracker 5: "`total` counts all matches; only the first 1000 can be paged". */
+const MOST = 1000;
+
+/** Where a page starts, as the text in `next`: the group and the number of records before it. */
+const tokenOf = (group: string, offset: number): string => Buffer.from(`${group}:${offset}`).toString('base64url');
+const offsetOf = (token: string | undefined): { group: string; offset: number } | undefined => {
+  if (token === undefined) return undefined;
+  const found = /^(stories|epics|iterations|milestones):(\d{1,6})$/.exec(Buffer.from(token, 'base64url').toString());
+  if (found === null)
+    throw new Refused(400, 'The request included invalid or missing parameters.', {
+      problems: [problem('next', 'format', 'is not a place that this search gave')],
+    });
+  return { group: found[1] ?? '', offset: Number(found[2]) };
+};
+
+/** facts tracker 5: "a path with query string from the host root". */
+const nextPath = ({ query }: SearchCall, group: string, kind: string, offset: number): string => {
+  const pairs = new URLSearchParams({
+    query: query.query,
+    page_size: String(query.page_size ?? 25),
+    detail: query.detail ?? 'full',
+    entity_types: kind,
+  });
+  pairs.set('next', tokenOf(group, offset));
+  return `${tracker.basePath}/search?${pairs}`;
+};
+
+type Group<T> = {
+  readonly group: string;
+  readonly kind: string;
+  readonly records: () => Iterable<T>;
+  readonly subject: (state: Tracker, record: T) => Parameters<typeof matches>[0];
+};
+
+const pageOf = <T, R>(call: SearchCall, terms: readonly Term[], one: Group<T>, render: (record: T) => R) => {
+  const { state, query } = call;
+  const size = query.page_size ?? 25;
+  const place = offsetOf(query.next);
+  const offset = place?.group === one.group ? place.offset : 0;
+  if (offset >= MOST) {
+    const message = `Only the first ${MOST} results of a search can be read; make the search narrower.`;
+    throw new Refused(400, message, { body: { error: 'maximum-results-exceeded', message, 'maximum-results': MOST } });
+  }
+  const now = state.world.now();
+  // The same state and query give the same list, so paging is stable and a page does not search again.
+  const found = state.cache.value(`search ${one.group} ${query.query}`, state.world.store.version, () =>
+    [...one.records()].filter((record) => matches(one.subject(state, record), terms, now)),
+  );
+  const end = Math.min(offset + size, MOST);
+  return {
+    data: found.slice(offset, end).map(render),
+    next: end < Math.min(found.length, MOST) ? nextPath(call, one.group, one.kind, end) : null,
+    total: found.length,
+  };
+};
+
+/** facts tracker 6: a story search result has the keys of both forms; slim leaves the records and the description out. */
+const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
+  isSlim ? storySlim(state, story, false) : { ...storySlim(state, story, true), ...storyParts(state, story) };
+const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) => (isSlim ? epicSlim(state, epic, false) : fullEpic(state, epic));
+
+const run = (call: SearchCall) => {
+  const { state, query } = call;
+  const isSlim = query.detail === 'slim';
+  const place = offsetOf(query.next);
+  const wanted = new Set<string>(query.entity_types ?? ['story', 'epic']);
+  const isAsked = (group: string, ...kinds: string[]): boolean =>
+    place === undefined ? kinds.some((kind) => wanted.has(kind)) : place.group === group;
+  const terms = termsFrom(query.query);
+  const stories = { group: 'stories', kind: 'story', records: () => state.stories.values(), subject: storySubject };
+  const epics = { group: 'epics', kind: 'epic', records: () => state.epics.values(), subject: epicSubject };
+  const iterations = { group: 'iterations', kind: 'iteration', records: () => state.iterations.values(), subject: iterationSubject };
+  const milestones = { group: 'milestones', kind: 'milestone', records: () => state.objectives.values(), subject: milestoneSubject };
+  return {
+    ...(isAsked('epics', 'epic') ? { epics: pageOf(call, terms, epics, (one) => epicResult(state, one, isSlim)) } : {}),
+    ...(isAsked('iterations', 'iteration') ? { iterations: pageOf(call, terms, iterations, (one) => iterationSlimRecord(state, one)) } : {}),
+    ...(isAsked('milestones', 'milestone', 'objective') ? { milestones: pageOf(call, terms, milestones, (one) => objectiveRecord(state, one)) } : {}),
+    ...(isAsked('stories', 'story') ? { stories: pageOf(call, terms, stories, (one) => storyResult(state, one, isSlim)) } : {}),
+  };
+};
+
+export const searchHandlers: Handlers<{ search: typeof search }, Tracker>['search'] = { run };

@@ -1,0 +1,71 @@
+import { defaultOptions } from '../../src/mock/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock/server.ts';
+import type { MockOptions } from '../../src/mock/service.ts';
+import { Store } from '../../src/mock/store.ts';
+import { makeTracker } from '../../src/mock/tracker/service.ts';
+import { realHost } from './real-host.ts';
+
+export const TOKEN = 'contract-token';
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string /** Parsed JSON; undefined for an empty body. */;
+  readonly body: any;
+};
+export type TrackerServer = {
+  /** `http://127.0.0.1:PORT/api/v3`. */
+  readonly base: string;
+  readonly mock: RunningMock;
+  readonly store: Store;
+  /** One raw request; a plain object is sent as JSON, a FormData or text as it is. */
+  ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  close(): Promise<void>;
+};
+
+const answerOf = async (response: Response): Promise<Answer> => {
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
+};
+
+/** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless given. */
+export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'demo' | 'empty' = 'demo', clockMs?: number): Promise<TrackerServer> => {
+  const { host, close } = await realHost();
+  const store = new Store();
+  const failures: unknown[] = [];
+  const mock = await startMock({
+    host,
+    options: { ...defaultOptions, ratePerMinute: undefined, trackerToken: TOKEN, ...options },
+    services: [{ name: 'tracker', claims: (path) => path.startsWith('/api/v3'), load: async () => makeTracker }],
+    documents: {},
+    store,
+    seed,
+    port: 0,
+    ...(clockMs === undefined ? {} : { clockMs }),
+    failed: (error) => failures.push(error),
+  });
+  const base = `${mock.origin}/api/v3`;
+  return {
+    base,
+    mock,
+    store,
+    ask: async (method, path, body, headers = {}) => {
+      const isPlain = body !== undefined && !(body instanceof FormData) && typeof body !== 'string' && !(body instanceof Uint8Array);
+      const answer = await answerOf(
+        await fetch(path.startsWith('http') ? path : `${base}${path}`, {
+          method,
+          headers: { 'Tracker-Token': TOKEN, ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }), ...headers },
+          ...(body === undefined ? {} : { body: isPlain ? JSON.stringify(body) : (body as RequestInit['body']) }),
+        }),
+      );
+      if (answer.status === 500)
+        throw new Error(`the mock failed at ${method} ${path}: ${failures.map((e) => (e instanceof Error ? e.stack : String(e))).join('\n')}`);
+      return answer;
+    },
+    close: async () => {
+      await mock.close();
+      await close();
+    },
+  };
+};
