@@ -118,6 +118,8 @@ const start = async (host: Host, member: MemberSpec, which: Which) => {
   // The shell writes the pid file before it becomes the server: a crash of ours between the two leaves no process without one.
   const script = 'echo "$$" > "$1" && shift && exec "$@"';
   const started = await host.processes.start('/bin/sh', ['-c', script, 'sh', member.pid_file as string, ...argv], { env: member.env, detached: true, logFile: member.log_file });
+  const isWritten = (): boolean => Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
+  while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
   return { pid: started.pid, exited: started.exited };
 };
 
