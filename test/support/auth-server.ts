@@ -7,7 +7,12 @@ import { Store } from '../../src/mock/store.ts';
 import { makeAuth } from '../../src/mock/auth/service.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
-export type Reply = { readonly status: number; readonly headers: Record<string, string | string[] | undefined>; readonly text: string; readonly json: any };
+export type Reply = {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly text: string;
+  readonly json: any;
+};
 export type AuthServer = {
   readonly origin: string;
   readonly mock: RunningMock;
@@ -22,7 +27,12 @@ const entry: ServiceEntry = { name: 'auth', claims: () => true, load: async () =
 
 /** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
 export const authServer = async (
-  options: Partial<MockOptions> & { readonly seed?: 'demo' | 'empty'; readonly store?: Store; readonly tls?: { cert: string; key: string }; readonly others?: readonly ServiceEntry[] } = {},
+  options: Partial<MockOptions> & {
+    readonly seed?: 'demo' | 'empty';
+    readonly store?: Store;
+    readonly tls?: { cert: string; key: string };
+    readonly others?: readonly ServiceEntry[];
+  } = {},
 ): Promise<AuthServer> => {
   const real = await realHost();
   const { seed, store, tls, others = [], ...rest } = options;
@@ -41,7 +51,7 @@ export const authServer = async (
       throw error;
     },
   });
-  await mock.service('auth');
+  await raw(`${mock.origin}/.well-known/openid-configuration`);
   return {
     origin: mock.origin,
     mock,
@@ -61,21 +71,25 @@ export type Sent = { readonly method?: string; readonly headers?: Record<string,
 /** One raw request; redirects are not followed. */
 export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const asked = send(url, { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false }, (reply) => {
-      const chunks: Buffer[] = [];
-      reply.on('data', (chunk: Buffer) => chunks.push(chunk));
-      reply.on('error', reject);
-      reply.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        let json: unknown;
-        try {
-          json = JSON.parse(text);
-        } catch {
-          json = undefined;
-        }
-        resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text, json });
-      });
-    });
+    const asked = send(
+      url,
+      { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false },
+      (reply) => {
+        const chunks: Buffer[] = [];
+        reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+        reply.on('error', reject);
+        reply.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          let json: unknown;
+          try {
+            json = JSON.parse(text);
+          } catch {
+            json = undefined;
+          }
+          resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text, json });
+        });
+      },
+    );
     asked.on('error', reject);
     asked.end(body);
   });
@@ -88,7 +102,11 @@ export const post = (url: string, fields: Record<string, string | undefined> | s
 
 /** A call of the control API. */
 export const control = (server: { origin: string }, method: string, path: string, body?: unknown): Promise<Reply> =>
-  raw(`${server.origin}/__opsctl/oauth${path}`, { method, headers: body === undefined ? {} : { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  raw(`${server.origin}/__opsctl/oauth${path}`, {
+    method,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
 
 export const verifier = 'a'.repeat(10) + 'B'.repeat(10) + '0'.repeat(10) + '-._~'.repeat(4);
 export const challenge = createHash('sha256').update(verifier).digest('base64url');
@@ -125,16 +143,22 @@ export const request = (more: Asked = {}): Asked => ({
 });
 export const authorizeUrl = (server: { origin: string }, more: Asked = {}): string => `${server.origin}/o/oauth2/v2/auth?${form(request(more))}`;
 /** The first page or redirect of an authorization request. */
-export const ask = (server: { origin: string }, more: Asked = {}, headers: Record<string, string> = {}): Promise<Reply> => raw(authorizeUrl(server, more), { headers });
+export const ask = (server: { origin: string }, more: Asked = {}, headers: Record<string, string> = {}): Promise<Reply> =>
+  raw(authorizeUrl(server, more), { headers });
 
 export const location = (reply: Reply): URL => new URL(String(reply.headers.location));
 /** The code of an `[OAuth error]` page, from its title. */
 export const pageError = (reply: Reply): string => /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
 
-const unescape = (text: string): string => text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+const unescape = (text: string): string =>
+  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 /** The first form of a page: where it goes, its hidden fields and its checkboxes. */
 export const formOf = (page: string): { readonly action: string; readonly hidden: Record<string, string>; readonly boxes: readonly string[] } => {
-  const inputs = [...page.matchAll(/<input\b[^>]*>/g)].map(([tag]) => (name: string) => unescape(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? ''));
+  const inputs = [...page.matchAll(/<input\b[^>]*>/g)].map(
+    ([tag]) =>
+      (name: string) =>
+        unescape(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? ''),
+  );
   return {
     action: unescape(/<form[^>]*action="([^"]*)"/.exec(page)?.[1] ?? ''),
     hidden: Object.fromEntries(inputs.filter((get) => get('type') === 'hidden').map((get) => [get('name'), get('value')])),
@@ -175,7 +199,9 @@ export class Browser {
   /** Submits the form of the page with these values beside the hidden ones; a list is a repeated name. */
   submit(values: Record<string, string | readonly string[]>, change: Record<string, string> = {}): Promise<Reply> {
     const { action, hidden } = formOf(this.page.text);
-    const pairs = Object.entries({ ...hidden, ...change, ...values }).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : value.map((one) => [name, one])));
+    const pairs = Object.entries({ ...hidden, ...change, ...values }).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, value]] : value.map((one) => [name, one]),
+    );
     return this.#send(this.#origin + action, { method: 'POST', headers: FORM, body: new URLSearchParams(pairs as [string, string][]).toString() });
   }
   signIn(user: { email: string; password: string } = ada): Promise<Reply> {
@@ -188,7 +214,12 @@ export class Browser {
 }
 
 /** Signs in with pages and gives the code. */
-export const codeFor = async (server: { origin: string }, more: Asked = {}, user: { email: string; password: string } = ada, browser = new Browser(server)): Promise<string> => {
+export const codeFor = async (
+  server: { origin: string },
+  more: Asked = {},
+  user: { email: string; password: string } = ada,
+  browser = new Browser(server),
+): Promise<string> => {
   await browser.ask(more);
   if (browser.page.text.includes('name="password"')) await browser.signIn(user);
   const reply = await browser.allow();
@@ -197,12 +228,23 @@ export const codeFor = async (server: { origin: string }, more: Asked = {}, user
   return code;
 };
 export const exchange = (server: { origin: string }, code: string, more: Asked = {}): Promise<Reply> =>
-  post(`${server.origin}/token`, { client_id: clients.desktop, code, code_verifier: verifier, grant_type: 'authorization_code', redirect_uri: redirect, ...more });
+  post(`${server.origin}/token`, {
+    client_id: clients.desktop,
+    code,
+    code_verifier: verifier,
+    grant_type: 'authorization_code',
+    redirect_uri: redirect,
+    ...more,
+  });
 export const refresh = (server: { origin: string }, token: string, more: Asked = {}): Promise<Reply> =>
   post(`${server.origin}/token`, { client_id: clients.desktop, grant_type: 'refresh_token', refresh_token: token, ...more });
 /** The tokens of a whole sign-in. */
 export const tokensFor = async (server: { origin: string }, more: Asked = {}, user?: { email: string; password: string }): Promise<any> => {
-  const reply = await exchange(server, await codeFor(server, more, user), { client_id: more.client_id ?? clients.desktop, redirect_uri: more.redirect_uri ?? redirect, ...(more.client_id === clients.withSecret ? { client_secret: secret } : {}) });
+  const reply = await exchange(server, await codeFor(server, more, user), {
+    client_id: more.client_id ?? clients.desktop,
+    redirect_uri: more.redirect_uri ?? redirect,
+    ...(more.client_id === clients.withSecret ? { client_secret: secret } : {}),
+  });
   if (reply.status !== 200) throw new Error(`no tokens: ${reply.status} ${reply.text}`);
   return reply.json;
 };

@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
 import { faultsAdd, faultsClear, faultsList } from './faults.ts';
 import { commands as kv } from './kv/commands.ts';
+import { commands as oauth } from './oauth/commands.ts';
 import { requestsCommand } from './requests.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
@@ -25,4 +26,5 @@ export const commands: readonly Command[] = [
   faultsAdd,
   faultsClear,
   ...kv,
+  ...oauth,
 ];

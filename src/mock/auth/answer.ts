@@ -5,7 +5,11 @@ import type { Asked } from './state.ts';
 const encode = (text: string): string => encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** doc1 state: "returned unchanged as a name=value pair in the fragment identifier"; decisions 8: also in the query, or there only. Pure. */
-export const answerUri = (asked: Pick<Asked, 'redirect_uri' | 'state'>, values: Readonly<Record<string, string>>, stateIn: World['options']['stateIn']): string => {
+export const answerUri = (
+  asked: Pick<Asked, 'redirect_uri' | 'state'>,
+  values: Readonly<Record<string, string>>,
+  stateIn: World['options']['stateIn'],
+): string => {
   const state = asked.state === null ? undefined : `state=${asked.state}`;
   const pairs = Object.entries(values).map(([name, value]) => `${name}=${encode(value)}`);
   if (state !== undefined && stateIn !== 'fragment') pairs.unshift(state);
@@ -16,7 +20,13 @@ export const answerUri = (asked: Pick<Asked, 'redirect_uri' | 'state'>, values: 
 };
 
 /** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
-export const redirectReply = (world: World, asked: Asked, values: Readonly<Record<string, string>>, cookies: readonly string[], status: 302 | 303): MockReply => ({
+export const redirectReply = (
+  world: World,
+  asked: Asked,
+  values: Readonly<Record<string, string>>,
+  cookies: readonly string[],
+  status: 302 | 303,
+): MockReply => ({
   status,
   headers: {
     ...pageHeaders(),

@@ -6,7 +6,14 @@ import type { Asked, Auth, Code, User } from './state.ts';
 export const codePrefix = '4/0';
 
 /** A code for what the user granted. Call inside a transaction. */
-export const issueCode = (auth: Auth, asked: Asked, user: User, granted: readonly string[], accessForSeconds: number | null, signedInAt: number): { code: string; scopes: readonly string[] } => {
+export const issueCode = (
+  auth: Auth,
+  asked: Asked,
+  user: User,
+  granted: readonly string[],
+  accessForSeconds: number | null,
+  signedInAt: number,
+): { code: string; scopes: readonly string[] } => {
   const code = codePrefix + base64url(auth.world.random(32));
   const hash = sha256(code);
   // facts 4.6: incremental consent answers with the union.

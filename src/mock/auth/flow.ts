@@ -18,9 +18,16 @@ import type { Asked, Auth, Client, Pending, User } from './state.ts';
 const accountRules: readonly Rule<AccountCall>[] = [accountIsActive, accountIsOfTheOrganization, policyAllowsTheScopes];
 
 /** One authorization request on its way through the pages. */
-export type Visit = { readonly auth: Auth; readonly browser: Browser; readonly pending: Pending; readonly client: Client; readonly status: 302 | 303 };
+export type Visit = {
+  readonly auth: Auth;
+  readonly browser: Browser;
+  readonly pending: Pending;
+  readonly client: Client;
+  readonly status: 302 | 303;
+};
 
-export const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] => (visit.browser.isNew ? [setCookie(visit.auth, visit.browser.cookie)] : []);
+export const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
+  visit.browser.isNew ? [setCookie(visit.auth, visit.browser.cookie)] : [];
 
 const stepOf = (visit: Visit, step: string): Step => ({
   request: visit.pending.id,
@@ -56,12 +63,16 @@ export const nextStep = (visit: Visit): MockReply => {
   const user = userOf(visit);
   const isSilent = pending.asked.prompt.includes('none');
   if (user === undefined || user === 'choose') {
-    if (isSilent) throw new RedirectRefusal(user === undefined ? 'login_required' : 'account_selection_required', 'prompt=none needs a signed-in user');
-    return user === undefined ? showSignIn(visit, hintedEmail(auth, pending.asked.login_hint)) : chooserPage(stepOf(visit, 'account'), signedIn(auth, visit.browser));
+    if (isSilent)
+      throw new RedirectRefusal(user === undefined ? 'login_required' : 'account_selection_required', 'prompt=none needs a signed-in user');
+    return user === undefined
+      ? showSignIn(visit, hintedEmail(auth, pending.asked.login_hint))
+      : chooserPage(stepOf(visit, 'account'), signedIn(auth, visit.browser));
   }
   broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
   const isKnown = isGrantedBefore(auth, user.id, client.id, pending.asked.scopes);
-  if (isKnown && !pending.asked.prompt.includes('consent') && (isSilent || auth.settings().remember_consent)) return grant(visit, user, pending.asked.scopes, null);
+  if (isKnown && !pending.asked.prompt.includes('consent') && (isSilent || auth.settings().remember_consent))
+    return grant(visit, user, pending.asked.scopes, null);
   if (isSilent) throw new RedirectRefusal('consent_required', 'prompt=none needs an earlier consent');
   remember(visit, user);
   return consentPage(stepOf(visit, `consent ${user.id}`), user, pending.asked.scopes);

@@ -18,7 +18,10 @@ const MOST_FAILURES = 10;
 const pendingOf = ({ auth, params }: RequestCall, browser: Browser): Pending => {
   const pending = auth.pending.get(params.get('request') ?? '');
   if (pending === undefined || auth.world.now() - pending.created_at > PENDING_MS || pending.browser !== browser.hash) {
-    throw new PageRefusal('invalid_request', 'This page was used already, is too old, or belongs to another browser. Start again from the application.');
+    throw new PageRefusal(
+      'invalid_request',
+      'This page was used already, is too old, or belongs to another browser. Start again from the application.',
+    );
   }
   return pending;
 };
@@ -68,7 +71,9 @@ const signin = (call: RequestCall, visit: Visit): MockReply => {
 const failed = (visit: Visit, email: string, problem: string): MockReply => {
   const { auth, pending } = visit;
   const failures = pending.failures + 1;
-  auth.world.store.transact(() => (failures >= MOST_FAILURES ? auth.pending.delete(pending.id) : auth.pending.put(pending.id, { ...pending, failures })));
+  auth.world.store.transact(() =>
+    failures >= MOST_FAILURES ? auth.pending.delete(pending.id) : auth.pending.put(pending.id, { ...pending, failures }),
+  );
   if (failures >= MOST_FAILURES) throw new PageRefusal('invalid_request', 'Too many wrong passwords. Start again from the application.');
   return showSignIn(visit, email, problem);
 };

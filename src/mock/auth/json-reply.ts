@@ -3,7 +3,12 @@ import type { MockReply } from '../service.ts';
 import type { TokenRefusal } from './errors.ts';
 
 /** RFC 6749 5.1: answers that carry tokens are never cached. facts 12.11: no Access-Control-Allow-Origin anywhere. */
-const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', pragma: 'no-cache', 'x-content-type-options': 'nosniff' };
+const headers = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'no-store',
+  pragma: 'no-cache',
+  'x-content-type-options': 'nosniff',
+};
 
 export const jsonReply = (status: number, body: unknown, more: Readonly<Record<string, string>> = {}): MockReply => ({
   status,

@@ -19,7 +19,10 @@ const signingKey = (auth: Auth, alg: Alg): SigningKey => {
   return made;
 };
 
-export type Signer = { jwt(alg: Alg, claims: Readonly<Record<string, unknown>>, typ?: string): string; publicKeys(): Readonly<Record<string, unknown>>[] };
+export type Signer = {
+  jwt(alg: Alg, claims: Readonly<Record<string, unknown>>, typ?: string): string;
+  publicKeys(): Readonly<Record<string, unknown>>[];
+};
 
 /** Signs with keys of the store; parsed keys are kept as long as the store has the same ones. */
 export const makeSigner = (auth: Auth): Signer => {

@@ -8,7 +8,13 @@ import { base64url } from './digest.ts';
 import type { Auth, User, Video } from './state.ts';
 import { type Access, liveAccess } from './tokens.ts';
 
-const statuses: Readonly<Record<number, string>> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 403: 'PERMISSION_DENIED', 404: 'NOT_FOUND', 405: 'METHOD_NOT_ALLOWED' };
+const statuses: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+};
 const reasons: Readonly<Record<number, string>> = { 400: 'badRequest', 404: 'notFound', 405: 'methodNotAllowed' };
 
 /** facts 8.13, and RFC 6750 3 for the header. */
@@ -22,7 +28,11 @@ const refusal = (refused: Refused): MockReply => {
   const bearer = `Bearer realm="media"${challenge === undefined ? '' : `, error="${challenge}", error_description="${refused.message}"`}`;
   return {
     status: refused.status,
-    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...(needsToken ? { 'www-authenticate': bearer } : {}) },
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      ...(needsToken ? { 'www-authenticate': bearer } : {}),
+    },
     body: JSON.stringify({ error: { code: refused.status, message, errors, status: statuses[refused.status] ?? 'UNKNOWN' } }),
   };
 };
@@ -62,7 +72,9 @@ const shaped = (access: Access, part: string, items: readonly Item[]): Item[] =>
   const unknown = parts.find((name) => !PARTS.includes(name));
   if (unknown !== undefined || part === '') refuse(400, 'unknownPart', `part: "${unknown ?? ''}" is not one of ${PARTS.join(', ')}`);
   for (const [name, scope] of Object.entries(partScopes)) if (parts.includes(name)) needScope(access, [scope]);
-  return items.map((item) => Object.fromEntries(Object.entries(item).filter(([key]) => key === 'kind' || parts.includes(key) || key === 'id')) as Item);
+  return items.map(
+    (item) => Object.fromEntries(Object.entries(item).filter(([key]) => key === 'kind' || parts.includes(key) || key === 'id')) as Item,
+  );
 };
 const list = (kind: string, items: Item[]) => ({
   kind,
@@ -91,7 +103,8 @@ const videoItem = (video: Video): Item => ({
 const membersOf = (user: User): Item[] => [
   { kind: 'media#member', id: `member-${user.id}-1`, snippet: { displayName: 'First Member', level: 'Gold', memberSince: day(user.created_at) } },
 ];
-const wanted = (ids: string | undefined, items: Item[]): Item[] => (ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id)));
+const wanted = (ids: string | undefined, items: Item[]): Item[] =>
+  ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id));
 
 type State = { readonly auth: Auth };
 type MediaCall = Pick<Call<State>, 'request' | 'named'> & { readonly state: State };

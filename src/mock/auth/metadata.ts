@@ -35,14 +35,19 @@ export const metadataOf = (auth: Auth): Record<string, unknown> => {
 };
 
 /** The public keys may be kept for an hour; everything else of the metadata follows the settings. */
-export const keysReply = (signer: Signer): MockReply => jsonReply(200, { keys: signer.publicKeys() }, { 'cache-control': 'public, max-age=3600', pragma: '' });
+export const keysReply = (signer: Signer): MockReply =>
+  jsonReply(200, { keys: signer.publicKeys() }, { 'cache-control': 'public, max-age=3600', pragma: '' });
 
 export const userinfoReply = (auth: Auth, request: MockRequest): MockReply => {
   const { token } = bearerOf(request);
   const access = token === undefined ? undefined : liveAccess(auth, token);
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined) {
-    return jsonReply(401, { error: 'invalid_token', error_description: 'Invalid Credentials' }, { 'www-authenticate': 'Bearer error="invalid_token"' });
+    return jsonReply(
+      401,
+      { error: 'invalid_token', error_description: 'Invalid Credentials' },
+      { 'www-authenticate': 'Bearer error="invalid_token"' },
+    );
   }
   return jsonReply(200, userClaims(user, access.scopes));
 };

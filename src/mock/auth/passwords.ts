@@ -19,5 +19,8 @@ export const findUser = (auth: Auth, name: string): User | undefined => {
   const byId = auth.users.get(name);
   if (byId !== undefined) return byId;
   const email = name.trim().toLowerCase();
-  return auth.users.find((user) => user.email.toLowerCase() === email && user.state !== 'deleted') ?? auth.users.find((user) => user.email.toLowerCase() === email);
+  return (
+    auth.users.find((user) => user.email.toLowerCase() === email && user.state !== 'deleted') ??
+    auth.users.find((user) => user.email.toLowerCase() === email)
+  );
 };

@@ -4,7 +4,14 @@ import { type Signer, makeSigner } from './keys.ts';
 import type { Auth, Delivery, Family, Subscription, User } from './state.ts';
 
 /** RFC 8417 claims of one event for one receiver. */
-const claimsOf = (auth: Auth, subscription: Subscription, type: EventType, subject: Record<string, unknown>, id: string, more: Record<string, unknown>) => ({
+const claimsOf = (
+  auth: Auth,
+  subscription: Subscription,
+  type: EventType,
+  subject: Record<string, unknown>,
+  id: string,
+  more: Record<string, unknown>,
+) => ({
   iss: auth.world.origin(),
   aud: subscription.client,
   iat: Math.floor(auth.world.now() / 1000),
@@ -13,7 +20,13 @@ const claimsOf = (auth: Auth, subscription: Subscription, type: EventType, subje
 });
 
 /** Writes one delivery for each subscription and sends it after the answer. Call inside a transaction, after the change (facts 11.7). */
-const emit = (auth: Auth, clients: ReadonlySet<string>, type: EventType, subject: Record<string, unknown>, more: Record<string, unknown> = {}): void => {
+const emit = (
+  auth: Auth,
+  clients: ReadonlySet<string>,
+  type: EventType,
+  subject: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): void => {
   let signer: Signer | undefined;
   for (const subscription of auth.subscriptions.values()) {
     if (!clients.has(subscription.client) || !subscription.types.includes(type)) continue;
@@ -41,7 +54,8 @@ const emit = (auth: Auth, clients: ReadonlySet<string>, type: EventType, subject
 
 const subjectOf = (auth: Auth, user: string) => ({ subject_type: 'iss-sub', iss: auth.world.origin(), sub: user });
 /** Only applications that the user granted something hear of the user's account. */
-const clientsOf = (auth: Auth, user: User): ReadonlySet<string> => new Set(auth.grants.filter((grant) => grant.user === user.id).map(({ client }) => client));
+const clientsOf = (auth: Auth, user: User): ReadonlySet<string> =>
+  new Set(auth.grants.filter((grant) => grant.user === user.id).map(({ client }) => client));
 
 /** doc1 Events: token-revoked. The token is named by a hash that the application can compute too. */
 export const emitTokenRevoked = (auth: Auth, family: Family): void =>
@@ -52,7 +66,8 @@ export const emitTokenRevoked = (auth: Auth, family: Family): void =>
     token: family.hash,
   });
 /** doc1 Events: sessions-revoked. */
-export const emitSessionsRevoked = (auth: Auth, user: User): void => emit(auth, clientsOf(auth, user), eventTypes.sessionsRevoked, subjectOf(auth, user.id));
+export const emitSessionsRevoked = (auth: Auth, user: User): void =>
+  emit(auth, clientsOf(auth, user), eventTypes.sessionsRevoked, subjectOf(auth, user.id));
 /** doc1 Events: account-disabled. */
 export const emitAccountDisabled = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.accountDisabled, subjectOf(auth, user.id), { reason: 'hijacking' });

@@ -31,7 +31,13 @@ const rows: readonly Row[] = [
   { id: demo.clients.desktopWithSecret, type: 'desktop', name: 'Desktop with secret', secret: demo.secret, any_path: true, redirect_uris: [] },
   { id: demo.clients.mobileA, type: 'mobile-a', name: 'Mobile A app', package_name: 'com.example.app', fingerprint, custom_uri_scheme: true },
   { id: demo.clients.mobileB, type: 'mobile-b', name: 'Mobile B app', bundle_id: 'com.example.app', store_id: '1234567890', team_id: 'ABCDE12345' },
-  { id: demo.clients.universal, type: 'universal-desktop', name: 'Universal app', store_id: '9WZDNCRFJ3TJ', redirect_uris: ['com.example.universal:/oauth'] },
+  {
+    id: demo.clients.universal,
+    type: 'universal-desktop',
+    name: 'Universal app',
+    store_id: '9WZDNCRFJ3TJ',
+    redirect_uris: ['com.example.universal:/oauth'],
+  },
   { id: demo.clients.extension, type: 'browser-extension', name: 'Browser extension', item_id: 'demoextensionitem' },
 ];
 

@@ -103,7 +103,13 @@ export type Family = {
   /** Revoked, but access tokens go on for `revoke_delay_seconds`. */
   readonly revoked_at: number | null;
 };
-export type Grant = { readonly id: string; readonly user: string; readonly client: string; readonly scopes: readonly string[]; readonly granted_at: number };
+export type Grant = {
+  readonly id: string;
+  readonly user: string;
+  readonly client: string;
+  readonly scopes: readonly string[];
+  readonly granted_at: number;
+};
 export type Policy = {
   readonly id: string;
   readonly organization: string;
@@ -126,7 +132,13 @@ export type Metrics = {
   readonly unverified_unknown_origin: number;
   readonly unverified_invalid: number;
 };
-export type Subscription = { readonly id: string; readonly client: string; readonly url: string; readonly types: readonly string[]; readonly created_at: number };
+export type Subscription = {
+  readonly id: string;
+  readonly client: string;
+  readonly url: string;
+  readonly types: readonly string[];
+  readonly created_at: number;
+};
 export type Delivery = {
   readonly id: string;
   readonly subscription: string;
@@ -141,7 +153,12 @@ export type Delivery = {
   readonly created_at: number;
   readonly done_at: number | null;
 };
-export type SigningKey = { readonly kid: string; readonly alg: 'RS256' | 'ES256'; readonly pem: string; readonly jwk: Readonly<Record<string, unknown>> };
+export type SigningKey = {
+  readonly kid: string;
+  readonly alg: 'RS256' | 'ES256';
+  readonly pem: string;
+  readonly jwk: Readonly<Record<string, unknown>>;
+};
 export type Video = { readonly id: string; readonly user: string; readonly title: string; readonly description: string; readonly created_at: number };
 export type Consent = Value<typeof consentRecord>;
 export type Warning = { readonly at: number; readonly client: string; readonly text: string };

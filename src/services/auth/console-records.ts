@@ -17,7 +17,12 @@ export const integrity = record('Integrity', {
   effective_state: oneOf('disabled', 'monitoring', 'enforced'),
   effective_at: time(),
   was_used: bool(),
-  metrics: record('IntegrityMetrics', { verified: int(), unverified_outdated_client: int(), unverified_unknown_origin: int(), unverified_invalid: int() }),
+  metrics: record('IntegrityMetrics', {
+    verified: int(),
+    unverified_outdated_client: int(),
+    unverified_unknown_origin: int(),
+    unverified_invalid: int(),
+  }),
 });
 export const client = record('OAuthClient', {
   id: str(),
@@ -95,6 +100,11 @@ export const delivery = record('Delivery', {
   created_at: time(),
   done_at: orNull(time()),
 });
-export const consent = record('Consent', { mode: oneOf('ask', 'auto', 'deny'), user: orNull(str()), scopes: list(str()), access_for_seconds: orNull(int()) });
+export const consent = record('Consent', {
+  mode: oneOf('ask', 'auto', 'deny'),
+  user: orNull(str()),
+  scopes: list(str()),
+  access_for_seconds: orNull(int()),
+});
 export const warning = record('Warning', { at: time(), client: str(), text: str() });
 export const counts = map(int());

@@ -50,12 +50,16 @@ export const authorizationErrors = {
       'with PKCE: code_challenge invalid or missing; on refresh: token expired or invalidated, or user account deleted or disabled; or wrong token or parameters',
     title: 'The proof key is wrong',
     says: 'The application sent a sign-in request whose code challenge is missing or malformed.',
-    remedies: ['start the sign-in again from the application', 'developers: send code_challenge and code_challenge_method together; S256 takes 43 base64url characters'],
+    remedies: [
+      'start the sign-in again from the application',
+      'developers: send code_challenge and code_challenge_method together; S256 takes 43 base64url characters',
+    ],
     status: 400,
   },
   redirect_uri_mismatch: {
     code: 'redirect_uri_mismatch',
-    condition: 'redirect_uri does not match an authorized URI of the client, is invalid for the client type, or refers to the retired out-of-band flow',
+    condition:
+      'redirect_uri does not match an authorized URI of the client, is invalid for the client type, or refers to the retired out-of-band flow',
     title: 'The return address is not allowed',
     says: 'The application asked to send you back to an address that is not registered for it.',
     remedies: [
@@ -86,7 +90,12 @@ export type AuthorizationError = keyof typeof authorizationErrors;
 
 /** Shown at the authorization endpoint beyond the document's eight: what the real service shows for them (facts 2.3, 2.20). */
 export const otherPageErrors = {
-  invalid_client: { title: 'Unknown application', says: 'No OAuth client has this client ID.', remedies: ['developers: check client_id'], status: 401 },
+  invalid_client: {
+    title: 'Unknown application',
+    says: 'No OAuth client has this client ID.',
+    remedies: ['developers: check client_id'],
+    status: 401,
+  },
   invalid_scope: {
     title: 'Unknown permission',
     says: 'The application asks for a permission that this service does not know.',

@@ -5,7 +5,14 @@ const page = record('Page', { totalResults: int(), resultsPerPage: int() });
 const listOf = <const F extends Field>(name: string, item: F) => record(name, { kind: str(), etag: str(), pageInfo: page, items: list(item) });
 /** doc1: "Payload shapes of the data API resources: not shown"; every resource has kind, id and one object for each part asked for. */
 const resource = (name: string) =>
-  record(name, { kind: str(), id: str(), snippet: maybe(map(any())), status: maybe(map(any())), statistics: maybe(map(any())), auditDetails: maybe(map(any())) });
+  record(name, {
+    kind: str(),
+    id: str(),
+    snippet: maybe(map(any())),
+    status: maybe(map(any())),
+    statistics: maybe(map(any())),
+    auditDetails: maybe(map(any())),
+  });
 
 const part = req(help(str(), 'Parts of the answer, separated by commas: id, snippet, status, statistics; channels also auditDetails'));
 const mine = help(bool(), 'Only what belongs to the signed-in user');

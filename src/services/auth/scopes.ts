@@ -27,7 +27,12 @@ export const scopeRows: readonly ScopeRow[] = [
   },
   { name: 'media.readonly', meaning: 'view the account', consent: 'See your media account', family: 'media' },
   { name: 'media.upload', meaning: 'manage videos', consent: 'Manage your videos', family: 'media' },
-  { name: 'mediapartner', meaning: 'view and manage assets and associated content', consent: 'See and manage your assets and their content', family: 'media' },
+  {
+    name: 'mediapartner',
+    meaning: 'view and manage assets and associated content',
+    consent: 'See and manage your assets and their content',
+    family: 'media',
+  },
   {
     name: 'mediapartner-channel-audit',
     meaning: 'view private channel information relevant to partner audition',
@@ -37,7 +42,12 @@ export const scopeRows: readonly ScopeRow[] = [
   // facts labels 8: the label service of document 3 knows four scopes.
   { name: 'labels', meaning: 'view and manage labels', consent: 'See, make and change labels', family: 'labels' },
   { name: 'labels.readonly', meaning: 'view labels', consent: 'See labels', family: 'labels' },
-  { name: 'admin.labels', meaning: 'view and manage all labels as administrator', consent: 'See, make and change all labels of your organization', family: 'labels' },
+  {
+    name: 'admin.labels',
+    meaning: 'view and manage all labels as administrator',
+    consent: 'See, make and change all labels of your organization',
+    family: 'labels',
+  },
   { name: 'admin.labels.readonly', meaning: 'view all labels as administrator', consent: 'See all labels of your organization', family: 'labels' },
   // doc1 Token response fields: id_token for "an identity scope such as openid, profile or email".
   { name: 'openid', meaning: 'know who the user is', consent: 'Know who you are on this service', family: 'identity' },

@@ -19,7 +19,8 @@ const checked = (draft: ClientDraft): void => {
   if (problems.length > 0) throw new Refused(400, 'The OAuth client is not valid.', { problems });
 };
 
-const refusedField = (status: number, field: string, message: string): Refused => new Refused(status, message, { problems: [problem(field, 'rule', message)] });
+const refusedField = (status: number, field: string, message: string): Refused =>
+  new Refused(status, message, { problems: [problem(field, 'rule', message)] });
 
 /** facts 1.20: project number, 32 characters, a domain. */
 const newId = (auth: Auth, project: number): string => {
@@ -76,7 +77,10 @@ const create = (auth: Auth, { project: projectId, ...body }: Draft & { project?:
     teamIdIsSet(client);
     bundleHasNoWildcard(client);
     const before = client.integrity.state;
-    client = { ...client, integrity: { state: 'monitoring', before, effective_at: auth.world.now() + auth.settings().integrity_delay_seconds * 1000, was_used: true } };
+    client = {
+      ...client,
+      integrity: { state: 'monitoring', before, effective_at: auth.world.now() + auth.settings().integrity_delay_seconds * 1000, was_used: true },
+    };
   }
   auth.clients.put(client.id, client);
   return { client, secret };
@@ -107,7 +111,11 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
   get: ({ state: { auth }, params }) => clientView(auth, clientById(auth, params.client)),
   update: ({ state: { auth }, params, body }) => {
     const client = mustBeActive(auth, clientById(auth, params.client));
-    checked({ type: client.type, ...Object.fromEntries(clientTypeRows[client.type].required.map((name) => [name, client[name as keyof Client]])), ...body });
+    checked({
+      type: client.type,
+      ...Object.fromEntries(clientTypeRows[client.type].required.map((name) => [name, client[name as keyof Client]])),
+      ...body,
+    });
     integrityAllows(client, body);
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
     const changed: Client = { ...client, ...given, team_id: (body.team_id ?? client.team_id) || null };
@@ -126,7 +134,8 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
     const life = clientLife(auth, client);
     if (life.state === 'active') throw new Refused(409, `Client ${client.id} is not deleted.`);
     // doc1 Limits: deleted client restore window, 30 days.
-    if (auth.world.now() > life.restorableUntil) throw new Refused(409, `Client ${client.id} was deleted more than 30 days ago and cannot be restored.`);
+    if (auth.world.now() > life.restorableUntil)
+      throw new Refused(409, `Client ${client.id} was deleted more than 30 days ago and cannot be restored.`);
     const changed = { ...client, deleted_at: null, last_used_at: auth.world.now() };
     auth.clients.put(client.id, changed);
     return clientView(auth, changed);

@@ -18,9 +18,9 @@ const page = `${authPaths.console}/console`;
 const proofOf = (auth: Auth): string => hmac(auth.secret(), 'developer console');
 
 const act = (auth: Auth, what: string, says: string, params: Readonly<Record<string, string>>): Html =>
-  html`<form method="post" action="${page}"><input type="hidden" name="do" value="${what}"><input type="hidden" name="proof" value="${proofOf(auth)}">${Object.entries(params).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )}<button>${says}</button></form> `;
+  html`<form method="post" action="${page}"><input type="hidden" name="do" value="${what}"><input type="hidden" name="proof" value="${proofOf(auth)}">${Object.entries(
+    params,
+  ).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<button>${says}</button></form> `;
 const form = (auth: Auth, what: string, says: string, inside: Html): Html =>
   html`<form method="post" action="${page}"><input type="hidden" name="do" value="${what}"><input type="hidden" name="proof" value="${proofOf(auth)}">${inside}<div class="row"><button class="main">${says}</button></div></form>`;
 const table = (heads: readonly string[], rows: readonly Html[]): Html =>
@@ -42,27 +42,64 @@ const clientRow = (auth: Auth, id: string): Html => {
 <td>${view.has_secret ? 'yes' : 'no'}</td><td>${view.verified_by ?? 'no'}</td><td>${check === undefined ? '' : `${check.state}, in effect: ${check.effective_state}`}</td>
 <td>${view.state === 'active' ? act(auth, 'clients.delete', 'Delete', { client: id }) : act(auth, 'clients.restore', 'Restore', { client: id })}${check !== undefined && view.state === 'active' && integrityButtons(auth, id, check.state)}</td></tr>`;
 };
-const userRow = (auth: Auth, user: ReturnType<typeof userView>): Html => html`<tr><td><strong>${user.name}</strong><br>${user.email}</td><td><code>${user.id}</code></td><td>${user.organization ?? ''}</td><td>${user.state}</td>
+const userRow = (
+  auth: Auth,
+  user: ReturnType<typeof userView>,
+): Html => html`<tr><td><strong>${user.name}</strong><br>${user.email}</td><td><code>${user.id}</code></td><td>${user.organization ?? ''}</td><td>${user.state}</td>
 <td>${user.state === 'active' ? act(auth, 'users.disable', 'Disable', { user: user.id }) : user.state === 'disabled' && act(auth, 'users.enable', 'Enable', { user: user.id })}${act(auth, 'users.signOut', 'Sign out', { user: user.id })}</td></tr>`;
 
 const clientSection = (auth: Auth): Html => html`<h2 id="clients">OAuth clients</h2>
-${table(['Client', 'Type', 'State', 'Secret', 'Verified by', 'Integrity check', 'Actions'], [...auth.clients.values()].map(({ id }) => clientRow(auth, id)))}
+${table(
+  ['Client', 'Type', 'State', 'Secret', 'Verified by', 'Integrity check', 'Actions'],
+  [...auth.clients.values()].map(({ id }) => clientRow(auth, id)),
+)}
 ${clientTypes.map((type) => html`<details><summary>New client: ${clientTypeRows[type].title}</summary>${form(auth, 'clients.create', 'Create client', html`<input type="hidden" name="type" value="${type}">${controls(type, fieldsOfType(type, consoleTable.clients.create.body), clientTypeRows[type].required)}`)}</details>`)}`;
 
 const userSection = (auth: Auth): Html => html`<h2 id="users">Users</h2>
-${table(['User', 'sub', 'Organization', 'State', 'Actions'], [...auth.users.values()].map((user) => userRow(auth, userView(user))))}
+${table(
+  ['User', 'sub', 'Organization', 'State', 'Actions'],
+  [...auth.users.values()].map((user) => userRow(auth, userView(user))),
+)}
 <details><summary>New user</summary>${form(auth, 'users.create', 'Create user', controls('user', consoleTable.users.create.body))}</details>
 <h2 id="grants">Access that users gave</h2>
-${table(['User', 'Client', 'Scopes', 'Actions'], [...auth.grants.values()].map(grantView).map((grant) => html`<tr><td>${auth.users.get(grant.user)?.email ?? grant.user}</td><td>${auth.clients.get(grant.client)?.name ?? grant.client}</td><td>${grant.scopes.map((scope) => html`<code>${scope}</code> `)}</td><td>${act(auth, 'grants.delete', 'Remove', { grant: grant.id })}</td></tr>`))}`;
+${table(
+  ['User', 'Client', 'Scopes', 'Actions'],
+  [...auth.grants.values()]
+    .map(grantView)
+    .map(
+      (grant) =>
+        html`<tr><td>${auth.users.get(grant.user)?.email ?? grant.user}</td><td>${auth.clients.get(grant.client)?.name ?? grant.client}</td><td>${grant.scopes.map((scope) => html`<code>${scope}</code> `)}</td><td>${act(auth, 'grants.delete', 'Remove', { grant: grant.id })}</td></tr>`,
+    ),
+)}`;
 
 const otherSections = (auth: Auth): Html => html`<h2 id="projects">Projects</h2>
-${table(['Project', 'Organization', 'Internal', 'Data API', 'Actions'], [...auth.projects.values()].map((project) => html`<tr><td><strong>${project.name}</strong><br><code>${project.id}</code></td><td>${project.organization ?? ''}</td><td>${project.is_internal ? 'yes' : 'no'}</td><td>${project.media_api ? 'enabled' : 'disabled'}</td><td>${act(auth, 'projects.update', project.media_api ? 'Disable the API' : 'Enable the API', { project: project.id, media_api: String(!project.media_api) })}</td></tr>`))}
+${table(
+  ['Project', 'Organization', 'Internal', 'Data API', 'Actions'],
+  [...auth.projects.values()].map(
+    (project) =>
+      html`<tr><td><strong>${project.name}</strong><br><code>${project.id}</code></td><td>${project.organization ?? ''}</td><td>${project.is_internal ? 'yes' : 'no'}</td><td>${project.media_api ? 'enabled' : 'disabled'}</td><td>${act(auth, 'projects.update', project.media_api ? 'Disable the API' : 'Enable the API', { project: project.id, media_api: String(!project.media_api) })}</td></tr>`,
+  ),
+)}
 <details><summary>New project</summary>${form(auth, 'projects.create', 'Create project', controls('project', consoleTable.projects.create.body))}</details>
 <h2 id="policies">Administrator policies</h2>
-${table(['Organization', 'Forbidden scopes', 'Clients', 'Actions'], [...auth.policies.values()].map((policy) => html`<tr><td>${policy.organization}</td><td>${policy.blocked_scopes.map((scope) => html`<code>${scope}</code> `)}</td><td>${policy.clients.join(' ') || 'all'}</td><td>${act(auth, 'policies.delete', 'Remove', { policy: policy.id })}</td></tr>`))}
+${table(
+  ['Organization', 'Forbidden scopes', 'Clients', 'Actions'],
+  [...auth.policies.values()].map(
+    (policy) =>
+      html`<tr><td>${policy.organization}</td><td>${policy.blocked_scopes.map((scope) => html`<code>${scope}</code> `)}</td><td>${policy.clients.join(' ') || 'all'}</td><td>${act(auth, 'policies.delete', 'Remove', { policy: policy.id })}</td></tr>`,
+  ),
+)}
 <details><summary>New policy</summary>${form(auth, 'policies.create', 'Create policy', controls('policy', consoleTable.policies.create.body))}</details>
 <h2 id="events">Security events</h2>
-${table(['Type', 'Client', 'State', 'Attempts'], [...auth.deliveries.values()].slice(-20).map((delivery) => html`<tr><td><code>${delivery.type}</code></td><td>${auth.clients.get(delivery.client)?.name ?? delivery.client}</td><td>${delivery.state}</td><td>${delivery.attempts}</td></tr>`))}
+${table(
+  ['Type', 'Client', 'State', 'Attempts'],
+  [...auth.deliveries.values()]
+    .slice(-20)
+    .map(
+      (delivery) =>
+        html`<tr><td><code>${delivery.type}</code></td><td>${auth.clients.get(delivery.client)?.name ?? delivery.client}</td><td>${delivery.state}</td><td>${delivery.attempts}</td></tr>`,
+    ),
+)}
 <details><summary>New receiver</summary>${form(auth, 'events.subscribe', 'Subscribe', controls('events', consoleTable.events.subscribe.body))}</details>`;
 
 const consolePage = (auth: Auth, status: number, notice?: Notice): MockReply =>
@@ -77,7 +114,11 @@ ${clientSection(auth)}${userSection(auth)}${otherSections(auth)}`,
   });
 
 const bodyOf = (operation: Operation, params: Params): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(operation.body ?? {}).flatMap(([name, field]) => ((params.get(name) ?? '') === '' ? [] : [[name, formValue(field, params.get(name) ?? '')]])));
+  Object.fromEntries(
+    Object.entries(operation.body ?? {}).flatMap(([name, field]) =>
+      (params.get(name) ?? '') === '' ? [] : [[name, formValue(field, params.get(name) ?? '')]],
+    ),
+  );
 
 /** What the control API said, for people. A new secret is in it: this is the one time it is shown. */
 const noticeOf = (what: string, reply: MockReply): Notice => {
@@ -91,12 +132,14 @@ const noticeOf = (what: string, reply: MockReply): Notice => {
 /** `do=clients.create` and the fields of that row, given to the control API like any other caller's request. */
 const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promise<MockReply> => {
   const params = readParams(Buffer.from(request.body).toString('utf8'));
-  if (!sameText(params.get('proof') ?? '', proofOf(auth))) return consolePage(auth, 403, { text: 'The form does not come from this page. Load it again.', isProblem: true });
+  if (!sameText(params.get('proof') ?? '', proofOf(auth)))
+    return consolePage(auth, 403, { text: 'The form does not come from this page. Load it again.', isProblem: true });
   const what = params.get('do') ?? '';
   const named = operations(consoleTable).find(({ resource, verb }) => `${resource}.${verb}` === what);
   if (named === undefined) return consolePage(auth, 400, { text: 'There is no such action.', isProblem: true });
   const { operation } = named;
-  const path = oauthConsole.basePath + fill(operation.path, Object.fromEntries(paramNames(operation.path).map((name) => [name, params.get(name) ?? ''])));
+  const path =
+    oauthConsole.basePath + fill(operation.path, Object.fromEntries(paramNames(operation.path).map((name) => [name, params.get(name) ?? ''])));
   const body = operation.body === undefined ? '' : JSON.stringify(bodyOf(operation, params));
   const headers = { ...request.headers, 'content-type': 'application/json' };
   const reply = await api({ ...request, method: operation.method, path, query: '', headers, body: Buffer.from(body) });
@@ -104,7 +147,9 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
 };
 
 /** The developer console as one page that works without script. */
-export const makeConsolePage = (auth: Auth, api: ControlApi) => (request: MockRequest): MockReply | Promise<MockReply> => {
-  if (request.method === 'POST') return submit(auth, api, request);
-  return request.method === 'GET' ? consolePage(auth, 200) : { status: 405, headers: { allow: 'GET, POST' } };
-};
+export const makeConsolePage =
+  (auth: Auth, api: ControlApi) =>
+  (request: MockRequest): MockReply | Promise<MockReply> => {
+    if (request.method === 'POST') return submit(auth, api, request);
+    return request.method === 'GET' ? consolePage(auth, 200) : { status: 405, headers: { allow: 'GET, POST' } };
+  };

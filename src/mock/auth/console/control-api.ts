@@ -16,7 +16,7 @@ const refusal = (refused: Refused): MockReply => {
   return {
     status: refused.status,
     headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
-    body: JSON.stringify({ message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}) }),
+    body: JSON.stringify({ message: refused.message, ...(refused.problems.length > 0 ? { errors, problems: refused.problems } : {}) }),
   };
 };
 
@@ -25,13 +25,17 @@ const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/;
  * The console has no password, so a page of another site must not reach it through the user's browser: the Host is this
  * machine's (no DNS rebinding), the Origin is ours, and a body is JSON, which a foreign form cannot send unasked.
  */
-const callerIsNotAForeignPage = (auth: Auth) => (request: MockRequest): void => {
-  const { host = '', origin } = request.headers;
-  if (!LOCAL_HOST.test(host) && host !== new URL(auth.world.origin()).host) throw new Refused(403, `The console does not answer to the host name ${host}.`);
-  if (origin !== undefined && !LOCAL_HOST.test(origin.replace(/^https?:\/\//, ''))) throw new Refused(403, 'The console takes no requests from pages of other sites.');
-  const type = request.headers['content-type'] ?? '';
-  if (request.body.length > 0 && !/^application\/json\b/i.test(type)) throw new Refused(415, 'Send the body as application/json.');
-};
+const callerIsNotAForeignPage =
+  (auth: Auth) =>
+  (request: MockRequest): void => {
+    const { host = '', origin } = request.headers;
+    if (!LOCAL_HOST.test(host) && host !== new URL(auth.world.origin()).host)
+      throw new Refused(403, `The console does not answer to the host name ${host}.`);
+    if (origin !== undefined && !LOCAL_HOST.test(origin.replace(/^https?:\/\//, '')))
+      throw new Refused(403, 'The console takes no requests from pages of other sites.');
+    const type = request.headers['content-type'] ?? '';
+    if (request.body.length > 0 && !/^application\/json\b/i.test(type)) throw new Refused(415, 'Send the body as application/json.');
+  };
 
 export type ControlApi = (request: MockRequest) => MockReply | Promise<MockReply>;
 /** decisions 7: the control API of the authorization service, below `/__opsctl/oauth`. */

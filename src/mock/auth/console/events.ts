@@ -16,11 +16,14 @@ export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>
   subscriptions: ({ state: { auth } }) => [...auth.subscriptions.values()].map(subscriptionView),
   subscribe: ({ state: { auth }, body }) => {
     const client = clientById(auth, body.client);
-    if (!/^https?:\/\//.test(body.url)) throw new Refused(400, 'The receiver must be an HTTP address.', { problems: [problem('url', 'format', 'must start with http:// or https://')] });
+    if (!/^https?:\/\//.test(body.receiver))
+      throw new Refused(400, 'The receiver must be an HTTP address.', {
+        problems: [problem('receiver', 'format', 'must start with http:// or https://')],
+      });
     const subscription: Subscription = {
       id: base64url(auth.world.random(9)),
       client: client.id,
-      url: body.url,
+      url: body.receiver,
       types: body.types ?? allEventTypes,
       created_at: auth.world.now(),
     };

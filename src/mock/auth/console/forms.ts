@@ -15,17 +15,19 @@ const control = (id: string, name: string, field: Field, isRequired: boolean): H
   if (inner.type === 'string' && inner.enum) {
     return html`<select id="${id}" name="${name}">${isRequired ? '' : html`<option value=""></option>`}${inner.enum.map((value) => html`<option>${value}</option>`)}</select>`;
   }
-  if (inner.type === 'boolean') return html`<select id="${id}" name="${name}"><option value=""></option><option>true</option><option>false</option></select>`;
+  if (inner.type === 'boolean')
+    return html`<select id="${id}" name="${name}"><option value=""></option><option>true</option><option>false</option></select>`;
   const type = inner.type === 'integer' ? 'number' : name === 'password' ? 'password' : 'text';
   return html`<input type="${type}" id="${id}" name="${name}"${isRequired && html` required`}${inner.type === 'array' && html` placeholder="separated by blanks"`}>`;
 };
 
 /** Labelled controls for the fields of a row. */
-export const controls = (prefix: string, fields: Fields, required: readonly string[] = []): Html => html`<div class="grid">${Object.entries(fields).map(([name, field]) => {
-  const id = `${prefix}-${name}`;
-  const isRequired = field.required === true || required.includes(name);
-  return html`<div><label for="${id}">${name.replaceAll('_', ' ')}${isRequired ? ' *' : ''}</label>${control(id, name, field, isRequired)}<span class="soft small">${field.summary ?? ''}</span></div>`;
-})}</div>`;
+export const controls = (prefix: string, fields: Fields, required: readonly string[] = []): Html =>
+  html`<div class="grid">${Object.entries(fields).map(([name, field]) => {
+    const id = `${prefix}-${name}`;
+    const isRequired = field.required === true || required.includes(name);
+    return html`<div><label for="${id}">${name.replaceAll('_', ' ')}${isRequired ? ' *' : ''}</label>${control(id, name, field, isRequired)}<span class="soft small">${field.summary ?? ''}</span></div>`;
+  })}</div>`;
 
 /** A value of a form as the field's type; an empty one counts as not given. */
 export const formValue = (field: Field, text: string): unknown => {

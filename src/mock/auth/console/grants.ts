@@ -21,7 +21,8 @@ const end = (auth: Auth, families: readonly Family[]): void => {
 };
 const matches = (auth: Auth, query: { user?: string | undefined; client?: string | undefined }) => {
   const user = query.user === undefined ? undefined : (findUser(auth, query.user)?.id ?? query.user);
-  return (record: { user: string; client: string }) => (user === undefined || record.user === user) && (query.client === undefined || record.client === query.client);
+  return (record: { user: string; client: string }) =>
+    (user === undefined || record.user === user) && (query.client === undefined || record.client === query.client);
 };
 
 export const grantHandlers: All['grants'] = {
@@ -29,7 +30,10 @@ export const grantHandlers: All['grants'] = {
   // doc1 States: "user revokes access": every refresh token of the pair becomes invalid.
   delete: ({ state: { auth }, params }) => {
     const grant = found(auth.grants, params.grant, 'grant');
-    end(auth, familiesOf(auth, grant.user).filter(({ client }) => client === grant.client));
+    end(
+      auth,
+      familiesOf(auth, grant.user).filter(({ client }) => client === grant.client),
+    );
     auth.grants.delete(grant.id);
     return undefined;
   },
@@ -38,11 +42,16 @@ export const grantHandlers: All['grants'] = {
     const grant = found(auth.grants, params.grant, 'grant');
     const name = scopeName(body.scope);
     if (!grant.scopes.some((scope) => scopeName(scope) === name)) {
-      throw new Refused(404, `The grant has no scope ${body.scope}.`, { problems: [problem('scope', 'rule', `is not one of ${grant.scopes.join(' ')}`)] });
+      throw new Refused(404, `The grant has no scope ${body.scope}.`, {
+        problems: [problem('scope', 'rule', `is not one of ${grant.scopes.join(' ')}`)],
+      });
     }
     const changed = { ...grant, scopes: grant.scopes.filter((scope) => scopeName(scope) !== name) };
     auth.grants.put(grant.id, changed);
-    end(auth, familiesOf(auth, grant.user).filter((family) => family.client === grant.client && family.scopes.some((scope) => scopeName(scope) === name)));
+    end(
+      auth,
+      familiesOf(auth, grant.user).filter((family) => family.client === grant.client && family.scopes.some((scope) => scopeName(scope) === name)),
+    );
     return grantView(changed);
   },
 };

@@ -16,10 +16,15 @@ const newId = (auth: Auth): string => base64url(auth.world.random(9));
 /** doc1 Errors org_internal: only a project that belongs to an organization can be restricted to it. */
 const internalHasAnOrganization = (project: Project): void => {
   if (!project.is_internal || project.organization) return;
-  throw new Refused(400, 'An internal project belongs to an organization.', { problems: [problem('organization', 'required', 'is required for an internal project')] });
+  throw new Refused(400, 'An internal project belongs to an organization.', {
+    problems: [problem('organization', 'required', 'is required for an internal project')],
+  });
 };
 
-export const projectFrom = (auth: Auth, body: { name: string; organization?: string | undefined; is_internal?: boolean | undefined; media_api?: boolean | undefined; id?: string }): Project => {
+export const projectFrom = (
+  auth: Auth,
+  body: { name: string; organization?: string | undefined; is_internal?: boolean | undefined; media_api?: boolean | undefined; id?: string },
+): Project => {
   const number = auth.world.store.next('auth.projects', 417_000_000_001);
   return {
     id: body.id ?? `project-${number}`,
@@ -49,14 +54,22 @@ export const projectHandlers: All['projects'] = {
 };
 
 const scopesExist = (field: string, scopes: readonly string[]): void => {
-  const problems = scopes.flatMap((scope, i) => (scopeRow(scope) === undefined ? [problem(`${field}[${i}]`, 'rule', `is not a known scope: ${scope}`)] : []));
+  const problems = scopes.flatMap((scope, i) =>
+    scopeRow(scope) === undefined ? [problem(`${field}[${i}]`, 'rule', `is not a known scope: ${scope}`)] : [],
+  );
   if (problems.length > 0) throw new Refused(400, 'A scope is not known.', { problems });
 };
 export const policyHandlers: All['policies'] = {
   list: ({ state: { auth } }) => [...auth.policies.values()].map(policyView),
   create: ({ state: { auth }, body }) => {
     scopesExist('blocked_scopes', body.blocked_scopes);
-    const policy = { id: newId(auth), organization: body.organization, blocked_scopes: body.blocked_scopes, clients: body.clients ?? [], created_at: auth.world.now() };
+    const policy = {
+      id: newId(auth),
+      organization: body.organization,
+      blocked_scopes: body.blocked_scopes,
+      clients: body.clients ?? [],
+      created_at: auth.world.now(),
+    };
     auth.policies.put(policy.id, policy);
     return policyView(policy);
   },
@@ -71,7 +84,9 @@ const needed = { app: ['package_name', 'fingerprint'], extension: ['item_id'] } 
 export const storeItemHandlers: All['storeItems'] = {
   list: ({ state: { auth } }) => [...auth.storeItems.values()].map(storeItemView),
   create: ({ state: { auth }, body }) => {
-    const missing = needed[body.kind].filter((name) => body[name] === undefined).map((name) => problem(name, 'required', `is required for an ${body.kind}`));
+    const missing = needed[body.kind]
+      .filter((name) => body[name] === undefined)
+      .map((name) => problem(name, 'required', `is required for an ${body.kind}`));
     const problems = [...missing, ...fingerprintIsSha1({ type: 'mobile-a', fingerprint: body.fingerprint })];
     if (problems.length > 0) throw new Refused(400, 'The store item is not valid.', { problems });
     const item: StoreItem = {

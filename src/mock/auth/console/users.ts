@@ -11,9 +11,11 @@ import { userView } from './views.ts';
 
 type State = { readonly auth: Auth };
 /** facts: a sub is digits, never used again. */
-const newSub = (auth: Auth): string => `1${String(auth.world.store.next('auth.users')).padStart(5, '0')}${[...auth.world.random(15)].map((byte) => byte % 10).join('')}`;
+const newSub = (auth: Auth): string =>
+  `1${String(auth.world.store.next('auth.users')).padStart(5, '0')}${[...auth.world.random(15)].map((byte) => byte % 10).join('')}`;
 
-export type UserDraft = Pick<User, 'email'> & Partial<Pick<User, 'name' | 'organization' | 'kind' | 'channels' | 'is_content_owner' | 'id'>> & { readonly password?: string | undefined };
+export type UserDraft = Pick<User, 'email'> &
+  Partial<Pick<User, 'name' | 'organization' | 'kind' | 'channels' | 'is_content_owner' | 'id'>> & { readonly password?: string | undefined };
 /** A user from checked values; shared by the console and the seed. */
 export const userFrom = (auth: Auth, body: UserDraft): User => ({
   id: body.id ?? newSub(auth),
@@ -30,7 +32,8 @@ export const userFrom = (auth: Auth, body: UserDraft): User => ({
 
 const emailIsUnused = (auth: Auth, email: string): void => {
   const taken = auth.users.find((user) => user.email.toLowerCase() === email.toLowerCase() && user.state !== 'deleted');
-  if (taken !== undefined) throw new Refused(409, `There is a user ${email} already.`, { problems: [problem('email', 'rule', 'is used by another account')] });
+  if (taken !== undefined)
+    throw new Refused(409, `There is a user ${email} already.`, { problems: [problem('email', 'rule', 'is used by another account')] });
 };
 const endSessions = (auth: Auth, user: User): void => {
   for (const [key, session] of [...auth.sessions.entries()]) {
@@ -50,7 +53,17 @@ const serviceToken = (auth: Auth, user: User, scopes: readonly string[]) => {
   const now = auth.world.now();
   const life = auth.settings().access_token_seconds;
   const id = auth.world.store.next('auth.families');
-  const family: Family = { id, client: '', user: user.id, scopes, hash: '', issued_at: now, ends_at: now + life * 1000, stopped_at: null, revoked_at: null };
+  const family: Family = {
+    id,
+    client: '',
+    user: user.id,
+    scopes,
+    hash: '',
+    issued_at: now,
+    ends_at: now + life * 1000,
+    stopped_at: null,
+    revoked_at: null,
+  };
   auth.families.put(id, family);
   return { access_token: makeAccess(auth, family, now + life * 1000, scopes), expires_in: life, token_type: 'Bearer' };
 };

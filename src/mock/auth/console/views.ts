@@ -49,7 +49,12 @@ export const tokenView = (auth: Auth, family: Family): Value<typeof rec.token> =
   user: family.user,
   client: family.client,
   scopes: [...family.scopes],
-  state: family.stopped_at !== null || family.revoked_at !== null ? 'stopped' : family.ends_at !== null && family.ends_at <= auth.world.now() ? 'expired' : 'live',
+  state:
+    family.stopped_at !== null || family.revoked_at !== null
+      ? 'stopped'
+      : family.ends_at !== null && family.ends_at <= auth.world.now()
+        ? 'expired'
+        : 'live',
   issued_at: time(family.issued_at),
   ends_at: timeOrNull(family.ends_at),
 });
@@ -59,7 +64,11 @@ export const policyView = (policy: Policy): Value<typeof rec.policy> => ({
   clients: [...policy.clients],
   created_at: time(policy.created_at),
 });
-export const storeItemView = (item: StoreItem): Value<typeof rec.storeItem> => ({ ...item, accounts: [...item.accounts], granted_at: time(item.granted_at) });
+export const storeItemView = (item: StoreItem): Value<typeof rec.storeItem> => ({
+  ...item,
+  accounts: [...item.accounts],
+  granted_at: time(item.granted_at),
+});
 export const subscriptionView = (subscription: Subscription): Value<typeof rec.subscription> => ({
   ...subscription,
   types: [...subscription.types],

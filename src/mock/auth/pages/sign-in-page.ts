@@ -5,7 +5,13 @@ import { type Html, html } from './html.ts';
 import { formTarget, pageReply } from './layout.ts';
 
 /** What every form of the flow carries: which request, and proof that this browser got the page. */
-export type Step = { readonly request: string; readonly proof: string; readonly client: Client; readonly redirectUri: string; readonly cookies: readonly string[] };
+export type Step = {
+  readonly request: string;
+  readonly proof: string;
+  readonly client: Client;
+  readonly redirectUri: string;
+  readonly cookies: readonly string[];
+};
 
 export const hidden = (step: Pick<Step, 'request' | 'proof'>): Html =>
   html`<input type="hidden" name="request" value="${step.request}"><input type="hidden" name="proof" value="${step.proof}">`;

@@ -5,6 +5,9 @@ import type { AccountCall, Rule } from './rule.ts';
 export const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, user }) => {
   const project = auth.projects.get(client.project);
   if (project?.is_internal && project.organization !== user.organization) {
-    throw new PageRefusal('org_internal', `${client.name} is for accounts of ${project.organization ?? 'another organization'}; you are signed in as ${user.email}`);
+    throw new PageRefusal(
+      'org_internal',
+      `${client.name} is for accounts of ${project.organization ?? 'another organization'}; you are signed in as ${user.email}`,
+    );
   }
 };

@@ -7,7 +7,8 @@ export const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const challenge = given(params, 'code_challenge');
   if (challenge === undefined) return;
   if (given(params, 'code_challenge_method') === 'S256') {
-    if (!s256ChallengePattern.test(challenge)) throw new PageRefusal('invalid_grant', 'An S256 code_challenge has 43 base64url characters without padding');
+    if (!s256ChallengePattern.test(challenge))
+      throw new PageRefusal('invalid_grant', 'An S256 code_challenge has 43 base64url characters without padding');
   } else if (!verifierPattern.test(challenge)) {
     throw new PageRefusal('invalid_grant', 'A plain code_challenge has 43 to 128 characters of A-Z a-z 0-9 - . _ ~');
   }

@@ -26,14 +26,28 @@ export const requiredFieldsAreGiven: ClientRule = (draft) =>
 export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
   typeof fingerprint !== 'string' || /^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$/.test(fingerprint) || /^[0-9A-Fa-f]{40}$/.test(fingerprint)
     ? []
-    : [problem('fingerprint', 'format', 'must be a SHA-1 fingerprint: 20 bytes as AA:BB:… or 40 hexadecimal digits', 'a SHA-256 fingerprint is longer: take the SHA-1 one')];
+    : [
+        problem(
+          'fingerprint',
+          'format',
+          'must be a SHA-1 fingerprint: 20 bytes as AA:BB:… or 40 hexadecimal digits',
+          'a SHA-256 fingerprint is longer: take the SHA-1 one',
+        ),
+      ];
 
 /** doc1: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
 export const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
   if (typeof id !== 'string' || id === '') return [];
-  if (type === 'mobile-b' && !/^\d+$/.test(id)) return [problem('store_id', 'format', 'must be digits only: the last part of the store URL of the app')];
+  if (type === 'mobile-b' && !/^\d+$/.test(id))
+    return [problem('store_id', 'format', 'must be digits only: the last part of the store URL of the app')];
   return type === 'universal-desktop' && id.length !== clientLimits.universalStoreId
-    ? [problem('store_id', id.length < clientLimits.universalStoreId ? 'min' : 'max', `must have exactly ${clientLimits.universalStoreId} characters, has ${id.length}`)]
+    ? [
+        problem(
+          'store_id',
+          id.length < clientLimits.universalStoreId ? 'min' : 'max',
+          `must have exactly ${clientLimits.universalStoreId} characters, has ${id.length}`,
+        ),
+      ]
     : [];
 };
 
@@ -56,4 +70,10 @@ export const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }
     return found === undefined ? [] : [problem(`redirect_uris[${i}]`, 'rule', found)];
   });
 
-export const clientRules: readonly ClientRule[] = [fieldsBelongToTheType, requiredFieldsAreGiven, fingerprintIsSha1, storeIdHasItsForm, redirectUrisFitTheType];
+export const clientRules: readonly ClientRule[] = [
+  fieldsBelongToTheType,
+  requiredFieldsAreGiven,
+  fingerprintIsSha1,
+  storeIdHasItsForm,
+  redirectUrisFitTheType,
+];

@@ -8,6 +8,9 @@ export const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
   const form = redirectForm(call.params.get('redirect_uri') ?? '');
   if (form.kind !== 'custom' || clientOf(call).type !== 'universal-desktop') return;
   if (form.scheme.length > clientLimits.universalScheme) {
-    throw new PageRefusal('invalid_request', `The custom scheme must have at most ${clientLimits.universalScheme} characters, has ${form.scheme.length}`);
+    throw new PageRefusal(
+      'invalid_request',
+      `The custom scheme must have at most ${clientLimits.universalScheme} characters, has ${form.scheme.length}`,
+    );
   }
 };

@@ -14,6 +14,9 @@ export const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, re
   const category = categoryOf(auth, client, token, request.headers['user-agent'] ?? '');
   countRequest(auth, client, category);
   if (state === 'enforced' && category !== 'verified') {
-    throw new TokenRefusal('unauthorized_client', `The integrity check of the client is enforced and the integrity token is ${token === undefined ? 'missing' : 'invalid'}.`);
+    throw new TokenRefusal(
+      'unauthorized_client',
+      `The integrity check of the client is enforced and the integrity token is ${token === undefined ? 'missing' : 'invalid'}.`,
+    );
   }
 };

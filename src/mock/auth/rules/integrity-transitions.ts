@@ -30,5 +30,6 @@ export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> =
 
 export const stateAllows = (client: Client, verb: IntegrityVerb): void => {
   const { from } = integrityTransitions[verb];
-  if (!from.includes(client.integrity.state)) conflict('state', `Cannot ${verb}: the integrity check is ${client.integrity.state}; it must be ${from.join(' or ')}.`);
+  if (!from.includes(client.integrity.state))
+    conflict('state', `Cannot ${verb}: the integrity check is ${client.integrity.state}; it must be ${from.join(' or ')}.`);
 };

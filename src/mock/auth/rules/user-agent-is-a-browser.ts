@@ -4,8 +4,14 @@ import type { Rule, RequestCall } from './rule.ts';
 /** facts 2.38: marks of embedded browsers. A text browser or a script has none of them. */
 const marks: readonly { readonly name: string; holds(agent: string): boolean }[] = [
   { name: 'a web view of mobile platform A', holds: (agent) => /; wv\)/.test(agent) || /Version\/4\.0 Chrome\//.test(agent) },
-  { name: 'a web view of mobile platform B', holds: (agent) => /\b(iPhone|iPad|iPod)\b/.test(agent) && /AppleWebKit/.test(agent) && !/Safari\//.test(agent) },
-  { name: 'the browser inside a social app', holds: (agent) => /\b(FBAN|FBAV|FB_IAB|Instagram|Snapchat|MicroMessenger|Line\/|TwitterAndroid|LinkedInApp)/.test(agent) },
+  {
+    name: 'a web view of mobile platform B',
+    holds: (agent) => /\b(iPhone|iPad|iPod)\b/.test(agent) && /AppleWebKit/.test(agent) && !/Safari\//.test(agent),
+  },
+  {
+    name: 'the browser inside a social app',
+    holds: (agent) => /\b(FBAN|FBAV|FB_IAB|Instagram|Snapchat|MicroMessenger|Line\/|TwitterAndroid|LinkedInApp)/.test(agent),
+  },
   { name: 'a desktop framework', holds: (agent) => /\b(Electron|CefSharp|CEF|QtWebEngine|JavaFX)\//.test(agent) },
 ];
 
