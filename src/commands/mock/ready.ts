@@ -8,7 +8,6 @@ import { authPaths } from '../../services/auth/endpoints.ts';
 export type Ready = {
   readonly ready: true;
   readonly pid: number;
-  readonly url: string;
   readonly tracker: { readonly base_url: string; readonly token: string };
   readonly labels: { readonly base_url: string; readonly token: string };
   readonly auth: {
@@ -18,6 +17,7 @@ export type Ready = {
     readonly client_id: string;
   };
   readonly media: { readonly base_url: string };
+  readonly url: string;
   /** Only with --tls: the certificate that clients have to trust. */
   readonly ca_file?: string;
 };
@@ -28,7 +28,6 @@ export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefine
   return {
     ready: true,
     pid: host.pid,
-    url: origin,
     tracker: { base_url: origin, token: world.options.trackerToken },
     labels: { base_url: origin, token: world.options.labelsAuth === 'any' ? labelsToken : '' },
     auth: {
@@ -38,6 +37,7 @@ export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefine
       client_id: demoClientId,
     },
     media: { base_url: origin },
+    url: origin,
     ...(caFile === undefined ? {} : { ca_file: caFile }),
   };
 };
