@@ -107,9 +107,10 @@ const hasListeners = (state: Tracker): boolean => state.webhooks.size > 0;
 
 /** An update without a change is not told. */
 const tell = (state: Tracker, primaryId: number, action: Action, before: Plain | undefined, after: Plain): void => {
-  if (action.action !== 'update') return emit(state, primaryId, [action], referencesOf(state, asNew(after)));
-  const changes = changesBetween(before ?? {}, after);
-  if (Object.keys(changes).length > 0) emit(state, primaryId, [{ ...action, changes }], referencesOf(state, changes));
+  if (action.action === 'update') {
+    const changes = changesBetween(before ?? {}, after);
+    if (Object.keys(changes).length > 0) emit(state, primaryId, [{ ...action, changes }], referencesOf(state, changes));
+  } else emit(state, primaryId, [action], referencesOf(state, asNew(after)));
 };
 const asNew = (record: Plain): Record<string, Plain> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, Array.isArray(value) ? { adds: value } : { new: value }]));
