@@ -2,7 +2,7 @@ import type { Field } from '../kernel/field.ts';
 import type { LooseInput, Operation, Service } from '../kernel/operation.ts';
 import type { Problem } from '../kernel/problem.ts';
 import type { Result } from '../kernel/result.ts';
-import type { Host, HttpReply } from '../host/host.ts';
+import type { Host, HttpReply, HttpRequest } from '../host/host.ts';
 import type { Settings } from '../config/settings.ts';
 
 export type Flag = {
@@ -77,6 +77,13 @@ export type Target = {
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;
 };
+/** A body that is a stream is sent once and never repeated. */
+export type SendRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: HttpRequest['body'];
+};
 export type CallOptions = { readonly transport?: 'single' | 'pooled'; readonly evenInDryRun?: boolean };
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
@@ -102,10 +109,7 @@ export type Context = {
    */
   call(service: Service, operation: Operation, input: LooseInput, options?: CallOptions): Promise<unknown>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
-  send(
-    service: ServiceName,
-    request: { method: string; path: string; headers?: Record<string, string>; body?: string | Uint8Array },
-  ): Promise<HttpReply>;
+  send(service: ServiceName, request: SendRequest): Promise<HttpReply>;
   /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */
   confirm(question: string): Promise<void>;
 };

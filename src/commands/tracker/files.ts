@@ -1,0 +1,102 @@
+import { basename, extname, isAbsolute, join } from 'node:path';
+import { bool, int, list, req, str } from '../../kernel/field.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
+import { errorFrom } from '../../client/reply.ts';
+import { send } from '../../client/send.ts';
+import { type Part, multipart } from '../../client/upload.ts';
+import { tracker } from '../../services/tracker/index.ts';
+import type { Command, Context } from '../command.ts';
+
+const types: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain',
+  '.zip': 'application/zip',
+};
+
+const absolute = (context: Context, path: string): string => (isAbsolute(path) ? path : join(context.host.cwd, path));
+
+const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
+  const path = absolute(context, given);
+  const info = await context.host.files.info(path);
+  if (info?.kind !== 'file') throw usageError('wrong usage', [problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`)]);
+  const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
+  return { name: `file${index}`, filename: basename(path), contentType, sizeBytes: info.sizeBytes, bytes: context.host.files.stream(path) };
+};
+
+/** doc2 POST /files: file0 to file3 in one request. */
+const MOST = 4;
+
+const upload = async (context: Context, paths: readonly string[], storyId: number | undefined): Promise<unknown[]> => {
+  const parts: Part[] = storyId === undefined ? [] : [{ name: 'story_id', value: String(storyId) }];
+  for (const [i, path] of paths.entries()) parts.push(await filePart(context, path, i));
+  const { contentType, lengthBytes, body } = multipart(parts, Buffer.from(context.host.random(12)).toString('hex'));
+  const headers = { accept: 'application/json', 'content-type': contentType, 'content-length': String(lengthBytes) };
+  const reply = await context.send('tracker', { method: 'POST', path: '/files', headers, body });
+  const text = await reply.text();
+  if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, 'POST /files');
+  return JSON.parse(text) as unknown[];
+};
+
+export const uploadCommand: Command = {
+  path: ['tracker', 'files', 'upload'],
+  summary: 'Upload files, up to four in a request',
+  args: [{ name: 'paths', field: req(list(str(), { min: 1 })), summary: 'Files to upload', rest: true, complete: 'file' }],
+  flags: { 'story-id': { field: int(), summary: 'Story to attach them to', value: 'number' } },
+  examples: [{ line: 'opsctl tracker files upload trace.log screenshot.png --story-id 42', says: 'Attach two files to a story' }],
+  operation: { service: tracker, operation: tracker.table.files.create },
+  run: async (context, values) => {
+    const paths = values.paths as string[];
+    const found: unknown[] = [];
+    for (let i = 0; i < paths.length; i += MOST) found.push(...(await upload(context, paths.slice(i, i + MOST), values['story-id'])));
+    return rowsResult(found, { columns: ['id', 'name', 'content_type', 'size'] });
+  },
+};
+
+type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
+
+export const downloadCommand: Command = {
+  path: ['tracker', 'files', 'download'],
+  summary: 'Download the content of an uploaded file',
+  args: [{ name: 'file', field: req(int()), summary: 'The file' }],
+  flags: {
+    to: {
+      field: str(),
+      summary: 'Where to write it; its own name in this folder unless given, - is standard output',
+      value: 'path|-',
+      complete: 'file',
+    },
+    force: { field: bool(), summary: 'Write over a file that exists' },
+  },
+  examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],
+  run: async (context, values) => {
+    const { get } = tracker.table.files;
+    const record = (await context.call(tracker, get, { params: { 'file-public-id': values.file } })) as FileRecord;
+    if (record.url === null) throw new AppError('not-found', `file ${record.id} has no content to download`);
+    const target = await context.target('tracker');
+    const url = new URL(record.url, target.baseUrl);
+    // The token goes to the tracker's own host only, never to a storage service.
+    const headers = url.origin === new URL(target.baseUrl).origin ? target.headers : {};
+    const reply = await send(context.host, { method: 'GET', url: url.href, headers }, { signal: context.signal });
+    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text: await reply.text() }, `GET ${url.pathname}`);
+    if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
+    // The name comes from the service: only its last part, so that it cannot point outside this folder.
+    const path = absolute(context, values.to ?? basename(record.filename));
+    if (!values.force && (await context.host.files.info(path))) {
+      throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
+    }
+    const size = await context.host.files.replaceStream(path, reply.stream());
+    return recordResult({ id: record.id, path, size }, { message: `${path}: ${size} bytes` });
+  },
+};
+
+export const fileCommands: readonly Command[] = [uploadCommand, downloadCommand];

@@ -1,0 +1,79 @@
+import { int } from '../../kernel/field.ts';
+import type { Operation } from '../../kernel/operation.ts';
+import { recordResult } from '../../kernel/result.ts';
+import { tracker } from '../../services/tracker/index.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { extend } from '../extend.ts';
+import { columnsOf, commandFrom, inputFrom } from '../from-table.ts';
+import { resolveParams } from '../naming.ts';
+import { trackerNaming } from './naming.ts';
+
+type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
+type EpicPage = { readonly data: readonly unknown[]; readonly next: number | null };
+
+/** doc2 GET /epics/paginated: page by page until `next` is null. */
+async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
+  for (let page: number | null = 1; page !== null; ) {
+    const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
+    yield* answer.data;
+    page = answer.next;
+  }
+}
+
+/** doc2 GET /groups/{id}/stories: by offset until a page is not full. */
+async function* byOffset(ask: Ask, pageSize: number): AsyncIterable<unknown> {
+  for (let offset = 0; ; offset += pageSize) {
+    const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];
+    yield* rows;
+    if (rows.length < pageSize) return;
+  }
+}
+
+async function* first(rows: AsyncIterable<unknown>, most: number | undefined, cut: () => void): AsyncIterable<unknown> {
+  let count = 0;
+  for await (const row of rows) {
+    if (count === most) return cut();
+    count += 1;
+    yield row;
+  }
+}
+
+const limited = (context: Context, rows: AsyncIterable<unknown>, most: number | undefined): AsyncIterable<unknown> =>
+  first(rows, most, () => context.say.warn(`only the first ${most} are shown; leave --limit out for all`));
+
+const epics = commandFrom({ service: tracker, resource: 'epics', verb: 'paginated', operation: tracker.table.epics.page, naming: trackerNaming });
+const epicsPaginated: Command = extend(epics, {
+  summary: 'List epics page by page, the first at once',
+  about: 'All pages are read one after the other. With --page only that page is shown, with its total.',
+  get flags() {
+    return { ...epics.flags, limit: { field: int({ min: 1 }), summary: 'Epics at most', value: 'number' } };
+  },
+  run: async (context, values: Values) => {
+    const { query = {} } = inputFrom(tracker.table.epics.page, values);
+    const ask: Ask = (q) => context.call(tracker, tracker.table.epics.page, { query: q });
+    if (query.page !== undefined || context.isDryRun) return recordResult(await ask(query), { columns: ['total', 'next'] });
+    return { kind: 'rows', rows: limited(context, byPage(ask, query), values.limit), view: { columns: columnsOf(tracker.table.epics.list) } };
+  },
+});
+
+const stories = commandFrom({
+  service: tracker,
+  resource: 'groups',
+  verb: 'stories',
+  operation: tracker.table.groups.stories,
+  naming: trackerNaming,
+});
+const PAGE = 1000;
+const groupStories: Command = extend(stories, {
+  about: 'All stories are read, 1,000 at a time. --limit or --offset ask for one part only.',
+  run: async (context, values: Values) => {
+    const operation: Operation = tracker.table.groups.stories;
+    const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));
+    const isPart = values.limit !== undefined || values.offset !== undefined || context.isDryRun;
+    const ask: Ask = (query) => context.call(tracker, operation, { ...input, query });
+    const rows = isPart ? ((await context.call(tracker, operation, input)) as unknown[]) : byOffset(ask, PAGE);
+    return { kind: 'rows', rows, view: { columns: columnsOf(operation) } };
+  },
+});
+
+export const paginatedCommands: readonly Command[] = [epicsPaginated, groupStories];

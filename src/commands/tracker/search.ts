@@ -1,0 +1,76 @@
+import { bool, int, list, oneOf, req, str } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { errorFrom } from '../../client/reply.ts';
+import { requestFrom } from '../../client/request.ts';
+import { tracker } from '../../services/tracker/index.ts';
+import type { Command, Context, Values } from '../command.ts';
+
+type Group = { readonly data: readonly Record<string, unknown>[]; readonly next: string | null; readonly total: number };
+type Answer = Readonly<Record<string, Group | undefined>>;
+const kinds = { story: 'stories', epic: 'epics', iteration: 'iterations', milestone: 'milestones', objective: 'milestones' } as const;
+
+/** doc2 Search result: `next` is a path with query from the host's root; it is sent as it is. */
+const nextPage = async (context: Context, path: string): Promise<Answer> => {
+  const reply = await context.send('tracker', { method: 'GET', path, headers: { accept: 'application/json', 'content-type': 'application/json' } });
+  const text = await reply.text();
+  if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, 'GET /search');
+  return JSON.parse(text) as Answer;
+};
+
+/** Groups are paged one after the other, each through its own `next`. */
+async function* found(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
+  let left = most;
+  let total = 0;
+  for (const [name, group] of Object.entries(first)) {
+    if (group === undefined) continue;
+    total += group.total;
+    for (let page: Group | undefined = group; page !== undefined && left > 0; ) {
+      for (const row of page.data.slice(0, left)) yield row;
+      left -= Math.min(left, page.data.length);
+      page = page.next !== null && left > 0 ? (await nextPage(context, page.next))[name] : undefined;
+    }
+  }
+  const shown = most - left;
+  if (shown < total)
+    context.say.warn(
+      `${shown} of ${total} shown${most === Number.POSITIVE_INFINITY ? '; the service gives 1,000 of each kind at most' : '; --all shows more'}`,
+    );
+}
+
+const run: Command['run'] = async (context, values: Values) => {
+  const most = values.all ? Number.POSITIVE_INFINITY : (values.limit ?? 25);
+  const types = (values.type as (keyof typeof kinds)[] | undefined) ?? [];
+  const query = {
+    query: values.query,
+    page_size: Math.min(250, most),
+    detail: values.detail ?? 'full',
+    ...(types.length > 0 ? { entity_types: types } : {}),
+  };
+  requestFrom(tracker, tracker.table.search.run, { query }, { baseUrl: '', headers: {} });
+  const first = (await context.call(tracker, tracker.table.search.run, { query })) as Answer | undefined;
+  if (first === undefined) throw new AppError('network', 'the search gave an empty answer');
+  return { kind: 'rows', rows: found(context, first, most), view: { columns: ['id', 'entity_type', 'name', 'app_url'] } };
+};
+
+export const searchCommand: Command = {
+  path: ['tracker', 'search'],
+  summary: 'Search stories, epics, iterations and objectives',
+  about:
+    'Operators: id: epic: label: project: state: owner: requester: type: estimate: team: iteration: objective: created: updated: completed: moved: due: is: has: — ' +
+    'joined by and; ! in front turns one round; "quoted words" stay together; ranges like created:2026-01-01..2026-02-01.',
+  args: [{ name: 'query', field: req(str(undefined, { min: 1 })), summary: 'What to find' }],
+  flags: {
+    type: {
+      field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
+      repeat: true,
+      summary: 'Kinds to search; story and epic unless given',
+      value: 'kind',
+    },
+    limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
+    all: { field: bool(), summary: 'Every record that the service gives' },
+    detail: { field: oneOf('full', 'slim'), summary: 'slim leaves descriptions and nested records out', value: 'full|slim' },
+  },
+  examples: [{ line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson", says: 'All started stories of @ana' }],
+  operation: { service: tracker, operation: tracker.table.search.run },
+  run,
+};

@@ -1,0 +1,27 @@
+import { bool, bare } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { extend } from '../extend.ts';
+
+const hasAppUrl = (command: Command): boolean => {
+  const returns = command.operation?.operation.returns;
+  const record = returns && bare(returns);
+  return record?.type === 'object' && record.fields.app_url !== undefined;
+};
+
+/** `--web` on every command that answers with one record that has a page of its own. */
+export const withWeb = (command: Command): Command => {
+  if (!hasAppUrl(command)) return command;
+  return extend(command, {
+    get flags() {
+      return { ...command.flags, web: { field: bool(), summary: 'Open its page in the browser' } };
+    },
+    run: async (context, values) => {
+      const result = await command.run(context, values);
+      const url = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
+      if (values.web !== true || typeof url !== 'string') return result;
+      context.say.info(url);
+      if (!(await context.host.openBrowser(url))) context.say.warn('no browser could be started; open the address above by hand');
+      return result;
+    },
+  });
+};
