@@ -150,17 +150,17 @@ export const location = (reply: Reply): URL => new URL(String(reply.headers.loca
 /** The code of an `[OAuth error]` page, from its title. */
 export const pageError = (reply: Reply): string => /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
 
-const unescape = (text: string): string =>
+const unescaped = (text: string): string =>
   text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 /** The first form of a page: where it goes, its hidden fields and its checkboxes. */
 export const formOf = (page: string): { readonly action: string; readonly hidden: Record<string, string>; readonly boxes: readonly string[] } => {
   const inputs = [...page.matchAll(/<input\b[^>]*>/g)].map(
     ([tag]) =>
       (name: string) =>
-        unescape(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? ''),
+        unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1] ?? ''),
   );
   return {
-    action: unescape(/<form[^>]*action="([^"]*)"/.exec(page)?.[1] ?? ''),
+    action: unescaped(/<form[^>]*action="([^"]*)"/.exec(page)?.[1] ?? ''),
     hidden: Object.fromEntries(inputs.filter((get) => get('type') === 'hidden').map((get) => [get('name'), get('value')])),
     boxes: inputs.filter((get) => get('type') === 'checkbox').map((get) => get('value')),
   };

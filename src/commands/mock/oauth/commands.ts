@@ -35,7 +35,8 @@ export const commands: readonly Command[] = operations(oauthConsole.table).map((
       return derived.args ?? [];
     },
     get flags() {
-      return (flags ??= { ...derived.flags, url });
+      flags ??= { ...derived.flags, url };
+      return flags;
     },
     examples: examples[words.join(' ')] ?? [],
     run: async (context, values) => {

@@ -9,7 +9,7 @@ import { type Html, html } from '../pages/html.ts';
 import { pageReply } from '../pages/layout.ts';
 import { type Params, readParams } from '../params.ts';
 import type { Auth } from '../state.ts';
-import type { ControlApi } from './control-api.ts';
+import { type ControlApi, isOwnHost } from './control-api.ts';
 import { controls, fieldsOfType, formValue } from './forms.ts';
 import { clientView, grantView, integrityView, userView } from './views.ts';
 
@@ -141,7 +141,8 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
   const path =
     oauthConsole.basePath + fill(operation.path, Object.fromEntries(paramNames(operation.path).map((name) => [name, params.get(name) ?? ''])));
   const body = operation.body === undefined ? '' : JSON.stringify(bodyOf(operation, params));
-  const headers = { ...request.headers, 'content-type': 'application/json' };
+  // The proof says that the form is ours; browsers send `Origin: null` for it, because the page sends no referrer.
+  const headers = { ...request.headers, origin: undefined, 'content-type': 'application/json' };
   const reply = await api({ ...request, method: operation.method, path, query: '', headers, body: Buffer.from(body) });
   return consolePage(auth, reply.status < 400 ? 200 : reply.status, noticeOf(what, reply));
 };
@@ -150,6 +151,7 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
 export const makeConsolePage =
   (auth: Auth, api: ControlApi) =>
   (request: MockRequest): MockReply | Promise<MockReply> => {
+    if (!isOwnHost(auth, request.headers.host ?? '')) return { status: 403 };
     if (request.method === 'POST') return submit(auth, api, request);
     return request.method === 'GET' ? consolePage(auth, 200) : { status: 405, headers: { allow: 'GET, POST' } };
   };

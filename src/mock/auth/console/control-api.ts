@@ -21,6 +21,8 @@ const refusal = (refused: Refused): MockReply => {
 };
 
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/;
+/** A name that an attacker's DNS could lead here is not ours. */
+export const isOwnHost = (auth: Auth, host: string): boolean => LOCAL_HOST.test(host) || host === new URL(auth.world.origin()).host;
 /**
  * The console has no password, so a page of another site must not reach it through the user's browser: the Host is this
  * machine's (no DNS rebinding), the Origin is ours, and a body is JSON, which a foreign form cannot send unasked.
@@ -29,8 +31,7 @@ const callerIsNotAForeignPage =
   (auth: Auth) =>
   (request: MockRequest): void => {
     const { host = '', origin } = request.headers;
-    if (!LOCAL_HOST.test(host) && host !== new URL(auth.world.origin()).host)
-      throw new Refused(403, `The console does not answer to the host name ${host}.`);
+    if (!isOwnHost(auth, host)) throw new Refused(403, `The console does not answer to the host name ${host}.`);
     if (origin !== undefined && !LOCAL_HOST.test(origin.replace(/^https?:\/\//, '')))
       throw new Refused(403, 'The console takes no requests from pages of other sites.');
     const type = request.headers['content-type'] ?? '';

@@ -18,7 +18,7 @@ export const hidden = (step: Pick<Step, 'request' | 'proof'>): Html =>
 
 export const signInPage = (step: Step, email: string, problem: string | undefined): MockReply =>
   pageReply({
-    status: problem === undefined ? 200 : 401,
+    status: 200,
     title: 'Sign in',
     formTargets: formTarget(step.redirectUri),
     cookies: step.cookies,
