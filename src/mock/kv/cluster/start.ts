@@ -72,7 +72,9 @@ const writeFolder = async (host: Host, rehearsal: Rehearsal, content: Content | 
 
 const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> => {
   const answer = await ask<{ health?: string }>(host, `${member.clientUrl}/health`);
-  return answer?.status === 200 && answer.data.health === 'true';
+  if (answer?.status !== 200 || answer.data.health !== 'true') return false;
+  const version = await ask<Record<string, string>>(host, `${member.clientUrl}/version`);
+  return version !== undefined && !Object.values(version.data).includes('not_decided');
 };
 export const waitHealthy = async (host: Host, members: readonly RehearsalMember[], signal?: AbortSignal): Promise<void> => {
   const until = host.elapsed() + HEALTHY_WITHIN_MS;

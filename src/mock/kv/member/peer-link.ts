@@ -36,7 +36,7 @@ export class PeerLink {
       this.#up();
       return JSON.parse(text) as T;
     } catch (error) {
-      this.#down(error instanceof Error ? error.message : String(error));
+      this.#down((error as { code?: string }).code === 'REFUSED' ? 'connect: connection refused' : 'i/o timeout');
       return undefined;
     }
   }
@@ -50,7 +50,7 @@ export class PeerLink {
   #down(reason: string): void {
     if (this.isActive) {
       this.#o.log('W', 'rafthttp', `lost the TCP streaming connection with peer ${this.id} (stream Message reader)`);
-      this.#o.log('E', 'rafthttp', `failed to dial ${this.id} on stream Message (${reason})`);
+      this.#o.log('E', 'rafthttp', `failed to dial ${this.id} on stream Message (dial tcp ${new URL(this.#o.url).host}: ${reason})`);
       this.#o.log('I', 'rafthttp', `peer ${this.id} became inactive`);
     }
     this.isActive = false;

@@ -88,7 +88,6 @@ const announce = (api: Api, stored: Stored, isNew: boolean): void => {
   if (isNew) log('I', `${word}server`, `starting member ${node.id} in cluster ${api.clusterId}`);
   else log('I', `${word}server`, `restarting member ${node.id} in cluster ${api.clusterId} at commit index ${stored.commit}`);
   log('I', `${word}server`, `starting server... [version: ${api.version}, cluster version: ${node.machine.clusterVersion ?? 'to_be_decided'}]`);
-  if (node.machine.clusterVersion !== undefined) sayVersion(api, undefined, node.machine.clusterVersion);
 };
 const sayVersion = ({ log, word }: Api, before: string | undefined, now: string): void => {
   if (before === undefined) log('N', `${word}server/membership`, `set the initial cluster version to ${minorOf(now)}`);
@@ -211,6 +210,7 @@ const serve = async (host: Host, options: MemberOptions, form: Form, log: Member
   let isTooOld = false;
   mustNotBeOlder(api, () => (isTooOld = true));
   if (isTooOld) return 1;
+  if (api.node.machine.clusterVersion !== undefined) sayVersion(api, undefined, api.node.machine.clusterVersion);
   follow(api, fatal);
   if (isNew) await writeDatabase(host, api);
   const stopping = new AbortController();
