@@ -45,6 +45,8 @@ export type World = {
   origin(): string;
   /** Work after the answer (deliveries of events); the server waits for it when it stops. */
   later(work: () => Promise<void>): void;
+  /** Aborted when the server stops: work after an answer does not try again then. */
+  readonly stopping?: AbortSignal;
 };
 
 export type MockService = {

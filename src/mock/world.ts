@@ -8,13 +8,14 @@ export type MadeWorld = {
   readonly world: World;
   readonly clock: Clock;
   listensAt(origin: string): void;
-  /** Resolves when no work after an answer is left. */
+  /** Tells the work after answers that the server stops; resolves when none is left. */
   settled(): Promise<void>;
 };
 
 export const makeWorld = (host: Host, store: Store, options: MockOptions, idSeed: string | undefined): MadeWorld => {
   const clock = makeClock(store, host.now);
   const random = randomFor((bytes) => host.random(bytes), idSeed, store);
+  const stop = new AbortController();
   const work = new Set<Promise<void>>();
   let origin = '';
   const world: World = {
@@ -25,6 +26,7 @@ export const makeWorld = (host: Host, store: Store, options: MockOptions, idSeed
     random,
     uuid: () => uuidFrom(random),
     origin: () => origin,
+    stopping: stop.signal,
     later: (start) => {
       // A delivery that fails is the receiver's affair; the one who starts it keeps account of it.
       const running = start()
@@ -40,6 +42,7 @@ export const makeWorld = (host: Host, store: Store, options: MockOptions, idSeed
       origin = url;
     },
     settled: async () => {
+      stop.abort();
       while (work.size > 0) await Promise.all(work);
     },
   };
