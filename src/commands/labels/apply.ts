@@ -1,0 +1,37 @@
+import { bool, list, str } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { labelCommand } from './access.ts';
+import { adminFlag } from './flags.ts';
+
+export const apply: Command = labelCommand({
+  path: ['labels', 'apply'],
+  summary: 'Make labels what their files say',
+  about: [
+    'Reads label definitions (YAML or JSON, several documents and files, a folder), compares each with the service, shows the',
+    'difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted) and sends it as one atomic delta that is pinned',
+    'to the revision that was shown. A second run sends nothing. A label is found by its id, else by its title.',
+    '',
+    'Fields and choices that are missing in the file are disabled, or deleted with --prune; drafts are deleted at once.',
+    'Say `was: Old name` to rename without an id. Limits, locks, rights and frozen types are checked before anything is sent.',
+  ].join('\n'),
+  flags: {
+    file: {
+      field: list(str()),
+      short: 'f',
+      repeat: true,
+      required: true,
+      summary: 'File or folder; - is standard input',
+      value: 'file',
+      complete: 'file',
+    },
+    publish: { field: bool(), summary: 'Publish the changes as well' },
+    prune: { field: bool(), summary: 'Delete what the file no longer has, instead of disabling it' },
+    admin: adminFlag,
+  },
+  examples: [
+    { line: 'opsctl labels apply -f contract.yaml --dry-run', says: 'Show what would be changed' },
+    { line: 'opsctl labels apply -f contract.yaml --publish', says: 'Change and publish' },
+    { line: 'opsctl labels export Contract | opsctl labels apply -f -', says: 'Sends nothing: the export is the definition' },
+  ],
+  run: async (context, values) => (await import('./run-apply.ts')).runApply(context, values),
+});

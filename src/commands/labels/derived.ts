@@ -1,0 +1,170 @@
+import { int, str } from '../../kernel/field.ts';
+import type { Operation } from '../../kernel/operation.ts';
+import { problem, usageError } from '../../kernel/problem.ts';
+import { type Result, recordResult, rowsResult } from '../../kernel/result.ts';
+import { labelsService } from '../../services/labels/index.ts';
+import type { Argument, Command, Context, Flag, Values } from '../command.ts';
+import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
+import { labelCommand } from './access.ts';
+import { adminFlag, labelArgument } from './flags.ts';
+
+type Row = { readonly command: Command; readonly operation: Operation };
+
+const revisionArgument: Argument = {
+  name: 'revision',
+  field: str(),
+  summary: 'Number of the revision, or latest, published; latest unless given',
+  optional: true,
+};
+const permissionArgument: Argument = {
+  name: 'permission',
+  field: str(),
+  summary: 'Its id, or the e-mail address, person, group or audience that has it; not needed with a full name',
+  optional: true,
+};
+const userArgument: Argument = { name: 'user', field: str(), summary: 'me, an id or an address; me unless given', optional: true };
+
+const isUnderRevision = ({ path }: Operation): boolean => path.includes('/revisions/*');
+const isOnePermission = ({ path }: Operation): boolean => path.endsWith('/permissions/*}');
+const isCapabilities = ({ path }: Operation): boolean => path.includes('/capabilities');
+
+const argumentsFor = (operation: Operation): readonly Argument[] => {
+  if (operation.params === undefined) return [];
+  if (isCapabilities(operation)) return [userArgument];
+  const revision = isUnderRevision(operation) ? [revisionArgument] : [];
+  // A full permission name is one argument; label, revision and permission are three.
+  return isOnePermission(operation) ? [labelArgument, permissionArgument, ...revision] : [labelArgument, ...revision];
+};
+
+/** `labels labels create` is `labels create`; what goes by way of a revision is below `labels revisions`. */
+const pathOf = (path: readonly string[]): readonly string[] => {
+  const [service = '', resource = '', verb = ''] = path;
+  if (resource === 'labels') return [service, verb];
+  const under = /^revision-(.+)$/.exec(resource)?.[1];
+  return under === undefined ? [service, resource, verb] : [service, 'revisions', under, verb];
+};
+
+const paged = (operation: Operation): boolean => operation.query?.pageToken !== undefined;
+const takesAdmin = (operation: Operation): 'query' | 'body' | undefined =>
+  operation.query?.useAdminAccess ? 'query' : operation.body?.useAdminAccess ? 'body' : undefined;
+const takesPin = (operation: Operation): boolean =>
+  operation.body?.writeControl !== undefined || operation.query?.['writeControl.requiredRevisionId'] !== undefined;
+
+const extraFlags = (operation: Operation): Record<string, Flag> => ({
+  ...(takesAdmin(operation) ? { admin: adminFlag } : {}),
+  ...(takesPin(operation) ? { revision: { field: str(), summary: 'Refuse unless this is the latest revision', value: 'number' } } : {}),
+  ...(paged(operation)
+    ? { limit: { field: int({ min: 1 }), summary: 'Stop after so many entries; all of them unless given', value: 'number' } }
+    : {}),
+  ...(operation.bodyName === 'Label'
+    ? {
+        title: { field: str(), summary: 'Title; short for --properties \'{"title":…}\'', value: 'text' },
+        description: { field: str(), summary: 'Description; short for --properties', value: 'text' },
+      }
+    : {}),
+});
+
+/** `--admin`, `--revision`, `--title` as the members that the row has for them. */
+const longForm = (operation: Operation, values: Values): Values => {
+  const more: Record<string, unknown> = {};
+  if (values.admin !== undefined) more['use-admin-access'] = values.admin;
+  if (values.revision !== undefined && takesPin(operation) && !isUnderRevision(operation)) {
+    if (operation.body?.writeControl) more['write-control'] = { requiredRevisionId: values.revision };
+    else more['write-control.required-revision-id'] = values.revision;
+  }
+  if (operation.bodyName === 'Label' && (values.title ?? values.description) !== undefined) {
+    const { title, description } = values;
+    const given = values.properties ?? (values.body as { properties?: object } | undefined)?.properties;
+    more.properties = { ...given, ...(title === undefined ? {} : { title }), ...(description === undefined ? {} : { description }) };
+  }
+  return { ...values, ...more };
+};
+
+const permissionOf = async (context: Context, parent: string, who: string | undefined, admin: boolean): Promise<string> => {
+  if (who === undefined)
+    throw usageError('wrong usage', [problem('<permission>', 'required', 'is required', 'or give the full name: labels/<id>/permissions/<id>')]);
+  const { allPermissions } = await import('./read.ts');
+  const [label = ''] = parent.split('/revisions/');
+  const found = (await allPermissions(context, label, { admin })).find(
+    ({ name, email, person, group, audience }) => name?.endsWith(`/permissions/${who}`) || [email, person, group, audience].includes(who),
+  );
+  return `${parent}/permissions/${found?.name?.split('/permissions/')[1] ?? who}`;
+};
+
+/** The path parameter of a row from what a person typed; `use` may be called again with another reading of it. */
+const withName = async <T>(context: Context, operation: Operation, values: Values, use: (name: string) => Promise<T>): Promise<T> => {
+  if (isCapabilities(operation)) {
+    const user = String(values.user ?? 'me');
+    return use(user.startsWith('users/') ? user : `users/${user}/capabilities`);
+  }
+  const typed = String(values.label);
+  if (
+    typed.startsWith('labels/') &&
+    (!isOnePermission(operation) || typed.includes('/permissions/')) &&
+    (!isUnderRevision(operation) || typed.includes('/revisions/'))
+  ) {
+    return use(typed);
+  }
+  const { withLabel } = await import('./reference.ts');
+  const admin = values['use-admin-access'] === true;
+  return withLabel(context, typed, { admin }, async (name) => {
+    const parent = isUnderRevision(operation) ? `${name}/revisions/${values.revision ?? 'latest'}` : name;
+    return use(isOnePermission(operation) ? await permissionOf(context, parent, values.permission, admin) : parent);
+  });
+};
+
+async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined): AsyncGenerator<unknown> {
+  let count = 0;
+  for await (const row of rows) {
+    yield row;
+    count += 1;
+    if (count === limit) return;
+  }
+}
+
+/** Every page, unless --limit says less: a list is never cut in silence (facts labels-peers 3). */
+async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
+  const { allPages } = await import('./read.ts');
+  for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(context, operation, inputFrom(operation, values))) {
+    for (const member of Object.values(page)) if (Array.isArray(member)) yield* member;
+  }
+}
+
+const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
+  if (context.isDryRun) return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
+  const rows = limited(listed(context, operation, values), values.limit);
+  // The first page is fetched before anything is said, so that an error is an error and not half a list.
+  const iterator = rows[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  const all = (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  })();
+  return rowsResult(all, { columns: columnsOf(operation), name: 'name' });
+};
+
+const run =
+  ({ command, operation }: Row): Command['run'] =>
+  async (context, given) => {
+    const values = longForm(operation, given);
+    if (operation.params === undefined) return paged(operation) ? runList(context, operation, values) : command.run(context, values);
+    const [param = ''] = Object.keys(operation.params);
+    return withName(context, operation, values, (name) => {
+      const named = { ...values, [param]: name };
+      return paged(operation) ? runList(context, operation, named) : command.run(context, named);
+    });
+  };
+
+/** The commands that come from the 26 rows; `labels publish` has one of its own. */
+export const derived = (): Command[] =>
+  commandsFrom(labelsService).map((command) => {
+    const operation = command.operation?.operation as Operation;
+    return labelCommand({
+      ...command,
+      path: pathOf(command.path),
+      args: argumentsFor(operation),
+      flags: { ...command.flags, ...extraFlags(operation) },
+      run: run({ command, operation }),
+    });
+  });

@@ -1,0 +1,28 @@
+import { bool, list, str } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { problem } from '../../kernel/problem.ts';
+import { labelCommand } from './access.ts';
+import { adminFlag } from './flags.ts';
+
+export const exportLabels: Command = labelCommand({
+  path: ['labels', 'export'],
+  summary: 'Write labels as definition files',
+  about: 'Prints YAML documents as the pages arrive, or writes one file a label with --folder. `labels apply` reads them back and changes nothing.',
+  args: [{ name: 'labels', field: list(str()), summary: 'Titles, ids or labels/<id>', optional: true, rest: true, complete: 'label' }],
+  flags: {
+    all: { field: bool(), summary: 'All labels' },
+    folder: { field: str(), short: 'f', summary: 'Write one file a label into this folder', value: 'folder', complete: 'file' },
+    published: { field: bool(), summary: 'The published revisions instead of the newest ones' },
+    admin: adminFlag,
+  },
+  examples: [
+    { line: 'opsctl labels export Contract > contract.yaml', says: 'One label' },
+    { line: 'opsctl labels export --all -f labels/', says: 'Every label, a file each' },
+  ],
+  check: (values) => {
+    const isNamed = (values.labels?.length ?? 0) > 0;
+    if (isNamed && values.all) return [problem('--all', 'exclusive', 'cannot be given together with labels')];
+    return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
+  },
+  run: async (context, values) => (await import('./run-export.ts')).runExport(context, values),
+});

@@ -1,0 +1,21 @@
+import { bool, str } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { labelCommand } from './access.ts';
+import { adminFlag, labelArgument } from './flags.ts';
+
+export const permissionsSync: Command = labelCommand({
+  path: ['labels', 'permissions', 'sync'],
+  summary: 'Make the permissions of a label those of a file',
+  about: [
+    'The file (YAML or JSON) is a list of {role, email | person | group | audience}; `labels permissions list -o yaml` writes one.',
+    'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
+  ].join('\n'),
+  args: [labelArgument],
+  flags: {
+    file: { field: str(), short: 'f', required: true, summary: 'The list; - is standard input', value: 'file', complete: 'file' },
+    keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
+    admin: adminFlag,
+  },
+  examples: [{ line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run', says: 'Show what would change' }],
+  run: async (context, values) => (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
+});

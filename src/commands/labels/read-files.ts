@@ -1,0 +1,51 @@
+import { isAbsolute, join } from 'node:path';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import type { Context } from '../command.ts';
+
+/** One YAML document of a file, or of standard input (`-`). */
+export type Document = { readonly source: string; readonly value: unknown };
+
+const textOf = async ({ host }: Context, file: string): Promise<string> => {
+  if (file === '-') {
+    const parts: Uint8Array[] = [];
+    for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+    return Buffer.concat(parts).toString('utf8');
+  }
+  const text = await host.files.read(isAbsolute(file) ? file : join(host.cwd, file));
+  if (text === undefined) throw usageError(`there is no file ${file}`, [problem('--file', 'rule', `names ${file}, which does not exist`)]);
+  return text;
+};
+
+const filesIn = async (context: Context, file: string): Promise<string[]> => {
+  if (file === '-') return [file];
+  const path = isAbsolute(file) ? file : join(context.host.cwd, file);
+  const info = await context.host.files.info(path);
+  if (info?.kind !== 'folder') return [file];
+  const names = (await context.host.files.list(path)).filter((name) => /\.(ya?ml|json)$/i.test(name)).sort();
+  if (names.length === 0)
+    throw usageError(`${file} holds no .yaml, .yml or .json file`, [problem('--file', 'rule', `names the folder ${file}, which has no label files`)]);
+  return names.map((name) => join(path, name));
+};
+
+/** Every document of the files in order; a folder stands for the YAML and JSON files in it. */
+export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
+  const { parseAllDocuments } = await import('./yaml-package.ts');
+  const documents: Document[] = [];
+  for (const file of (await Promise.all(files.map((one) => filesIn(context, one)))).flat()) {
+    const parsed = parseAllDocuments(await textOf(context, file));
+    const found = 'empty' in parsed ? [] : parsed;
+    for (const [i, document] of found.entries()) {
+      const source = found.length > 1 ? `${file} (document ${i + 1})` : file;
+      const [error] = document.errors;
+      if (error)
+        throw new AppError('usage', `${source}: ${error.message}`, {
+          code: 'NOT_YAML',
+          problems: [problem('--file', 'type', `is not YAML: ${error.message.split('\n')[0]}`)],
+        });
+      const value: unknown = document.toJS();
+      if (value !== null && value !== undefined) documents.push({ source, value });
+    }
+  }
+  if (documents.length === 0) throw usageError(`${files.join(', ')}: there is no document in it`, [problem('--file', 'rule', 'is empty')]);
+  return documents;
+};

@@ -1,0 +1,72 @@
+import { nearest } from '../../kernel/nearest.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import type { Context } from '../command.ts';
+import type { LabelJson } from './plan/wire-types.ts';
+import { type Asking, allLabels } from './read.ts';
+
+const folded = (text: string): string => text.trim().toLowerCase();
+const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
+
+/** `labels/x@2` and `x@published` keep their revision; a title keeps its @ as it is. */
+const parts = (text: string): { bare: string; revision: string } => {
+  const match = /^(.+)(@(?:latest|published|\d+))$/.exec(text);
+  return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
+};
+
+/** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
+export const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+  const exact = labels.filter((label) => titleOf(label) === title);
+  return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
+};
+
+const ambiguous = (title: string, found: readonly LabelJson[]): AppError =>
+  usageError(
+    `${found.length} labels have the title ${JSON.stringify(title)}: ${found.map((l) => `labels/${l.id} (${l.labelType})`).join(', ')}`,
+    [problem('<label>', 'rule', 'is ambiguous', 'give the id')],
+    found.slice(0, 3).map((l) => `labels/${l.id}`),
+  );
+
+/** The label of a title; undefined when there is none. Two of the same title are an error that lists both. */
+export const findByTitle = async (context: Context, title: string, asking: Asking = {}): Promise<{ label?: LabelJson; titles: string[] }> => {
+  const all: LabelJson[] = [];
+  for await (const label of allLabels(context, { pageSize: 200, ...(asking.admin ? { useAdminAccess: true } : {}) })) all.push(label);
+  const found = titled(all, title);
+  if (found.length > 1) throw ambiguous(title, found);
+  return { label: found[0], titles: all.map(titleOf) };
+};
+
+export const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
+  const close = nearest(text, titles);
+  return new AppError('not-found', `there is no label with the id or title ${JSON.stringify(text)}`, {
+    code: 'NO_SUCH_LABEL',
+    problems: [problem('<label>', 'rule', 'names a label that does not exist', close && `did you mean ${JSON.stringify(close)}?`)],
+    tryThis: ['opsctl labels list'],
+  });
+};
+
+/** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
+const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
+
+/**
+ * Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title.
+ * What looks like an id is tried as one first, which spares a look at all titles.
+ */
+export const withLabel = async <T>(context: Context, typed: string, asking: Asking, use: (name: string) => Promise<T>): Promise<T> => {
+  if (typed.startsWith('labels/')) return use(typed);
+  const { bare, revision } = parts(typed);
+  if (looksLikeId(bare)) {
+    try {
+      return await use(`labels/${bare}${revision}`);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
+      const { label } = await findByTitle(context, bare, asking);
+      if (label === undefined) throw error;
+      return use(`labels/${label.id}${revision}`);
+    }
+  }
+  const whole = await findByTitle(context, typed, asking);
+  if (whole.label !== undefined) return use(`labels/${whole.label.id}`);
+  const { label, titles } = revision === '' ? whole : await findByTitle(context, bare, asking);
+  if (label === undefined) throw noSuchLabel(typed, titles);
+  return use(`labels/${label.id}${revision}`);
+};

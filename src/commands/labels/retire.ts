@@ -1,0 +1,17 @@
+import { str } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { labelCommand } from './access.ts';
+import { adminFlag, labelArgument } from './flags.ts';
+
+export const retire: Command = labelCommand({
+  path: ['labels', 'retire'],
+  summary: 'Disable a label and delete it for good, with what it left on items',
+  about: [
+    'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes',
+    'the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
+  ].join('\n'),
+  args: [labelArgument],
+  flags: { title: { field: str(), summary: 'The title, as the confirmation', value: 'text' }, admin: adminFlag },
+  examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
+  run: async (context, values) => (await import('./run-retire.ts')).runRetire(context, values),
+});

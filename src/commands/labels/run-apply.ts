@@ -1,0 +1,174 @@
+import { AppError, type Problem, usageError } from '../../kernel/problem.ts';
+import { type Result, recordResult } from '../../kernel/result.ts';
+import { labelsService } from '../../services/labels/index.ts';
+import type { Context, Values } from '../command.ts';
+import { pinned } from './pinned.ts';
+import { limitProblems, lockProblems, rightProblems } from './plan/checks.ts';
+import type { LabelDef, LiveLabel } from './plan/definition.ts';
+import { liveFrom } from './plan/from-label.ts';
+import { definitionFrom } from './plan/parse.ts';
+import { type Plan, planFrom } from './plan/plan.ts';
+import { changeRow, changesText } from './plan/text.ts';
+import type { LabelJson, LimitsJson } from './plan/wire-types.ts';
+import { allLocks, getLabel, getLimits, getUserCapabilities } from './read.ts';
+import { readDocuments } from './read-files.ts';
+import { findByTitle } from './reference.ts';
+
+const { labels } = labelsService.table;
+type Wish = { readonly source: string; readonly wanted: LabelDef };
+type Options = { readonly publish: boolean; readonly prune: boolean; readonly admin: boolean };
+type Prepared = { readonly source: string; readonly plan: Plan; readonly live: LiveLabel | undefined };
+/** What became of one definition; printed as data. */
+type Applied = {
+  readonly action: Plan['action'];
+  readonly title: string;
+  readonly id?: string;
+  readonly revision?: string;
+  readonly published: boolean;
+  readonly sent: number;
+  readonly changes: readonly unknown[];
+  readonly notes: readonly string[];
+};
+
+const wishesFrom = async (context: Context, files: readonly string[]): Promise<Wish[]> => {
+  const wishes: Wish[] = [];
+  const problems: Problem[] = [];
+  for (const { source, value } of await readDocuments(context, files)) {
+    const read = definitionFrom(value);
+    problems.push(...read.problems.map((p) => ({ ...p, path: `${source}: ${p.path}` })));
+    wishes.push({ source, wanted: read.definition });
+  }
+  if (problems.length > 0) throw usageError('a label definition is wrong; nothing was sent', problems);
+  const twice = wishes.find(({ wanted }, i) => wishes.findIndex((w) => w.wanted.title === wanted.title && w.wanted.id === wanted.id) < i);
+  if (twice) throw usageError(`label ${twice.wanted.title} is defined twice; the second is in ${twice.source}`);
+  return wishes;
+};
+
+/** By id; an id that the service does not know came from another place, and then the title decides (or the old title, in `was`). */
+const liveOf = async (context: Context, wanted: LabelDef, admin: boolean): Promise<LabelJson | undefined> => {
+  if (wanted.id !== undefined) {
+    try {
+      return await getLabel(context, `labels/${wanted.id}`, { admin });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
+    }
+  }
+  for (const title of [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])]) {
+    const { label } = await findByTitle(context, title, { admin });
+    if (label?.id !== undefined) return getLabel(context, `labels/${label.id}`, { admin });
+  }
+  return undefined;
+};
+
+const prepare = async (context: Context, { source, wanted }: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
+  const json = await liveOf(context, wanted, options.admin);
+  const live = json && liveFrom(json);
+  const plan = planFrom(wanted, live, { prune: options.prune });
+  if (plan.action === 'none' && plan.problems.length === 0) return { source, plan, live };
+  const locks = live && plan.edits.length > 0 ? await allLocks(context, `labels/${live.id}`) : [];
+  const user = plan.action === 'create' ? await getUserCapabilities(context) : undefined;
+  const problems = [...plan.problems, ...limitProblems(wanted, live, limits), ...lockProblems(plan, locks), ...rightProblems(plan, live, user)];
+  return { source, plan: { ...plan, problems }, live };
+};
+
+const headline = ({ action, title, id, revisionId }: Plan): string =>
+  action === 'create' ? `label ${title}: new` : `label ${title} (labels/${id}, revision ${revisionId})`;
+const planText = (plan: Plan): string => [headline(plan), changesText(plan.changes), ...plan.notes.map((note) => `  note: ${note}`)].join('\n');
+
+const again = 'run the same command again to see the new difference';
+const writeControl = (revisionId: string | undefined) => ({ writeControl: { requiredRevisionId: revisionId ?? '' } });
+
+/** The edits and what holds at once; returns the label as it is now. */
+const send = async (context: Context, { plan, live }: Prepared, admin: { useAdminAccess?: boolean }): Promise<LabelJson> => {
+  const body = (more: object) => ({ ...admin, ...more, view: 'LABEL_VIEW_FULL' });
+  const call = async (operation: (typeof labels)[keyof typeof labels], input: Parameters<Context['call']>[2]) =>
+    (await context.call(labelsService, operation, input)) as LabelJson;
+  let label: LabelJson | undefined;
+  if (plan.create) label = await call(labels.create, { body: plan.create, query: admin });
+  const name = `labels/${plan.id ?? label?.id}`;
+  if (plan.edits.length > 0 && live) {
+    const shown = { name, title: plan.title, revisionId: live.revisionId, asking: { admin: admin.useAdminAccess } };
+    const since = (now: LabelJson) => changesText(planFrom(liveFrom(now), live, { prune: true }).changes);
+    const answer = await pinned(context, shown, again, since, () =>
+      context.call(labelsService, labels.delta, { params: { name }, body: body({ requests: plan.edits, ...writeControl(live.revisionId) }) }),
+    );
+    label = (answer as { updatedLabel?: LabelJson }).updatedLabel;
+  }
+  if (plan.copyMode) label = await call(labels.updateLabelCopyMode, { params: { name }, body: body({ copyMode: plan.copyMode }) });
+  if (plan.enabledApps) {
+    const enabledAppSettings = { enabledApps: plan.enabledApps.map((app) => ({ app })) };
+    label = await call(labels.updateLabelEnabledAppSettings, { params: { name }, body: body({ enabledAppSettings }) });
+  }
+  return (
+    label ?? { id: live?.id, revisionId: live?.revisionId, lifecycle: { state: live?.state, hasUnpublishedChanges: live?.hasUnpublishedChanges } }
+  );
+};
+
+const needsPublishing = ({ lifecycle }: LabelJson): boolean => lifecycle?.state === 'UNPUBLISHED_DRAFT' || lifecycle?.hasUnpublishedChanges === true;
+
+const publish = async (context: Context, label: LabelJson, title: string, admin: { useAdminAccess?: boolean }): Promise<LabelJson> => {
+  const name = `labels/${label.id}`;
+  const shown = { name, title, revisionId: label.revisionId ?? '', asking: { admin: admin.useAdminAccess } };
+  const since = (now: LabelJson) => changesText(planFrom(liveFrom(now), liveFrom(label), { prune: true }).changes);
+  const write = () => context.call(labelsService, labels.publish, { params: { name }, body: { ...admin, ...writeControl(label.revisionId) } });
+  return (await pinned(context, shown, again, since, write)) as LabelJson;
+};
+
+const applyOne = async (context: Context, prepared: Prepared, options: Options): Promise<Applied> => {
+  const { plan } = prepared;
+  const admin = options.admin ? { useAdminAccess: true } : {};
+  const base = { action: plan.action, title: plan.title, changes: plan.changes.map(changeRow), notes: plan.notes };
+  if (context.isDryRun) return { ...base, id: plan.id, revision: plan.revisionId, published: false, sent: 0 };
+  let label = await send(context, prepared, admin);
+  const isPublished = options.publish && needsPublishing(label);
+  if (isPublished) label = await publish(context, label, plan.title, admin);
+  const sent = plan.create ? 1 : plan.edits.length;
+  return { ...base, id: label.id, revision: label.revisionId, published: isPublished, sent };
+};
+
+const refuseProblems = (prepared: readonly Prepared[]): void => {
+  const problems = prepared.flatMap(({ source, plan }) => plan.problems.map((p) => ({ ...p, path: `${source}: ${p.path}` })));
+  if (problems.length === 0) return;
+  throw new AppError('unsafe', 'the service would refuse this; nothing was sent', { code: 'PLAN_REFUSED', problems });
+};
+
+/** Deleting what was published takes values off items, so it is asked for; everything else can be taken back. */
+const confirmDeletions = async (context: Context, prepared: readonly Prepared[]): Promise<void> => {
+  const gone = prepared.flatMap(({ plan, live }) =>
+    live?.state === 'UNPUBLISHED_DRAFT' ? [] : plan.changes.filter((c) => c.kind === 'deleted').map((c) => `${c.what} of ${plan.title}`),
+  );
+  if (gone.length > 0 && !context.isDryRun)
+    await context.confirm(`Delete ${gone.join(', ')}? Their values disappear from items when it is published.`);
+};
+
+const outcomeText = ({ action, title, id, revision, published }: Applied, isDryRun: boolean): string =>
+  isDryRun
+    ? `${title}: nothing was sent (dry run)`
+    : action === 'none' && !published
+      ? `${title}: up to date`
+      : `${title}: labels/${id}, revision ${revision}${published ? ', published' : ', draft'}`;
+
+export const runApply = async (context: Context, values: Values): Promise<Result> => {
+  const options: Options = { publish: values.publish ?? false, prune: values.prune ?? false, admin: values.admin ?? false };
+  const wishes = await wishesFrom(context, values.file as string[]);
+  const limits = await getLimits(context);
+  const prepared: Prepared[] = [];
+  for (const wish of wishes) prepared.push(await prepare(context, wish, limits, options));
+  const plans = prepared.map(({ plan }) => planText(plan)).join('\n');
+  context.say.info(plans);
+  refuseProblems(prepared);
+  await confirmDeletions(context, prepared);
+  const done: Applied[] = [];
+  const failures: AppError[] = [];
+  for (const one of prepared) {
+    try {
+      done.push(await applyOne(context, one, options));
+    } catch (error) {
+      if (!(error instanceof AppError) || prepared.length === 1) throw error;
+      failures.push(error);
+      context.say.warn(`${one.plan.title}: ${error.message}`);
+    }
+  }
+  if (failures[0] && done.length === 0) throw failures[0];
+  return recordResult(done, { text: done.map((one) => outcomeText(one, context.isDryRun)).join('\n') }, failures.length > 0 ? 'partial' : undefined);
+};

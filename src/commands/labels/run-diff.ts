@@ -1,0 +1,56 @@
+import { AppError } from '../../kernel/problem.ts';
+import { type Result, recordResult } from '../../kernel/result.ts';
+import type { Context, Values } from '../command.ts';
+import type { Change } from './plan/change.ts';
+import type { LiveLabel } from './plan/definition.ts';
+import { liveFrom } from './plan/from-label.ts';
+import { planFrom } from './plan/plan.ts';
+import { changeRow, changesText } from './plan/text.ts';
+import { type Asking, getLabel } from './read.ts';
+import { withLabel } from './reference.ts';
+
+/** A label with its draft and what is published. */
+export type Compared = {
+  readonly name: string;
+  readonly draft: LiveLabel;
+  readonly published: LiveLabel | undefined;
+  readonly changes: readonly Change[];
+};
+
+/** What is not published yet: every part of a label that never was, else the edits that lead from there to the draft. Pure. */
+export const unpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
+  const { changes } = planFrom(draft, published, { prune: true });
+  // Disabled, enabled and deleted in the draft are states there, and the plan from one to the other has them as such.
+  return changes;
+};
+
+const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LiveLabel | undefined> => {
+  try {
+    return liveFrom(await getLabel(context, `${name}@published`, asking));
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'not-found') return undefined;
+    throw error;
+  }
+};
+
+export const compare = (context: Context, typed: string, asking: Asking): Promise<Compared> =>
+  withLabel(context, typed, asking, async (found) => {
+    const [name = ''] = found.split('@');
+    const draft = liveFrom(await getLabel(context, name, asking));
+    const published = await publishedOf(context, name, asking);
+    return { name, draft, published, changes: unpublished(draft, published) };
+  });
+
+export const runDiff = async (context: Context, values: Values): Promise<Result> => {
+  const { name, draft, published, changes } = await compare(context, values.label, { admin: values.admin ?? false });
+  const data = {
+    label: name,
+    title: draft.title,
+    published_revision: published?.revisionId ?? null,
+    draft_revision: draft.revisionId === published?.revisionId ? null : draft.revisionId,
+    changes: changes.map(changeRow),
+  };
+  const from = published === undefined ? 'never published' : `published revision ${published.revisionId}`;
+  const text = `label ${draft.title}: ${from}, newest revision ${draft.revisionId}\n${changesText(changes)}`;
+  return recordResult(data, { text }, changes.length > 0 ? 'no' : undefined);
+};

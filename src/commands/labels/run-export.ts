@@ -1,0 +1,88 @@
+import { isAbsolute, join } from 'node:path';
+import { type Result, rowsResult } from '../../kernel/result.ts';
+import type { Context, Values } from '../command.ts';
+import { liveFrom } from './plan/from-label.ts';
+import { fileFrom } from './plan/to-file.ts';
+import type { LabelJson } from './plan/wire-types.ts';
+import { allLabels, getLabel } from './read.ts';
+import { withLabel } from './reference.ts';
+
+async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJson> {
+  const asking = { admin: values.admin ?? false };
+  if (values.all) {
+    // Pages of 50 full labels keep the memory of one page small, however many labels there are.
+    yield* allLabels(context, {
+      view: 'LABEL_VIEW_FULL',
+      pageSize: 50,
+      publishedOnly: values.published ?? false,
+      ...(asking.admin ? { useAdminAccess: true } : {}),
+    });
+    return;
+  }
+  for (const typed of values.labels as string[]) {
+    yield await withLabel(context, typed, asking, (name) =>
+      getLabel(context, values.published && !name.includes('@') ? `${name}@published` : name, asking),
+    );
+  }
+}
+
+/** A label that its file keeps: what the provider owns cannot be made by anybody. */
+const isOurs = (label: LabelJson): boolean => label.labelType === 'SHARED' || label.labelType === 'ADMIN';
+
+const comment = (label: LabelJson): string => {
+  const { state = '', hasUnpublishedChanges = false } = label.lifecycle ?? {};
+  return `# ${label.name}, revision ${label.revisionId}, ${state.toLowerCase().replaceAll('_', ' ')}${hasUnpublishedChanges ? ' with unpublished changes' : ''}\n`;
+};
+
+type Writer = (label: LabelJson) => string;
+const writer = async (): Promise<Writer> => {
+  const { stringify } = await import('./yaml-package.ts');
+  return (label) => comment(label) + stringify(fileFrom(liveFrom(label)), { lineWidth: 0, aliasDuplicateObjects: false });
+};
+
+async function* documents(labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<string> {
+  let isFirst = true;
+  for await (const label of labels) {
+    yield isFirst ? write(label) : `---\n${write(label)}`;
+    isFirst = false;
+  }
+}
+
+/** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
+const fileName = (label: LabelJson, taken: Set<string>): string => {
+  const slug = (label.properties?.title ?? '')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  const plain = slug === '' ? (label.id ?? 'label') : slug.slice(0, 80);
+  const name = taken.has(plain) ? `${plain}-${label.id}` : plain;
+  taken.add(name);
+  return `${name}.yaml`;
+};
+
+async function* files(context: Context, folder: string, labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<unknown> {
+  const path = isAbsolute(folder) ? folder : join(context.host.cwd, folder);
+  await context.host.files.makeFolder(path);
+  const taken = new Set<string>();
+  for await (const label of labels) {
+    const file = fileName(label, taken);
+    if (!context.isDryRun) await context.host.files.replace(join(path, file), write(label));
+    yield { id: label.id, title: label.properties?.title, revision: label.revisionId, file: join(folder, file) };
+  }
+}
+
+async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncGenerator<LabelJson> {
+  for await (const label of labels) {
+    if (isOurs(label)) yield label;
+    else context.say.warn(`${label.properties?.title} (labels/${label.id}) is left out: it is a ${label.labelType} label, which cannot be applied`);
+  }
+}
+
+export const runExport = async (context: Context, values: Values): Promise<Result> => {
+  const write = await writer();
+  const labels = ours(context, chosen(context, values));
+  if (values.folder !== undefined)
+    return rowsResult(files(context, values.folder, labels, write), { columns: ['title', 'file', 'revision'], name: 'file' });
+  return { kind: 'raw', chunks: documents(labels, write) };
+};

@@ -1,0 +1,55 @@
+import { type Result, recordResult } from '../../kernel/result.ts';
+import type { Context, Values } from '../command.ts';
+import type { LiveLabel } from './plan/definition.ts';
+import { liveFrom } from './plan/from-label.ts';
+import type { LockJson } from './plan/wire-types.ts';
+import { allLocks, getLabel } from './read.ts';
+import { withLabel } from './reference.ts';
+
+type Node = { readonly what: string; readonly id: string; readonly lock: string | null; readonly held: boolean; readonly inside: readonly Node[] };
+
+const lockAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string): LockJson | undefined =>
+  locks.find((lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId);
+const text = (lock: LockJson | undefined): string | null =>
+  lock === undefined ? null : `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`;
+
+/** A label's parts, each with its own lock, and whether something around it is locked (`held`). Pure. */
+export const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
+  const whole = lockAt(locks);
+  const fields = label.fields.map((field): Node => {
+    const own = lockAt(locks, field.id);
+    const choices = field.choices.map(
+      (choice): Node => ({
+        what: `choice ${choice.name}`,
+        id: choice.id,
+        lock: text(lockAt(locks, field.id, choice.id)),
+        held: whole !== undefined || own !== undefined,
+        inside: [],
+      }),
+    );
+    return { what: `field ${field.name}`, id: field.id, lock: text(own), held: whole !== undefined, inside: choices };
+  });
+  return { what: `label ${label.title}`, id: label.id, lock: text(whole), held: false, inside: fields };
+};
+
+const isOfInterest = (node: Node): boolean => node.lock !== null || node.inside.some(isOfInterest);
+const mark = (node: Node): string => (node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '');
+
+/** Lines of a tree; choices are shown only where one of them is locked. Pure. */
+export const treeText = (node: Node, lead = '', branch = ''): string[] => {
+  const shown = node.inside.filter((inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner));
+  const below = lead + (branch === '' ? '' : branch.startsWith('└') ? '   ' : '│  ');
+  return [
+    `${lead}${branch}${node.what}${mark(node)}`,
+    ...shown.flatMap((inner, i) => treeText(inner, below, i === shown.length - 1 ? '└─ ' : '├─ ')),
+  ];
+};
+
+export const runLocks = (context: Context, values: Values): Promise<Result> => {
+  const asking = { admin: values.admin ?? false };
+  return withLabel(context, values.label, asking, async (name) => {
+    const label = liveFrom(await getLabel(context, name, asking));
+    const tree = lockTree(label, await allLocks(context, `labels/${label.id}`));
+    return recordResult(tree, { text: treeText(tree).join('\n') });
+  });
+};

@@ -1,0 +1,53 @@
+import { AppError } from '../../kernel/problem.ts';
+import { type Result, nothing, recordResult } from '../../kernel/result.ts';
+import { labelsService } from '../../services/labels/index.ts';
+import type { Context, Values } from '../command.ts';
+import { pinned } from './pinned.ts';
+import { liveFrom } from './plan/from-label.ts';
+import { changesText } from './plan/text.ts';
+import type { LabelJson } from './plan/wire-types.ts';
+import { type Compared, compare, unpublished } from './run-diff.ts';
+
+const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
+const hasNothing = ({ draft, published }: Compared): boolean => published !== undefined && published.revisionId === draft.revisionId;
+
+const refuseDisabled = (seen: Compared): void => {
+  if (!isDisabled(seen)) return;
+  throw new AppError('unsafe', `label ${seen.draft.title} is disabled: enable it before its changes are published; nothing was changed`, {
+    code: 'DISABLED',
+    tryThis: [`opsctl labels enable ${seen.name}`],
+  });
+};
+
+const refuseOther = (seen: Compared, wanted: string | undefined): void => {
+  if (wanted === undefined || wanted === seen.draft.revisionId) return;
+  throw new AppError('unsafe', `the newest revision of label ${seen.draft.title} is ${seen.draft.revisionId}, not ${wanted}; nothing was published`, {
+    code: 'CHANGED_MEANWHILE',
+    tryThis: [`opsctl labels diff ${seen.name}`],
+    data: { label: seen.name, seen_revision: wanted, revision: seen.draft.revisionId },
+  });
+};
+
+export const runPublish = async (context: Context, values: Values): Promise<Result> => {
+  const asking = { admin: values.admin ?? false };
+  const seen = await compare(context, values.label, asking);
+  const { name, draft } = seen;
+  refuseOther(seen, values.revision);
+  if (hasNothing(seen)) return nothing(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
+  refuseDisabled(seen);
+  context.say.info(`label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`);
+  if (!context.isDryRun) await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);
+  const body = {
+    writeControl: { requiredRevisionId: draft.revisionId },
+    ...(asking.admin ? { useAdminAccess: true } : {}),
+    ...(values['language-code'] === undefined ? {} : { languageCode: values['language-code'] }),
+  };
+  const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), draft));
+  const again = `opsctl labels diff ${name}`;
+  const write = () => context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
+  const label = (await pinned(context, { name, title: draft.title, revisionId: draft.revisionId, asking }, again, since, write)) as LabelJson;
+  return recordResult(label, {
+    columns: labelsService.table.labels.publish.cli.columns,
+    message: `label ${draft.title} published as revision ${label.revisionId}`,
+  });
+};

@@ -1,0 +1,96 @@
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import { type Result, recordResult } from '../../kernel/result.ts';
+import { labelsService } from '../../services/labels/index.ts';
+import type { Context, Values } from '../command.ts';
+import { pinned } from './pinned.ts';
+import type { LiveLabel } from './plan/definition.ts';
+import { liveFrom } from './plan/from-label.ts';
+import { changesText } from './plan/text.ts';
+import type { LabelJson, LockJson, PermissionJson } from './plan/wire-types.ts';
+import { unpublished } from './run-diff.ts';
+import { type Asking, allLocks, allPermissions, getLabel } from './read.ts';
+import { withLabel } from './reference.ts';
+
+const { labels } = labelsService.table;
+
+/** doc3 A.Label delete: the label and related metadata on items are permanently removed. Pure. */
+export const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): string => {
+  const fields = label.fields.map((f) => `  x the values of field ${f.name} (${f.type}) on every item`);
+  return [
+    `Retiring label ${label.title} (labels/${label.id}) cannot be undone. What disappears:`,
+    '  x the label on every item that has it',
+    ...fields,
+    `  x the label's definition with all its revisions${permissions.length > 0 ? ` and ${permissions.length} permissions` : ''}`,
+  ].join('\n');
+};
+
+const refuseLocked = (title: string, locks: readonly LockJson[]): void => {
+  const [lock] = locks;
+  if (lock === undefined) return;
+  throw new AppError('unsafe', `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); nothing was changed`, {
+    code: 'LOCKED',
+    tryThis: [`opsctl labels locks ${JSON.stringify(title)}`],
+  });
+};
+
+const wantsTitle = (title: string): AppError =>
+  usageError(
+    `to retire label ${title}, its title has to be repeated`,
+    [problem('--title', 'required', `must be ${JSON.stringify(title)}`)],
+    [`--yes --title ${JSON.stringify(title)}`],
+  );
+
+const confirmTitle = async (context: Context, title: string, given: string | undefined): Promise<void> => {
+  if (context.isDryRun) return;
+  if (given !== undefined && given !== title)
+    throw usageError('the title does not fit; nothing was changed', [
+      problem('--title', 'rule', `is ${JSON.stringify(given)}, the label is called ${JSON.stringify(title)}`),
+    ]);
+  if (context.isConfirmed && given === title) return;
+  if (!context.isInteractive) throw wantsTitle(title);
+  const typed = await context.host.terminal.prompts.text(`Type the title of the label (${title}) to delete it:`);
+  if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; nothing was changed`);
+};
+
+type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: Asking };
+const body = ({ asking }: Target, revisionId: string) => ({
+  ...(asking.admin ? { useAdminAccess: true } : {}),
+  writeControl: { requiredRevisionId: revisionId },
+});
+
+const write = (context: Context, target: Target, revisionId: string, act: () => Promise<unknown>): Promise<unknown> => {
+  const { name, live, asking } = target;
+  const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), live));
+  return pinned(context, { name, title: live.title, revisionId, asking }, `opsctl labels get ${name}`, since, act);
+};
+
+const remove = async (context: Context, target: Target): Promise<boolean> => {
+  const { name, live, asking } = target;
+  let { revisionId } = live;
+  const mustDisable = live.state === 'PUBLISHED';
+  if (mustDisable) {
+    const disabled = (await write(context, target, revisionId, () =>
+      context.call(labelsService, labels.disable, { params: { name }, body: body(target, live.revisionId) }),
+    )) as LabelJson;
+    revisionId = disabled.revisionId ?? revisionId;
+  }
+  const query = { ...(asking.admin ? { useAdminAccess: true } : {}), 'writeControl.requiredRevisionId': revisionId };
+  await write(context, target, revisionId, () => context.call(labelsService, labels.delete, { params: { name }, query }));
+  return mustDisable;
+};
+
+export const runRetire = async (context: Context, values: Values): Promise<Result> => {
+  const asking = { admin: values.admin ?? false };
+  const target = await withLabel(context, values.label, asking, async (found) => {
+    const [name = ''] = found.split('@');
+    return { name, live: liveFrom(await getLabel(context, name, asking)), asking };
+  });
+  const { name, live } = target;
+  refuseLocked(live.title, await allLocks(context, name));
+  context.say.info(lossText(live, await allPermissions(context, name, asking)));
+  await confirmTitle(context, live.title, values.title);
+  const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
+  if (context.isDryRun) return recordResult({ ...data, disabled: false, deleted: false }, { text: `${live.title}: nothing was sent (dry run)` });
+  const disabled = await remove(context, target);
+  return recordResult({ ...data, disabled, deleted: true }, { text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted` });
+};

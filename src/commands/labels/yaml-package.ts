@@ -1,0 +1,2 @@
+// Static names for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
+export { parseAllDocuments, stringify } from 'yaml';
