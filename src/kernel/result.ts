@@ -23,7 +23,7 @@ export type Result =
       readonly exit?: () => Category | 'done';
     }
   /** Ready-made bytes: a script, a document, a file. */
-  | { readonly kind: 'raw'; readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array> }
+  | { readonly kind: 'raw'; readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>; readonly exit?: Category }
   | { readonly kind: 'nothing'; readonly view?: View; readonly exit?: Category };
 
 export const recordResult = (data: unknown, view?: View, exit?: Category): Result => ({ kind: 'record', data, view, exit });
