@@ -1,8 +1,21 @@
 import type { Command } from '../command.ts';
 import { check } from './check.ts';
+import { configLint, configMigrate } from './configuration.ts';
+import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
+import { del, get, put } from './keys.ts';
+import { leaseList, leaseTimeToLive } from './lease.ts';
+import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
 import { plan } from './plan.ts';
 import { abort, rollback } from './rollback.ts';
+import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
 import { resume, upgrade } from './upgrade.ts';
 
-export const commands: readonly Command[] = [status, check, plan, upgrade, resume, rollback, abort];
+export const commands: readonly Command[] = [
+  ...[status, check, plan, upgrade, resume, rollback, abort],
+  ...[health, version, endpointHealth, endpointStatus],
+  ...[put, get, del, leaseTimeToLive, leaseList],
+  ...[memberList, moveLeader, alarmList, alarmDisarm],
+  ...snapshotCommands,
+  ...[configLint, configMigrate],
+];

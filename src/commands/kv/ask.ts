@@ -1,0 +1,30 @@
+import { AppError } from '../../kernel/problem.ts';
+import type { Store } from '../../upgrade/gateway/store.ts';
+import type { Context, Values } from '../command.ts';
+import type { Opened } from './cluster.ts';
+
+const defaultTimeoutMs = 5000;
+
+/** --timeout, or five seconds: the store itself gives a write up after seven. */
+export const timeoutOf = async ({ settings }: Pick<Context, 'settings'>, fallbackMs = defaultTimeoutMs): Promise<number> => {
+  const given = settings.get('timeout')?.value;
+  return given === undefined ? fallbackMs : (await import('../../kernel/duration.ts')).parseDuration(given);
+};
+
+/** Asks one member after the other until one answers. What the store refuses, it refuses for all. */
+export const askAny = async <T>(context: Context, { cluster, access }: Opened, work: (store: Store) => Promise<T>, values: Values = {}): Promise<T> => {
+  const timeoutMs = await timeoutOf(context);
+  const { openStore } = await import('../../upgrade/gateway/store.ts');
+  let last: unknown;
+  for (const { client_url } of cluster.members) {
+    const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };
+    try {
+      return await work(openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal, ...limits }));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.category !== 'network') throw error;
+      context.say.debug(error.message);
+      last = error;
+    }
+  }
+  throw last;
+};

@@ -1,0 +1,63 @@
+import { resolve } from 'node:path';
+import { bool, oneOf, req, str } from '../../kernel/field.ts';
+import { AppError, problem } from '../../kernel/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
+import type { Minor } from '../../services/kv/versions.ts';
+import type { Argument, Command, Context, Flag } from '../command.ts';
+
+const fileArgument: Argument = { name: 'file', field: req(str(undefined, { min: 1 })), summary: "The server's configuration file (YAML)", complete: 'file' };
+const toFlag: Flag = { field: oneOf('3.2', '3.3', '3.4', '3.5'), summary: 'The version that shall read it; 3.3 unless given', value: 'minor' };
+
+const read = async (context: Context, path: string): Promise<string> => {
+  const text = await context.host.files.read(resolve(context.host.cwd, path));
+  if (text === undefined) throw new AppError('not-found', `there is no file ${path}`, { code: 'NO_FILE' });
+  return text;
+};
+
+export const configLint: Command = {
+  path: ['kv', 'config', 'lint'],
+  summary: "Say what a version would make of a server's configuration file",
+  about: 'Exit code 20 when the server would not start with it.',
+  args: [fileArgument],
+  flags: { to: toFlag, command: { field: str(), summary: "The server's command line, to check its flags too", value: 'line' } },
+  examples: [{ line: 'opsctl kv config lint member.yaml --to 3.3', says: 'auto-compaction-retention: 1 is a number: 3.3 would not start' }],
+  run: async (context, values) => {
+    const { lintFile, lintFlags, parseConfig } = await import('../../upgrade/configuration.ts');
+    const { wordsOf } = await import('../../upgrade/command-line.ts');
+    const to = (values.to ?? '3.3') as Minor;
+    const parsed = await parseConfig(await read(context, values.file));
+    if ('broken' in parsed) throw new AppError('no', `${values.file} cannot be read by any version: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+    const found = [...lintFile(parsed.file, to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
+    const rows = found.map(({ level, key, message, hint, isMended }) => ({ level, key, message, hint, is_mended_by_migrate: isMended ?? false }));
+    const isBad = rows.some(({ level }) => level === 'stop');
+    return { ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }), exit: () => (isBad ? 'no' : 'done') } as ReturnType<typeof rowsResult>;
+  },
+};
+
+export const configMigrate: Command = {
+  path: ['kv', 'config', 'migrate'],
+  summary: "Rewrite a server's configuration file for another version; comments are kept",
+  args: [fileArgument],
+  flags: {
+    to: toFlag,
+    out: { field: str(undefined, { min: 1 }), summary: 'Write it to this file; standard output unless given', value: 'file', complete: 'file' },
+    'in-place': { field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
+  },
+  examples: [{ line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml', says: 'retention as a quoted string, mode periodic' }],
+  check: (values) => (values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : []),
+  run: async (context, values) => {
+    const { host } = context;
+    const { migrateConfig } = await import('../../upgrade/configuration.ts');
+    const to = (values.to ?? '3.3') as Minor;
+    const before = await read(context, values.file);
+    const { text, changes } = await migrateConfig(before, to);
+    for (const change of changes) context.say.info(change);
+    if (changes.length === 0) context.say.info(`nothing to change for ${to}`);
+    if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
+    const path = resolve(host.cwd, values.out ?? values.file);
+    const mode = (await host.files.info(resolve(host.cwd, values.file)))?.mode;
+    if (values['in-place'] === true) await host.files.replace(`${path}.before-${to}`, before, mode);
+    await host.files.replace(path, text, mode);
+    return recordResult({ file: path, changes }, { message: `${path} written` });
+  },
+};

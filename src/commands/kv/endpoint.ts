@@ -1,0 +1,131 @@
+import { AppError } from '../../kernel/problem.ts';
+import { rowsResult } from '../../kernel/result.ts';
+import type { Result } from '../../kernel/result.ts';
+import type { Store } from '../../upgrade/gateway/store.ts';
+import type { Command, Context } from '../command.ts';
+import { timeoutOf } from './ask.ts';
+import { endpointFlags, openCluster } from './cluster.ts';
+import type { Opened } from './cluster.ts';
+import { goDuration } from './go-duration.ts';
+
+type Named = { readonly endpoint: string; readonly store: Store };
+const stores = async (context: Context, { cluster, access, typed }: Opened): Promise<Named[]> => {
+  const { openStore } = await import('../../upgrade/gateway/store.ts');
+  const timeoutMs = await timeoutOf(context);
+  return cluster.members.map(({ client_url }, i) => ({
+    endpoint: typed[i] ?? client_url,
+    store: openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal }),
+  }));
+};
+/** The message without the address in front of it: the line begins with the endpoint already. */
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error));
+
+/** Rows of every endpoint; the exit code says no when one of them is not good. */
+const judged = (rows: readonly { readonly [key: string]: unknown }[], isGood: (row: { readonly [key: string]: unknown }) => boolean, columns: readonly string[]): Result => ({
+  kind: 'rows',
+  rows,
+  view: { columns, name: 'endpoint' },
+  exit: () => (rows.every(isGood) ? 'done' : 'no'),
+});
+
+export const health: Command = {
+  path: ['kv', 'health'],
+  summary: 'Ask every member for its /health',
+  flags: endpointFlags,
+  examples: [{ line: 'opsctl kv health --endpoints 127.0.0.1:2379', says: 'exit code 20 when a member is not healthy' }],
+  run: async (context, values) => {
+    const asked = await stores(context, await openCluster(context, values));
+    const rows = await Promise.all(
+      asked.map(async ({ endpoint, store }) => {
+        try {
+          const { is_healthy, reason, status } = await store.health();
+          return { endpoint, health: is_healthy ? 'true' : 'false', status, ...(reason === undefined ? {} : { reason }) };
+        } catch (error) {
+          return { endpoint, health: 'false', reason: reasonOf(error) };
+        }
+      }),
+    );
+    return judged(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
+  },
+};
+
+export const version: Command = {
+  path: ['kv', 'version'],
+  summary: 'Ask every member for its /version',
+  flags: endpointFlags,
+  examples: [{ line: 'opsctl kv version --cluster cluster.yaml', says: 'server and cluster version of each member' }],
+  run: async (context, values) => {
+    const asked = await stores(context, await openCluster(context, values));
+    const rows = await Promise.all(
+      asked.map(async ({ endpoint, store }) => {
+        try {
+          const { server, cluster } = await store.versions();
+          return { endpoint, kvserver: server, kvcluster: cluster };
+        } catch (error) {
+          return { endpoint, error: reasonOf(error) };
+        }
+      }),
+    );
+    if (rows.every((row) => 'error' in row)) throw new AppError('network', `no member answers: ${rows.map((row) => `${row.endpoint}: ${row.error}`).join('; ')}`, { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
+    return { ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }), exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done') } as Result;
+  },
+};
+
+type HealthRow = { readonly endpoint: string; readonly health: boolean; readonly took: string; readonly error?: string };
+/** A proposal through the member; without a user and with authentication on, what /health says (facts A2: else a false alarm). */
+const propose = async (context: Context, { endpoint, store }: Named): Promise<HealthRow> => {
+  const began = context.host.elapsed();
+  const took = (): string => goDuration(context.host.elapsed() - began);
+  try {
+    await store.range('health');
+    return { endpoint, health: true, took: took() };
+  } catch (error) {
+    const isAuth = error instanceof AppError && error.category === 'auth';
+    const isHealthy = isAuth && (await store.health().then(({ is_healthy }) => is_healthy, () => false));
+    return isHealthy ? { endpoint, health: true, took: took() } : { endpoint, health: false, took: took(), error: reasonOf(error) };
+  }
+};
+
+export const endpointHealth: Command = {
+  path: ['kv', 'endpoint', 'health'],
+  summary: 'Commit a proposal through every endpoint',
+  about: 'One line for each endpoint; another format with -o. Exit code 20 when one of them is unhealthy.',
+  flags: endpointFlags,
+  examples: [{ line: 'opsctl kv endpoint health --endpoints localhost:2379,localhost:22379', says: 'localhost:2379 is healthy: successfully committed proposal: took = 2.1ms' }],
+  run: async (context, values) => {
+    const asked = await stores(context, await openCluster(context, values));
+    const rows = await Promise.all(asked.map((named) => propose(context, named)));
+    const exit = () => (rows.every((row) => row.health) ? ('done' as const) : ('no' as const));
+    if (context.isFormatGiven === true) return { kind: 'rows', rows, view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' }, exit };
+    // doc3 B interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>`
+    const lines = rows.map(({ endpoint, health: isGood, took, error }) =>
+      isGood ? `${endpoint} is healthy: successfully committed proposal: took = ${took}` : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
+    );
+    if (exit() === 'no') context.say.warn('unhealthy cluster');
+    return { kind: 'raw', chunks: [`${lines.join('\n')}\n`], ...(exit() === 'no' ? { exit: 'no' as const } : {}) };
+  },
+};
+
+export const endpointStatus: Command = {
+  path: ['kv', 'endpoint', 'status'],
+  summary: 'Show version, size, leader and raft position of every endpoint',
+  flags: endpointFlags,
+  examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'one row for each member' }],
+  run: async (context, values) => {
+    const { hexId } = await import('../../upgrade/gateway/store.ts');
+    const asked = await stores(context, await openCluster(context, values));
+    const rows = await Promise.all(
+      asked.map(async ({ endpoint, store }) => {
+        try {
+          const status = await store.status();
+          const { server } = await store.versions();
+          const { member_id, leader_id, cluster_id, ...rest } = status;
+          return { endpoint, id: hexId(member_id), cluster_id: hexId(cluster_id), is_leader: leader_id === member_id, leader: leader_id === undefined ? '' : hexId(leader_id), ...rest, version: server };
+        } catch (error) {
+          return { endpoint, error: reasonOf(error) };
+        }
+      }),
+    );
+    return judged(rows, (row) => row['error'] === undefined, ['endpoint', 'id', 'version', 'db_size_bytes', 'is_leader', 'raft_term', 'raft_index', 'error']);
+  },
+};
