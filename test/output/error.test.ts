@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { NetworkError } from '../../src/host/host.ts';
+import { AppError, problem, usageError } from '../../src/kernel/problem.ts';
+import { appErrorFrom, renderError } from '../../src/output/error.ts';
+import { makeRedactor } from '../../src/output/redact.ts';
+import type { OutputOptions } from '../../src/output/types.ts';
+import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+
+const shown = async (thrown: unknown, options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}, secret = '') => {
+  const host = fakeHost(world);
+  const redactor = makeRedactor();
+  redactor.hide(secret);
+  const category = await renderError(thrown, { header: true, quiet: false, verbose: false, ...options }, host, redactor);
+  return { category, err: host.err(), out: host.out() };
+};
+const taken = new AppError('refused', 'label x exists already', {
+  code: 'NAME_TAKEN',
+  httpStatus: 422,
+  tryThis: ['choose another name', 'opsctl tracker labels list'],
+  docs: 'https://docs.example/labels',
+  requestId: 'req-1',
+  problems: [problem('name', 'rule', 'is taken', 'by label 7')],
+});
+
+test('for a person: what happened, each problem, what to try, where to read on', async () => {
+  expect(await shown(taken)).toEqual({
+    category: 'refused',
+    out: '',
+    err: [
+      'error: label x exists already',
+      '  name is taken (by label 7)',
+      '  try: choose another name',
+      '  try: opsctl tracker labels list',
+      '  docs: https://docs.example/labels',
+      '  request id: req-1',
+      '',
+    ].join('\n'),
+  });
+});
+
+test.each(['json', 'ndjson'] as const)('under -o %s: one JSON object on one line of stderr', async (format) => {
+  const { err, out } = await shown(taken, { format });
+  expect(err.split('\n')).toHaveLength(2);
+  expect(JSON.parse(err)).toEqual({
+    code: 'NAME_TAKEN',
+    category: 'refused',
+    exit_code: 5,
+    http_status: 422,
+    message: 'label x exists already',
+    hint: 'choose another name',
+    docs: 'https://docs.example/labels',
+    retryable: false,
+    request_id: 'req-1',
+    problems: [{ path: 'name', rule: 'rule', message: 'is taken', hint: 'by label 7' }],
+  });
+  expect(out).toBe('');
+});
+
+test('the same keys for every error, data where there is some', async () => {
+  const bare = JSON.parse((await shown(usageError('wrong'), { format: 'json' })).err);
+  expect(bare).toEqual({
+    code: 'USAGE',
+    category: 'usage',
+    exit_code: 2,
+    http_status: null,
+    message: 'wrong',
+    hint: null,
+    docs: null,
+    retryable: false,
+    request_id: null,
+    problems: [],
+  });
+  const withData = JSON.parse((await shown(new AppError('partial', 'some', { data: { failed: [1] } }), { format: 'json' })).err);
+  expect(withData).toMatchObject({ exit_code: 9, data: { failed: [1] } });
+});
+
+describe('what was thrown becomes a category and a way out', () => {
+  test.each<[string, unknown, object]>([
+    [
+      'no connection',
+      new NetworkError('REFUSED', 'cannot reach x', false),
+      { category: 'network', detail: { code: 'NETWORK_REFUSED', retryable: true } },
+    ],
+    ['a certificate', new NetworkError('TLS', 'not trusted', false), { category: 'network', detail: { code: 'NETWORK_TLS', retryable: false } }],
+    ['a cancelled request', new NetworkError('ABORTED', 'cancelled', true), { category: 'interrupted' }],
+    ['a cancelled wait', new DOMException('stop', 'AbortError'), { category: 'interrupted' }],
+    ['no permission', Object.assign(new Error('EACCES: /x'), { code: 'EACCES' }), { category: 'unknown', detail: { code: 'EACCES' } }],
+    ['a full disk', Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }), { category: 'unknown', detail: { code: 'ENOSPC' } }],
+    ['a bug', new TypeError('x is undefined'), { category: 'unknown', message: 'unexpected: x is undefined' }],
+    ['not even an error', 'text', { category: 'unknown', message: 'unexpected: text' }],
+    ['nothing', undefined, { category: 'unknown' }],
+  ])('%s', (_, thrown, expected) => {
+    expect(appErrorFrom(thrown)).toMatchObject(expected);
+  });
+
+  test('an expected error is left as it is', () => {
+    expect(appErrorFrom(taken)).toBe(taken);
+  });
+});
+
+test('a stack is shown with --verbose only, and never for an error without a cause', async () => {
+  const bug = new TypeError('x is undefined', { cause: new Error('deeper') });
+  expect((await shown(bug)).err).not.toContain('    at ');
+  const { err } = await shown(bug, { verbose: true });
+  expect(err).toContain('TypeError: x is undefined\n    at ');
+  expect(err).toContain('Error: deeper');
+  expect((await shown(taken, { verbose: true })).err).not.toContain('    at ');
+});
+
+test('secrets and control characters stay out, in both forms', async () => {
+  const leak = new AppError('refused', 'token hidden-1 \u001b[31m refused', {
+    tryThis: ['use hidden-1'],
+    problems: [problem('a', 'rule', 'hidden-1')],
+  });
+  for (const format of [undefined, 'json'] as const) {
+    const { err } = await shown(leak, { format }, { tty: ['stderr'], env: { NO_COLOR: '1' } }, 'hidden-1');
+    expect(err).not.toContain('hidden-1');
+    expect(err).not.toContain('\u001b');
+    expect(err).toContain('***');
+  }
+});
+
+test('red where colour is on', async () => {
+  expect((await shown(taken, { color: 'always' })).err).toContain('\u001b[31merror:\u001b[39m label x');
+  expect((await shown(taken, { color: 'always', format: 'json' })).err).not.toContain('\u001b');
+});

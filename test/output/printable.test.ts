@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { oneLine, printable } from '../../src/output/printable.ts';
+
+test.each([
+  ['plain text, grüße, 日本, 👍', 'plain text, grüße, 日本, 👍'],
+  ['a\tb\nc', 'a\tb\nc'],
+  ['\u001b[31mred', '\\u001b[31mred'],
+  ['\u001b]0;title\u0007', '\\u001b]0;title\\u0007'],
+  ['over\rwritten', 'over\\u000dwritten'],
+  ['\u009b31m', '\\u009b31m'],
+  ['del\u007f', 'del\\u007f'],
+  ['turned \u202e around', 'turned \\u202e around'],
+  ['\u0000', '\\u0000'],
+])('%j is shown as %j', (text, expected) => {
+  expect(printable(text)).toBe(expected);
+});
+
+test('what must stay on one line does', () => {
+  expect(oneLine('a\nb\tc\rd\u2028e\u001b[0m')).toBe('a\\nb\\tc\\rd\\u2028e\\u001b[0m');
+});

@@ -1,0 +1,326 @@
+import { describe, expect, test } from 'vitest';
+import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/kernel/result.ts';
+import { makeRedactor } from '../../src/output/redact.ts';
+import { render } from '../../src/output/render.ts';
+import type { Format, OutputOptions } from '../../src/output/types.ts';
+import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+
+const quiet: OutputOptions = { header: true, quiet: false, verbose: false };
+const rendered = async (result: Result, options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}, secrets: string[] = []) => {
+  const host = fakeHost(world);
+  const redactor = makeRedactor();
+  for (const secret of secrets) redactor.hide(secret);
+  const exit = await render(result, { ...quiet, ...options }, host, redactor);
+  return { exit, out: host.out(), err: host.err(), host };
+};
+const labels = [
+  { id: 1, name: 'bug', stats: { open: 2 }, tags: ['a', 'b'], color: null },
+  { id: 22, name: 'a, "b"', stats: { open: 10 }, tags: [], color: '#ff0000' },
+];
+
+describe('rows in each format', () => {
+  test.each<[Format, string]>([
+    ['table', 'ID  NAME    STATS        TAGS  COLOR\n1   bug     {"open":2}   a, b\n22  a, "b"  {"open":10}        #ff0000\n'],
+    ['json', `${JSON.stringify(labels, null, 2)}\n`],
+    ['ndjson', labels.map((label) => `${JSON.stringify(label)}\n`).join('')],
+    ['csv', 'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n'],
+    ['name', '1\n22\n'],
+    [
+      'yaml',
+      '- id: 1\n  name: bug\n  stats:\n    open: 2\n  tags:\n    - a\n    - b\n  color: null\n- id: 22\n  name: a, "b"\n  stats:\n    open: 10\n  tags: []\n  color: "#ff0000"\n',
+    ],
+  ])('%s', async (format, expected) => {
+    expect(await rendered(rowsResult(labels), { format })).toMatchObject({ exit: 'done', out: expected, err: '' });
+  });
+
+  test.each<[Format, string]>([
+    ['table', ''],
+    ['json', '[]\n'],
+    ['ndjson', ''],
+    ['csv', ''],
+    ['name', ''],
+    ['yaml', '[]\n'],
+  ])('no rows as %s', async (format, expected) => {
+    expect((await rendered(rowsResult([]), { format })).out).toBe(expected);
+  });
+
+  test.each<[Format, string]>([
+    ['table', 'NAME    STATS.OPEN\nbug     2\na, "b"  10\n'],
+    ['csv', 'name,stats.open\nbug,2\n"a, ""b""",10\n'],
+    ['ndjson', '{"name":"bug","stats.open":2}\n{"name":"a, \\"b\\"","stats.open":10}\n'],
+  ])('--columns in %s', async (format, expected) => {
+    expect((await rendered(rowsResult(labels), { format, columns: ['name', 'stats.open'] })).out).toBe(expected);
+  });
+
+  test('the view chooses columns of the table only', async () => {
+    const result = rowsResult(labels, { columns: ['id', 'name'], name: 'name' });
+    expect((await rendered(result, { format: 'table' })).out).toBe('ID  NAME\n1   bug\n22  a, "b"\n');
+    expect((await rendered(result, { format: 'csv' })).out).toContain('id,name,stats');
+    expect((await rendered(result, { format: 'name' })).out).toBe('bug\na, "b"\n');
+  });
+
+  test('--no-header', async () => {
+    expect((await rendered(rowsResult(labels), { format: 'table', header: false, columns: ['id', 'name'] })).out).toBe('1   bug\n22  a, "b"\n');
+    expect((await rendered(rowsResult(labels), { format: 'csv', header: false, columns: ['id'] })).out).toBe('1\n22\n');
+    expect((await rendered(rowsResult([]), { format: 'csv', columns: ['id'] })).out).toBe('id\n');
+  });
+
+  test('a column that no row has is warned of, with the nearest', async () => {
+    const { err, out } = await rendered(rowsResult(labels), { format: 'csv', columns: ['nam', 'id'] });
+    expect(err).toBe('warning: --columns: no row has `nam`; did you mean name?\n');
+    expect(out).toContain('nam,id\n,1\n');
+    expect((await rendered(rowsResult(labels), { format: 'csv', columns: ['nam'], quiet: true })).err).toBe('');
+  });
+
+  test('-o name without that field is a usage error that names the others', async () => {
+    await expect(rendered(rowsResult([{ key: 'x', value: 'y' }]), { format: 'name' })).rejects.toMatchObject({
+      category: 'usage',
+      message: expect.stringContaining('key, value'),
+    });
+  });
+});
+
+describe('one record in each format', () => {
+  const label = { id: 7, name: 'bug', stats: { open: 1 } };
+  test.each<[Format, string]>([
+    ['table', 'id     7\nname   bug\nstats  {"open":1}\n'],
+    ['json', `${JSON.stringify(label, null, 2)}\n`],
+    ['ndjson', `${JSON.stringify(label)}\n`],
+    ['csv', 'id,name,stats\n7,bug,"{""open"":1}"\n'],
+    ['name', '7\n'],
+    ['yaml', 'id: 7\nname: bug\nstats:\n  open: 1\n'],
+  ])('%s', async (format, expected) => {
+    expect((await rendered(recordResult(label), { format })).out).toBe(expected);
+  });
+
+  test('the columns of the view come first, the rest is not lost', async () => {
+    expect((await rendered(recordResult(label, { columns: ['name'] }), { format: 'table' })).out).toBe('name   bug\nid     7\nstats  {"open":1}\n');
+    expect((await rendered(recordResult(label), { format: 'table', columns: ['stats.open'] })).out).toBe('stats.open  1\n');
+    expect((await rendered(recordResult(label), { format: 'json', columns: ['stats.open'] })).out).toBe('{\n  "stats.open": 1\n}\n');
+  });
+
+  test('a text of the view stands in for the table, and for nothing else', async () => {
+    const result = recordResult(label, { text: 'drawn' });
+    expect((await rendered(result, { format: 'table' })).out).toBe('drawn\n');
+    expect((await rendered(result, { format: 'json' })).out).toContain('"id": 7');
+    expect((await rendered(result, { format: 'table', columns: ['id'] })).out).toBe('id  7\n');
+  });
+
+  test('a list in a record is rows; a bare value is itself', async () => {
+    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'table' })).out).toBe('ID\n1\n2\n');
+    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'ndjson' })).out).toBe('{"id":1}\n{"id":2}\n');
+    expect((await rendered(recordResult('text'), { format: 'table' })).out).toBe('text\n');
+    expect((await rendered(recordResult(undefined), { format: 'json' })).out).toBe('null\n');
+  });
+});
+
+test('without -o: a table on a terminal, JSON elsewhere', async () => {
+  expect((await rendered(rowsResult([{ id: 1 }]), {}, { tty: ['stdout'] })).out).toContain('ID');
+  expect((await rendered(rowsResult([{ id: 1 }]))).out).toBe('[\n  {\n    "id": 1\n  }\n]\n');
+});
+
+describe('streaming', () => {
+  test.each<[Format, string]>([
+    ['json', '[\n  {\n    "id": 1\n  }'],
+    ['ndjson', '{"id":1}\n'],
+    ['csv', 'id\n1\n'],
+    ['table', 'ID\n1\n'],
+    ['yaml', '- id: 1\n'],
+    ['name', '1\n'],
+  ])('%s prints the first row before the last is known', async (format, expected) => {
+    const host = fakeHost();
+    let seen = '';
+    async function* rows(): AsyncGenerator<unknown> {
+      yield { id: 1 };
+      while (host.out() === '') await new Promise((resolve) => setImmediate(resolve));
+      seen = host.out();
+      yield { id: 2 };
+    }
+    await render(rowsResult(rows()), { ...quiet, format }, host, makeRedactor());
+    expect(seen).toBe(expected);
+  });
+
+  test('JSON is one valid array at its end, however the rows came', async () => {
+    async function* rows(): AsyncGenerator<unknown> {
+      for (let i = 0; i < 5; i++) {
+        if (i % 2) await new Promise((resolve) => setImmediate(resolve));
+        yield { i, text: 'line\nend' };
+      }
+    }
+    const { out } = await rendered(rowsResult(rows()), { format: 'json' });
+    expect(JSON.parse(out)).toEqual(Array.from({ length: 5 }, (_, i) => ({ i, text: 'line\nend' })));
+    expect(out).toBe(`${JSON.stringify(JSON.parse(out), null, 2)}\n`);
+  });
+
+  test('later rows widen a column instead of losing text', async () => {
+    async function* rows(): AsyncGenerator<unknown> {
+      yield { a: 'x', b: 1 };
+      await new Promise((resolve) => setImmediate(resolve));
+      yield { a: 'longer', b: 2 };
+    }
+    expect((await rendered(rowsResult(rows()), { format: 'table' })).out).toBe('A  B\nx  1\nlonger  2\n');
+  });
+
+  test('the reader has gone: quiet, done, and the source is told', async () => {
+    let isClosed = false;
+    async function* rows(): AsyncGenerator<unknown> {
+      try {
+        for (let id = 0; ; id++) {
+          await new Promise((resolve) => setImmediate(resolve));
+          yield { id };
+        }
+      } finally {
+        isClosed = true;
+      }
+    }
+    const result: Result = { kind: 'rows', rows: rows(), exit: () => 'partial', view: { message: 'printed' } };
+    expect(await rendered(result, { format: 'ndjson' }, { stdoutClosesAfter: 2, tty: ['stderr'] })).toMatchObject({
+      exit: 'done',
+      out: '{"id":0}\n{"id":1}\n',
+      err: '',
+    });
+    expect(isClosed).toBe(true);
+  });
+
+  test('a page that fails keeps what was printed and fails', async () => {
+    const host = fakeHost();
+    async function* rows(): AsyncGenerator<unknown> {
+      yield { id: 1 };
+      await new Promise((resolve) => setImmediate(resolve));
+      throw new Error('page 2');
+    }
+    await expect(render(rowsResult(rows()), { ...quiet, format: 'json' }, host, makeRedactor())).rejects.toThrow('page 2');
+    // Not closed on purpose: half a list must not read as a whole one.
+    expect(host.out()).toBe('[\n  {\n    "id": 1\n  }');
+  });
+});
+
+describe('on a terminal', () => {
+  const tty: FakeHostOptions = { tty: ['stdout', 'stderr'], columns: 30, env: { NO_COLOR: '1' } };
+
+  test('lines fit, and off a terminal nothing is cut', async () => {
+    const rows = [{ id: 1, name: 'a very long name that does not fit', note: 'short' }];
+    const { out } = await rendered(rowsResult(rows), { format: 'table' }, tty);
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.length),
+    ).toEqual([29, 30]);
+    expect(out).toContain('…');
+    expect((await rendered(rowsResult(rows), { format: 'table' }, { columns: 30 })).out).toContain('does not fit');
+  });
+
+  test('wide characters take two places', async () => {
+    const { out } = await rendered(
+      rowsResult([
+        { a: '日本', b: 1 },
+        { a: 'x', b: 2 },
+      ]),
+      { format: 'table' },
+    );
+    expect(out).toBe('A     B\n日本  1\nx     2\n');
+    expect((await rendered(recordResult({ name: '日本'.repeat(20) }), { format: 'table' }, tty)).out).toBe(`name  ${'日本'.repeat(5)}日…\n`);
+  });
+
+  const evil = '\u001b[2Jboo\u009b31m\u202e';
+  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])('control characters of data never reach it: %s', async (format) => {
+    for (const result of [rowsResult([{ id: evil, [evil]: evil }]), recordResult({ id: evil, [evil]: evil })]) {
+      const { out } = await rendered(result, { format }, { ...tty, columns: 500 });
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+      expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+      expect(out).toContain('boo');
+    }
+  });
+
+  test('nor by a text, a message or ready-made output; a pipe gets raw output unchanged', async () => {
+    expect(
+      (await rendered(recordResult({}, { text: evil, message: evil }), { format: 'table' }, tty)).out +
+        (await rendered(rawResult(evil), {}, tty)).out,
+    ).not.toContain('\u001b');
+    expect((await rendered(nothing(evil), {}, tty)).err).not.toContain('\u001b');
+    expect((await rendered(rawResult(evil))).out).toBe(evil);
+  });
+
+  test('headings are bold only where colour is on', async () => {
+    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table', color: 'always' })).out).toBe('\u001b[1mID\u001b[22m\n1\n');
+    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table' }, tty)).out).toBe('ID\n1\n');
+    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'json', color: 'always' })).out).not.toContain('\u001b');
+  });
+
+  test('no rows are said on stderr', async () => {
+    expect(await rendered(rowsResult([]), {}, tty)).toMatchObject({ out: '', err: 'nothing found\n' });
+    expect((await rendered(rowsResult([]), { quiet: true }, tty)).err).toBe('');
+  });
+});
+
+describe('--jq', () => {
+  test.each<[string, Result, string]>([
+    ['.name', recordResult({ name: 'bug' }), 'bug\n'],
+    ['.', recordResult({ a: [1, { b: null }] }), '{"a":[1,{"b":null}]}\n'],
+    ['.[].id', rowsResult(labels), '1\n22\n'],
+    ['map(.name) | join("+")', rowsResult(labels), 'bug+a, "b"\n'],
+    ['length', rowsResult([]), '0\n'],
+    ['empty', recordResult({}), ''],
+    ['.[] | select(.id > 1) | .stats', rowsResult(labels), '{"open":10}\n'],
+  ])('%s', async (jq, result, expected) => {
+    expect((await rendered(result, { jq })).out).toBe(expected);
+  });
+
+  test('with -o ndjson each row is a document of its own', async () => {
+    expect((await rendered(rowsResult(labels), { jq: '.id', format: 'ndjson' })).out).toBe('1\n22\n');
+  });
+
+  test.each(['.[', 'nosuch', '.a.b | error("x")'])('a program that fails is a usage error: %s', async (jq) => {
+    await expect(rendered(recordResult({ a: { b: 1 } }), { jq })).rejects.toMatchObject({
+      category: 'usage',
+      message: expect.stringMatching(/^--jq: ./),
+    });
+  });
+});
+
+describe('redaction', () => {
+  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])('no format lets a secret through: %s', async (format) => {
+    const secret = 'tok-12345"x';
+    const record = { id: secret, url: `https://x/?t=${encodeURIComponent(secret)}`, basic: Buffer.from(`me:${secret}`).toString('base64') };
+    for (const result of [rowsResult([record]), recordResult(record)]) {
+      const { out } = await rendered(result, { format }, {}, [secret]);
+      expect(out).toContain('***');
+      expect(out).not.toMatch(/12345|MTIzND/);
+    }
+  });
+
+  test('across two rows that are written apart, in messages and after --jq', async () => {
+    async function* rows(): AsyncGenerator<unknown> {
+      yield { id: 'abcd' };
+      await new Promise((resolve) => setImmediate(resolve));
+      yield { id: 'efgh' };
+    }
+    expect((await rendered(rowsResult(rows()), { format: 'name' }, {}, ['abcd\nefgh'])).out).toBe('***\n');
+    expect((await rendered(nothing('token hidden-1 kept'), {}, {}, ['hidden-1'])).err).toBe('token *** kept\n');
+    expect((await rendered(recordResult({ a: 'hidden-1' }), { jq: '.a' }, {}, ['hidden-1'])).out).toBe('***\n');
+  });
+
+  test('ready-made output is what the command meant to print', async () => {
+    expect((await rendered(rawResult('hidden-1\n'), {}, {}, ['hidden-1'])).out).toBe('hidden-1\n');
+  });
+});
+
+describe('messages and exits', () => {
+  const told = (world: FakeHostOptions, options: Partial<OutputOptions>): Promise<{ err: string; host: FakeHost }> =>
+    rendered(recordResult({ id: 1 }, { message: 'label 1 created' }), { format: 'json', ...options }, world);
+
+  test('a person is told what happened, a script is not, nobody is with --quiet', async () => {
+    expect((await told({ tty: ['stderr'] }, {})).err).toBe('label 1 created\n');
+    expect((await told({}, {})).err).toBe('');
+    expect((await told({ tty: ['stderr'] }, { quiet: true })).err).toBe('');
+    expect((await rendered(nothing('gone'))).err).toBe('gone\n');
+  });
+
+  test('the exit is the one of the result', async () => {
+    expect((await rendered(recordResult({}, undefined, 'no'))).exit).toBe('no');
+    expect((await rendered({ kind: 'rows', rows: [], exit: () => 'partial' })).exit).toBe('partial');
+    expect((await rendered({ kind: 'nothing', exit: 'stopped' })).exit).toBe('stopped');
+    expect((await rendered(rawResult('x', Buffer.from('y')))).out).toBe('xy');
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { makeRedactor } from '../../src/output/redact.ts';
+import { makeSay } from '../../src/output/say.ts';
+import type { OutputOptions } from '../../src/output/types.ts';
+import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+
+const speaker = (options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}) => {
+  const host = fakeHost(world);
+  return { host, say: makeSay(host, { header: true, quiet: false, verbose: false, ...options }, makeRedactor()) };
+};
+const talk = (options: Partial<OutputOptions>): string => {
+  const { host, say } = speaker(options);
+  say.info('fact');
+  say.warn('careful');
+  say.debug('detail');
+  say.warnOnce('old', 'use the new one');
+  say.warnOnce('old', 'use the new one');
+  say.warnOnce('other', 'another');
+  expect(host.out()).toBe('');
+  return host.err();
+};
+
+test('messages go to stderr, a repeated warning once', () => {
+  expect(talk({})).toBe('fact\nwarning: careful\nwarning: use the new one\nwarning: another\n');
+});
+test('--quiet leaves none', () => {
+  expect(talk({ quiet: true })).toBe('');
+});
+test('--verbose adds details', () => {
+  expect(talk({ verbose: true })).toContain('careful\ndetail\n');
+});
+
+test('hidden values and control characters are replaced', () => {
+  const { host, say } = speaker();
+  say.hide('token-1');
+  say.info('got token-1 \u001b[2J');
+  expect(host.err()).toBe('got *** \\u001b[2J\n');
+});
+
+test('messages keep their order where colour is on', async () => {
+  const { host, say } = speaker({ color: 'always', verbose: true });
+  say.info('1');
+  say.warn('2');
+  say.debug('3');
+  say.info('4');
+  while (host.err().split('\n').length < 5) await new Promise((resolve) => setImmediate(resolve));
+  expect(host.err()).toBe('1\n\u001b[33mwarning:\u001b[39m 2\n\u001b[2m3\u001b[22m\n4\n');
+});
+
+describe('a turning line', () => {
+  const tty: FakeHostOptions = { tty: ['stderr'], env: { NO_COLOR: '1' } };
+  test.each<[string, Partial<OutputOptions>, FakeHostOptions, boolean]>([
+    ['on a terminal', {}, tty, true],
+    ['in a pipe', {}, {}, false],
+    ['in CI', {}, { ...tty, env: { CI: 'true' } }, false],
+    ['with --quiet', { quiet: true }, tty, false],
+    ['with -o json', { format: 'json' }, tty, false],
+  ])('%s', async (_, options, world, expected) => {
+    const { host, say } = speaker(options, world);
+    const line = await say.status('waiting');
+    line.update('still waiting');
+    line.stop();
+    expect(host.err()).toBe(expected ? '~waiting~still waiting~.' : '');
+  });
+
+  test('steps aside for a message, and shows no secret', async () => {
+    const { host, say } = speaker({}, tty);
+    say.hide('token-1');
+    const line = await say.status('with token-1');
+    say.info('fact');
+    await new Promise((resolve) => setImmediate(resolve));
+    line.stop();
+    expect(host.err()).toBe('~with ***~.fact\n~with ***~.');
+  });
+});
+
+test('a reader of stderr that has gone is no reason to fail', () => {
+  const host = fakeHost();
+  const broken = { ...host, terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, write: () => Promise.reject(new Error('EPIPE')) } } };
+  expect(() => makeSay(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x')).not.toThrow();
+});
