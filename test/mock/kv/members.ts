@@ -145,8 +145,13 @@ export const testCluster = async (versions: readonly string[], options: Options 
       }
     },
     async close() {
-      for (const member of found.values()) member.signal('SIGTERM');
-      await Promise.all([...found.values()].map((member) => member.ended));
+      let left = found.size;
+      for (const member of found.values()) void member.ended.then(() => (left -= 1));
+      // A member that is still starting does not listen to signals yet.
+      await until('all members ended', () => {
+        for (const member of found.values()) member.signal('SIGTERM');
+        return left === 0;
+      });
       await Promise.all(hosts.map((one) => one.close()));
     },
   };

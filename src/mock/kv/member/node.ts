@@ -17,8 +17,8 @@ export type NodeOptions = {
   readonly electionMs: number;
   readonly quotaBytes: number;
 };
-/** facts kv A2: without a quorum a write or a linearizable read fails after 7 s. */
-const REQUEST_LIMIT_MS = 7_000;
+/** facts kv A2: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
+const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
 const REOFFER_MS = 25;
 /** No quorum or no leader within the limit. */
 export class TimedOut extends Error {}
@@ -146,8 +146,8 @@ export class Node {
     this.#wal.close();
   }
 
-  /** Writes through the agreement; rejects with TimedOut after 7 s. The result is what every member computes. */
-  propose(command: Command, limitMs = REQUEST_LIMIT_MS): Promise<Applied> {
+  /** Writes through the agreement; rejects with TimedOut after the limit. The result is what every member computes. */
+  propose(command: Command, limitMs = requestLimitMs(this.#o.electionMs)): Promise<Applied> {
     this.#counter += 1;
     const proposal = { id: `${this.#boot}-${this.#counter}`, command };
     return new Promise((done, fail) => {
@@ -192,7 +192,7 @@ export class Node {
   }
 
   /** Resolves when a read of this member's state sees every write acknowledged before; rejects with TimedOut. */
-  linearize(limitMs = REQUEST_LIMIT_MS): Promise<void> {
+  linearize(limitMs = requestLimitMs(this.#o.electionMs)): Promise<void> {
     this.#counter += 1;
     const id = this.#counter;
     return new Promise((done, fail) => {

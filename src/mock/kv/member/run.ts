@@ -117,7 +117,8 @@ const follow = (api: Api, fatal: Fatal): void => {
       // facts kv A2: this one call ends every 3.2 member for good.
       if (command.alarm === 'NONE' && command.action === 'ACTIVATE' && api.form.minor === '3.2') {
         api.log('C', 'mvcc/backend', 'cannot put key into bucket (key required)');
-        fatal('cannot put key into bucket (key required)');
+        // The others must hear of it first, or they would live on.
+        void api.host.sleep(5 * api.settings.heartbeatMs).then(() => fatal('cannot put key into bucket (key required)'));
       }
     }
   };
@@ -225,10 +226,10 @@ const serve = async (host: Host, options: MemberOptions, form: Form, log: Member
   const end = await untilTheEnd(host, api, fatalEnd);
   if (end.signal !== undefined) {
     await leave(host, api, end.signal);
-    // Requests under way get their answers; kept-alive connections are not waited for.
-    await Promise.race([Promise.all(listeners.map((one) => one.close())), host.sleep(100)]);
-    await writeDatabase(host, api);
   } else log('C', `${options.word}main`, end.error ?? '');
+  // Requests under way get their answers; kept-alive connections are not waited for.
+  await Promise.race([Promise.all(listeners.map((one) => one.close())), host.sleep(100)]);
+  if (end.signal !== undefined) await writeDatabase(host, api);
   stopping.abort();
   await Promise.all([ticking, watching]);
   api.node.stop();

@@ -23,6 +23,7 @@ export class Raft<D> {
   role: Role = 'follower';
   term: number;
   leader: string | undefined;
+  #lastLeader: string | undefined;
   commit: number;
   #vote: string | undefined;
   #votes = new Set<string>();
@@ -70,6 +71,7 @@ export class Raft<D> {
     if (this.leader !== undefined && now - this.#heardLeaderAt > this.#o.electionMs) {
       this.#said.push(`raft.node: ${this.#o.id} lost leader ${this.leader} at term ${this.term}`);
       this.leader = undefined;
+      this.#lastLeader = undefined;
     }
     if (now >= this.#electionAt) this.#campaign(now, true, false);
   }
@@ -95,19 +97,20 @@ export class Raft<D> {
     this.#vote = vote;
   }
   #follow(term: number, leader: string | undefined, now: number): void {
-    const lastLeader = this.leader;
+    const lastLeader = this.#lastLeader;
     if (this.role !== 'follower') this.#said.push(`${this.#o.id} became follower at term ${term}`);
     this.role = 'follower';
     this.#handingTo = undefined;
     if (term !== this.term) this.#setTerm(term, undefined);
     if (leader !== undefined && leader !== lastLeader) {
       this.#said.push(
-        lastLeader === undefined || lastLeader === this.#o.id
+        lastLeader === undefined
           ? `raft.node: ${this.#o.id} elected leader ${leader} at term ${term}`
           : `raft.node: ${this.#o.id} changed leader from ${lastLeader} to ${leader} at term ${term}`,
       );
     }
     this.leader = leader;
+    this.#lastLeader = leader ?? lastLeader;
     this.#electionAt = now + this.#o.electionMs * (1 + this.#o.jitter());
   }
   #campaign(now: number, isPre: boolean, isForced: boolean): void {
@@ -131,6 +134,7 @@ export class Raft<D> {
   #lead(now: number): void {
     this.role = 'leader';
     this.leader = this.#o.id;
+    this.#lastLeader = this.#o.id;
     this.#said.push(`${this.#o.id} became leader at term ${this.term}`, `raft.node: ${this.#o.id} elected leader ${this.#o.id} at term ${this.term}`);
     this.#reads = [];
     for (const id of this.#others) {
