@@ -11,8 +11,17 @@ import { searchCommand } from './search.ts';
 import { listenCommand } from './webhooks-listen.ts';
 import { withEditor } from './with-editor.ts';
 import { withWeb } from './with-web.ts';
+import { workspaceCommands } from './workspace/commands.ts';
 
-const byHand: readonly Command[] = [...paginatedCommands, ...fileCommands, searchCommand, bulkCommand, listenCommand, ...ensureCommands];
+const byHand: readonly Command[] = [
+  ...paginatedCommands,
+  ...fileCommands,
+  searchCommand,
+  bulkCommand,
+  listenCommand,
+  ...ensureCommands,
+  ...workspaceCommands,
+];
 /** Rows whose hand-written command has other words. */
 const covered: readonly Operation[] = [tracker.table.search.run, tracker.table.epics.page];
 const key = ({ path }: Command): string => path.join(' ');

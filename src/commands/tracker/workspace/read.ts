@@ -1,0 +1,70 @@
+import { isAbsolute, join } from 'node:path';
+import { check } from '../../../kernel/check.ts';
+import { list, obj } from '../../../kernel/field.ts';
+import { nearest } from '../../../kernel/nearest.ts';
+import { type Problem, problem, usageError } from '../../../kernel/problem.ts';
+import { tracker } from '../../../services/tracker/index.ts';
+import type { Context } from '../../command.ts';
+import { type Lookup, type Row, kindNames, workspaceKinds } from './kinds.ts';
+import type { Current, Workspace } from './plan.ts';
+
+const problemsOf = (file: Row): Problem[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    const kind = workspaceKinds[key];
+    if (key === 'version') return value === 1 ? [] : [problem('version', 'enum', 'must be 1')];
+    if (kind === undefined) {
+      const close = nearest(key, kindNames);
+      return [problem(key, 'unknown', `is not a list of a workspace; known: ${kindNames.join(', ')}`, close && `did you mean ${close}?`)];
+    }
+    return check(list(obj(kind.fields)), value ?? [], key);
+  });
+
+/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
+export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
+  const { host } = context;
+  const parts: Uint8Array[] = [];
+  if (given === '-') for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+  const text = given === '-' ? Buffer.concat(parts).toString('utf8') : await host.files.read(isAbsolute(given) ? given : join(host.cwd, given));
+  if (text === undefined) throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which does not exist`)]);
+  const { parseDocument } = await import('./yaml-package.ts');
+  const document = parseDocument(text);
+  if (document.errors.length > 0)
+    throw usageError(
+      `${given} is not YAML`,
+      document.errors.map((error) => problem('', 'format', error.message.split('\n')[0] ?? '')),
+    );
+  const file: unknown = document.toJS();
+  if (typeof file !== 'object' || file === null || Array.isArray(file)) throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
+  const problems = problemsOf(file as Row);
+  if (problems.length > 0) throw usageError(`${given} is not a workspace file`, problems);
+  return Object.fromEntries(
+    Object.entries(file)
+      .filter(([key]) => key !== 'version')
+      .map(([key, value]) => [key, value ?? []]),
+  );
+};
+
+/** Everything that a plan compares with, each list read once. */
+export const readCurrent = async (context: Context, kinds: readonly string[]): Promise<{ current: Current; lookup: Lookup }> => {
+  const read = async (kind: string): Promise<Row[]> => {
+    const operation = workspaceKinds[kind]?.list;
+    return operation ? ((await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[]) : [];
+  };
+  const current: Record<string, readonly Row[]> = {};
+  for (const kind of kinds) current[kind] = await read(kind);
+  const needs = (kind: string) => kinds.includes(kind);
+  const groups = current.groups ?? (needs('iterations') ? await read('groups') : []);
+  const objectives = current.objectives ?? (needs('categories') ? await read('objectives') : []);
+  const epics = needs('objectives') ? ((await context.call(tracker, tracker.table.epics.list, {}, { evenInDryRun: true })) as Row[]) : [];
+  if (current.iterations) current.iterations = await withDescriptions(context, current.iterations);
+  return { current, lookup: { groups, objectives, epics } };
+};
+
+/** doc2: IterationSlim lacks the description, so each iteration is read whole. */
+const withDescriptions = async (context: Context, slim: readonly Row[]): Promise<Row[]> => {
+  const found: Row[] = [];
+  for (const { id } of slim) {
+    found.push((await context.call(tracker, tracker.table.iterations.get, { params: { 'iteration-public-id': id } }, { evenInDryRun: true })) as Row);
+  }
+  return found;
+};
