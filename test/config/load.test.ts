@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import { environmentText } from '../../src/config/environment-text.ts';
+import { configFile, foldersOf } from '../../src/config/folders.ts';
+import { keys } from '../../src/config/keys.ts';
+import { loadSettings, secretsOf } from '../../src/config/load.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+
+const FILE = '/h/config/config.json';
+const stored = {
+  current: 'work',
+  profiles: { work: { 'tracker.url': 'https://profile', 'tracker.token': 'profile-token', timeout: '5s' }, other: {} },
+};
+const load = (flags: Record<string, string | undefined> = {}, env: Record<string, string> = {}, file: unknown = stored): Settings =>
+  loadSettings(fakeHost({ env: { OPSCTL_HOME: '/h', ...env }, files: { [FILE]: typeof file === 'string' ? file : JSON.stringify(file) } }), flags);
+
+describe('precedence, and the origin of each value', () => {
+  test.each<[string, Record<string, string>, Record<string, string>, string | undefined, string | undefined]>([
+    ['flag over all', { 'tracker.url': 'https://flag' }, { OPSCTL_TRACKER_URL: 'https://env' }, 'https://flag', 'flag --tracker-url'],
+    ['environment over profile', {}, { OPSCTL_TRACKER_URL: 'https://env' }, 'https://env', 'environment OPSCTL_TRACKER_URL'],
+    ['profile', {}, {}, 'https://profile', 'profile work'],
+    ['an empty variable is not set', {}, { OPSCTL_TRACKER_URL: '' }, 'https://profile', 'profile work'],
+    ['another profile', { profile: 'other' }, {}, undefined, undefined],
+  ])('%s', (_, flags, env, value, origin) => {
+    const found = load(flags, env).get('tracker.url');
+    expect(found?.value).toBe(value);
+    expect(found?.origin).toBe(origin);
+  });
+
+  test('a default comes last', () => {
+    expect(load().get('timeout')).toEqual({ key: 'timeout', value: '5s', origin: 'profile work' });
+    expect(load({ profile: 'other' }).get('timeout')).toEqual({ key: 'timeout', value: '30s', origin: 'default' });
+    expect(load().get('tracker.token_header')?.value).toBe('Tracker-Token');
+    expect(load().get('no.such.key')).toBeUndefined();
+  });
+
+  test.each<[Record<string, string>, Record<string, string>, string, string]>([
+    [{ profile: 'a' }, { OPSCTL_PROFILE: 'b' }, 'a', 'flag --profile'],
+    [{}, { OPSCTL_PROFILE: 'b' }, 'b', 'environment OPSCTL_PROFILE'],
+    [{}, {}, 'work', 'opsctl config use'],
+  ])('profile: flags %j, environment %j: %s', (flags, env, name, origin) => {
+    expect(load(flags, env).profile).toMatchObject({ name, origin });
+  });
+
+  test('with nothing configured the profile is mock', () => {
+    const settings = loadSettings(fakeHost({ env: { OPSCTL_HOME: '/h' } }), {});
+    expect(settings.profile).toEqual({ name: 'mock', origin: 'default', isNew: false });
+    expect(settings.profiles).toEqual(['mock']);
+    expect(load({ profile: 'nowhere' }).profile.isNew).toBe(true);
+  });
+
+  test('every environment name of the table is read', () => {
+    for (const { key, env } of keys) {
+      if (env !== undefined) expect(load({}, { [env]: 'value' }).get(key), env).toEqual({ key, value: 'value', origin: `environment ${env}` });
+    }
+  });
+});
+
+test('all secrets in force are known to the redactor', () => {
+  expect(secretsOf(load({}, { OPSCTL_LABELS_TOKEN: 'l', OPSCTL_CLIENT_SECRET: 'c', OPSCTL_ACCESS_TOKEN: 'a' })).sort()).toEqual([
+    'a',
+    'c',
+    'l',
+    'profile-token',
+  ]);
+});
+
+describe('a broken file is named, with what is wrong, and never taken for an empty one', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['half of it', '{"profiles": {', /config\.json.*not JSON/],
+    ['a list', [], /one JSON object/],
+    ['profiles is text', { profiles: 'x' }, /`profiles` must be an object/],
+    ['a profile is a list', { profiles: { work: [] } }, /profile `work`/],
+    ['a value is a number', { profiles: { work: { timeout: 5 } } }, /profile `work`/],
+    ['current is a number', { current: 1 }, /`current`/],
+  ])('%s', (_, file, message) => {
+    expect(() => load({}, {}, file)).toThrow(expect.objectContaining({ category: 'config', message: expect.stringMatching(message) }));
+  });
+
+  test('an empty file is no settings', () => {
+    expect(load({}, {}, '').profiles).toEqual(['mock']);
+  });
+});
+
+test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])('a profile name that could lead elsewhere is refused: %j', (name) => {
+  expect(() => load({ profile: name })).toThrow(expect.objectContaining({ category: 'config' }));
+});
+
+describe('folders', () => {
+  test.each<[string, FakeHostOptions, string, string]>([
+    ['OPSCTL_HOME', { env: { OPSCTL_HOME: '/h', XDG_CONFIG_HOME: '/x' } }, '/h/config/config.json', '/h/state/p'],
+    ['a relative OPSCTL_HOME', { env: { OPSCTL_HOME: 'h' } }, '/work/h/config/config.json', '/work/h/state/p'],
+    ['XDG', { env: { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' } }, '/c/opsctl/config.json', '/s/opsctl/p'],
+    [
+      'a relative XDG folder is ignored',
+      { env: { HOME: '/me', XDG_CONFIG_HOME: 'c' } },
+      '/me/.config/opsctl/config.json',
+      '/me/.local/state/opsctl/p',
+    ],
+    ['HOME', { env: { HOME: '/me' } }, '/me/.config/opsctl/config.json', '/me/.local/state/opsctl/p'],
+    ['no HOME', {}, '/home/user/.config/opsctl/config.json', '/home/user/.local/state/opsctl/p'],
+  ])('%s', (_, options, file, state) => {
+    const host = fakeHost(options);
+    expect(configFile(host)).toBe(file);
+    expect(foldersOf(host, 'p').state).toBe(state);
+  });
+
+  test('two profiles share no folder', () => {
+    const host = fakeHost();
+    const [a, b] = [foldersOf(host, 'a'), foldersOf(host, 'b')];
+    for (const kind of ['config', 'state', 'cache'] as const) expect(a[kind]).not.toBe(b[kind]);
+  });
+});
+
+test('the help text names every variable', () => {
+  for (const { env } of keys) if (env !== undefined) expect(environmentText()).toContain(env);
+});

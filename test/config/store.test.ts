@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { knownKey, profileToChange, withCurrent, withSetting, withoutSetting } from '../../src/config/edit.ts';
+import { configFile } from '../../src/config/folders.ts';
+import { loadSettings } from '../../src/config/load.ts';
+import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
+import { changeProfiles } from '../../src/config/store.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+});
+afterEach(() => real.close());
+const timeout = knownKey('timeout');
+const url = knownKey('tracker.url');
+
+describe('the file', () => {
+  test('is made with its folder, for the owner only, and read back', async () => {
+    await changeProfiles(real.host, (stored) => withSetting(stored, 'work', url, 'https://t'));
+    expect(readProfiles(real.host)).toEqual({ profiles: { work: { 'tracker.url': 'https://t' } } });
+    expect(statSync(configFile(real.host)).mode & 0o777).toBe(0o600);
+    expect(await real.host.files.list(`${real.folder}/opsctl/config`)).toEqual(['config.json']);
+  });
+
+  test('changes made at once are all kept', async () => {
+    const names = Array.from({ length: 10 }, (_, i) => `p${i}`);
+    await Promise.all(names.map((name) => changeProfiles(real.host, (stored) => withSetting(stored, name, timeout, '1s'))));
+    expect(Object.keys(readProfiles(real.host).profiles).sort()).toEqual(names);
+  });
+
+  test('a broken file is not overwritten', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    await real.host.files.replace(configFile(real.host), '{ broken');
+    await expect(changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'))).rejects.toMatchObject({ category: 'config' });
+    expect(await real.host.files.read(configFile(real.host))).toBe('{ broken');
+    expect(await real.host.files.list(`${real.folder}/opsctl/config`)).toEqual(['config.json']);
+  });
+
+  test('a lock left by a command that was killed is taken over', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    const lock = `${configFile(real.host)}.lock`;
+    await real.host.files.create(lock, '1');
+    const later = { ...real.host, now: () => Date.now() + 60_000 };
+    await changeProfiles(later, (stored) => withSetting(stored, 'work', timeout, '1s'));
+    expect(readProfiles(real.host).profiles).toHaveProperty('work');
+  });
+
+  test('a lock that is held is named', async () => {
+    await changeProfiles(real.host, (stored) => stored);
+    await real.host.files.create(`${configFile(real.host)}.lock`, '1');
+    let elapsed = 0;
+    const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
+    await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({ detail: { code: 'CONFIG_LOCKED' } });
+  });
+});
+
+describe('which profile a change goes to', () => {
+  const settings = (flags: Record<string, string> = {}) => loadSettings(real.host, flags);
+  test('the one in use, the one named, and never the mock for a real service', () => {
+    expect(profileToChange(settings({ profile: 'work' }), url)).toBe('work');
+    expect(profileToChange(settings(), url)).toBe('default');
+    expect(profileToChange(settings(), timeout)).toBe('mock');
+    expect(profileToChange(settings({ profile: 'mock' }), timeout)).toBe('mock');
+    expect(() => profileToChange(settings({ profile: 'mock' }), url)).toThrow(expect.objectContaining({ category: 'config' }));
+  });
+
+  test('the first real profile becomes the one in use, a named one does not', () => {
+    const empty: Profiles = { profiles: {} };
+    expect(withSetting(empty, 'default', url, 'https://t').current).toBe('default');
+    expect(withSetting(empty, 'work', url, 'https://t').current).toBeUndefined();
+    expect(withSetting({ current: 'work', profiles: {} }, 'default', url, 'https://t').current).toBe('work');
+  });
+});
+
+describe('values', () => {
+  test.each<[string, string, string]>([
+    ['tracker.url', 'http://t.example', 'config'],
+    ['tracker.url', 'nonsense', 'config'],
+    ['tracker.token_header', 'two words', 'usage'],
+    ['mock', 'always', 'usage'],
+    ['timeout', '', 'usage'],
+  ])('%s = %j is refused (%s)', (name, value, category) => {
+    expect(() => withSetting({ profiles: {} }, 'work', knownKey(name), value)).toThrow(expect.objectContaining({ category }));
+  });
+
+  test('unset keeps the profile, so that its name is not taken for unknown', () => {
+    const stored = { profiles: { work: { timeout: '1s', mock: 'never' }, other: { timeout: '2s' } } };
+    expect(withoutSetting(stored, 'work', timeout).profiles).toEqual({ work: { mock: 'never' }, other: { timeout: '2s' } });
+    expect(withoutSetting({ profiles: {} }, 'work', timeout).profiles).toEqual({ work: {} });
+  });
+
+  test('use takes a known profile', () => {
+    expect(withCurrent({ profiles: { work: {} } }, 'work').current).toBe('work');
+    expect(withCurrent({ profiles: {} }, 'mock').current).toBe('mock');
+    expect(() => withCurrent({ profiles: { work: {} } }, 'wrk')).toThrow(
+      expect.objectContaining({
+        category: 'config',
+        message: expect.stringContaining('mock, work'),
+        detail: expect.objectContaining({ tryThis: ['opsctl config use work'] }),
+      }),
+    );
+  });
+
+  test('an unknown key names the nearest', () => {
+    expect(() => knownKey('tracker.ulr')).toThrow(/did you mean tracker\.url/);
+    expect(() => knownKey('zzzzzzzzzzzz')).toThrow(expect.objectContaining({ category: 'usage' }));
+  });
+});
