@@ -73,12 +73,21 @@ const send = async ({ world }: Tracker, hook: StoredWebhook, body: string): Prom
 
 const ATTEMPTS = 5;
 const FIRST_WAIT_MS = 250;
-/** The same bytes again, each time after twice the wait; given up after the last attempt or when the webhook is gone. */
+/**
+ * The same bytes again, each time after twice the wait; given up after the last attempt, when the webhook is gone, or
+ * when the server stops and this receiver did not take the last delivery.
+ */
 const deliver = async (state: Tracker, id: number, body: string): Promise<void> => {
+  const { host, stopping } = state.world;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const hook = state.webhooks.get(id);
-    if (hook === undefined || (await send(state, hook, body))) return;
-    if (attempt < ATTEMPTS - 1) await state.world.host.sleep(FIRST_WAIT_MS * 2 ** attempt);
+    if (hook === undefined || (stopping?.aborted && state.failing.has(id))) return;
+    if (await send(state, hook, body)) {
+      state.failing.delete(id);
+      return;
+    }
+    state.failing.add(id);
+    if (attempt < ATTEMPTS - 1) await host.sleep(FIRST_WAIT_MS * 2 ** attempt, stopping).catch(() => {});
   }
 };
 

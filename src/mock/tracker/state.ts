@@ -106,6 +106,8 @@ export type Tracker = {
   readonly cache: Cache;
   /** The last delivery to each webhook, so that events arrive in order. */
   readonly deliveries: Map<number, Promise<void>>;
+  /** Webhooks whose receiver did not take the last delivery. */
+  readonly failing: Set<number>;
 };
 
 export const trackerState = (world: World): Tracker => {
@@ -144,5 +146,6 @@ export const trackerState = (world: World): Tracker => {
     tallies: new Tallies(stories, workflows),
     cache: new Cache(world.store),
     deliveries: new Map(),
+    failing: new Set(),
   };
 };
