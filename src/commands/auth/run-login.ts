@@ -11,7 +11,7 @@ import { type Account, withAccount } from '../../login/vault/account.ts';
 import { openVault } from '../../login/vault/vault.ts';
 import { browserChoice, place } from '../../login/way-in/place.ts';
 import { walkConsent } from '../../login/way-in/scripted.ts';
-import { fullScope } from '../../services/auth/scopes.ts';
+import { fullScope, scopeName, scopeRow } from '../../services/auth/scopes.ts';
 import type { Context, Values } from '../command.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';
@@ -30,8 +30,9 @@ const defaultScopes = (server: LoginServer): string[] => [...(server.isMock ? ['
 type Wanted = { readonly scopes: string[]; readonly account?: string; readonly loginHint?: string };
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
-  const asked = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
-  const more = ((values['add-scope'] ?? []) as string[]).flatMap(scopesFrom);
+  // The embedded server's scopes may be named without their base.
+  const named = (flag: string): string[] => ((values[flag] ?? []) as string[]).flatMap(scopesFrom).map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
+  const [asked, more] = [named('scope'), named('add-scope')];
   if (more.length === 0) return { scopes: asked.length > 0 ? asked : defaultScopes(server), account: values.account, loginHint: values['login-hint'] };
   const { accounts, current } = await openVault(context).read();
   const known = accounts.filter((each) => each.server === server.key);

@@ -1,0 +1,24 @@
+import { bool, list, oneOf, str } from '../../kernel/field.ts';
+import type { Command } from '../command.ts';
+import { serverFlags } from '../login-flags.ts';
+
+export const conformance: Command = {
+  path: ['auth', 'conformance'],
+  summary: 'Check an authorization server against document 1 and the standards',
+  about:
+    'Sends wrong and right requests to the three endpoints and prints what held. Nothing is changed at the server; with --login one sign-in is made, refreshed and revoked. Ends with 20 when a check fails.',
+  flags: {
+    ...serverFlags,
+    scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope that the client may ask for' },
+    'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+    only: { field: oneOf('rfc', 'doc1'), value: 'rfc|doc1', summary: 'Only the rules of the standards, or of document 1' },
+    login: { field: bool(), summary: 'Also sign in once, in the browser' },
+    timeout: { field: str(), value: 'duration', summary: 'How long to wait for the sign-in; 5m unless given' },
+    scripted: { field: bool(), hidden: true, summary: 'Walk the pages of the embedded server without a browser' },
+  },
+  examples: [
+    { line: 'opsctl auth conformance', says: 'The embedded server' },
+    { line: 'opsctl auth conformance --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE --only rfc', says: 'Another server' },
+  ],
+  run: async (context, values) => (await import('./run-conformance.ts')).runConformance(context, values),
+};

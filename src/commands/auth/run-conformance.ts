@@ -1,0 +1,49 @@
+import { parseDuration } from '../../kernel/duration.ts';
+import type { Result } from '../../kernel/result.ts';
+import type { Row } from '../../login/conformance/check.ts';
+import { grantRows } from '../../login/conformance/grant.ts';
+import { allChecks, probeFor, rowOf, sender } from '../../login/conformance/run.ts';
+import { showAddress } from '../../login/flow.ts';
+import { scopesFrom } from '../../login/scopes.ts';
+import { type LoginServer, loginServer } from '../../login/settings.ts';
+import { walkConsent } from '../../login/way-in/scripted.ts';
+import { discover } from '../../login/wire/discovery.ts';
+import { fullScope } from '../../services/auth/scopes.ts';
+import type { Context, Values } from '../command.ts';
+import { givenServer } from './run-login.ts';
+
+const withLogin = async (context: Context, values: Values, server: LoginServer, scopes: readonly string[]): Promise<Row[]> => {
+  const metadata = await discover(context.host, server.endpoints);
+  const { endpoints, clientId, clientSecret } = server;
+  const isScripted = values.scripted === true || (server.isMock && !context.isInteractive);
+  return grantRows({
+    host: context.host,
+    server,
+    party: { endpoints, clientId, clientSecret, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
+    scopes,
+    path: values['redirect-path'] ?? '',
+    timeoutMs: parseDuration(values.timeout ?? '5m'),
+    signal: context.signal,
+    hide: (secret) => context.say.hide(secret),
+    send: sender(context.host, context.signal),
+    visit: async (url, redirectUri, launch) => {
+      if (isScripted) return walkConsent(context, url, redirectUri);
+      await showAddress(context, url);
+      if (context.isInteractive) await context.host.openBrowser(launch);
+    },
+  });
+};
+
+export const runConformance = async (context: Context, values: Values): Promise<Result> => {
+  const server = await loginServer(context, await givenServer(context, values));
+  const asked = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
+  const scopes = asked.length > 0 ? asked : [fullScope('media.readonly')];
+  const prefix = values.only === undefined ? '' : values.only === 'rfc' ? 'RFC' : 'doc1';
+  const probe = probeFor(context.host, server, scopes, values['redirect-path'] ?? '', context.signal);
+  const rows: Row[] = [];
+  for (const check of allChecks) if (check.source.startsWith(prefix)) rows.push(await rowOf(check, probe));
+  if (values.login === true) rows.push(...(await withLogin(context, values, server, scopes)).filter(({ source }) => source.startsWith(prefix)));
+  const held = rows.filter(({ holds }) => holds).length;
+  const view = { columns: ['id', 'holds', 'says', 'saw', 'source'], name: 'id', message: `${held} of ${rows.length} checks hold` };
+  return { kind: 'rows', rows, view, exit: () => (held < rows.length ? 'no' : 'done') };
+};

@@ -1,0 +1,75 @@
+import { AppError } from '../../kernel/problem.ts';
+import type { Result } from '../../kernel/result.ts';
+import { listenForEvents, type Received } from '../../login/events/receiver.ts';
+import { loginServer } from '../../login/settings.ts';
+import { openVault } from '../../login/vault/vault.ts';
+import { discover } from '../../login/wire/discovery.ts';
+import { authPaths } from '../../services/auth/endpoints.ts';
+import type { Context, Values } from '../command.ts';
+
+/** Received events in the order of their arrival, as they arrive. */
+const queue = (signal: AbortSignal, most: number) => {
+  const waiting: Received[] = [];
+  let wake: () => void = () => undefined;
+  signal.addEventListener('abort', () => wake(), { once: true });
+  return {
+    push: (event: Received): void => {
+      waiting.push(event);
+      wake();
+    },
+    async *events(): AsyncGenerator<Received> {
+      for (let given = 0; given < most; ) {
+        const next = waiting.shift();
+        if (next !== undefined) {
+          given++;
+          yield next;
+          continue;
+        }
+        if (signal.aborted) throw signal.reason;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+};
+
+const subscribe = async (context: Context, origin: string, client: string, url: string): Promise<() => Promise<void>> => {
+  const base = `${origin}${authPaths.console}/events/subscriptions`;
+  const headers = { 'content-type': 'application/json' };
+  const reply = await context.host.network.request({ method: 'POST', url: base, headers, body: JSON.stringify({ client, url }) });
+  const { id } = JSON.parse(await reply.text()) as { id?: string };
+  if (reply.status >= 400 || id === undefined) throw new AppError('refused', `the embedded server did not accept the subscription (HTTP ${reply.status})`, { httpStatus: reply.status });
+  return async () => {
+    await (await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })).text();
+  };
+};
+
+export const runEvents = async (context: Context, values: Values): Promise<Result> => {
+  const accounts = (await openVault(context).read()).accounts;
+  const server = await loginServer(context, { authUrl: values['auth-url'], tokenUrl: values['token-url'], clientId: values['client-id'] ?? accounts[0]?.clientId });
+  const metadata = await discover(context.host, server.endpoints);
+  const issuer: string | undefined = values.issuer ?? metadata?.issuer;
+  const jwksUri: string | undefined = values['jwks-url'] ?? metadata?.jwksUri;
+  if (issuer === undefined || jwksUri === undefined)
+    throw new AppError('config', 'the server does not publish its issuer and keys', { code: 'NO_METADATA', tryThis: ['give --issuer and --jwks-url'] });
+  const audiences = [...new Set([server.clientId, ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId)])];
+  const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
+  const onEvent = (event: Received) => {
+    for (const effect of event.effects) context.say.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
+    received.push(event);
+  };
+  const listener = await listenForEvents(context, { host: '127.0.0.1', port: values.port ?? 0, issuer, jwksUri, audiences, onEvent });
+  const url = `http://127.0.0.1:${listener.port}/`;
+  const unsubscribe = values.subscribe === true ? await subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url) : undefined;
+  context.say.info(`Receiving security events of ${issuer} at ${url}`);
+  const rows = (async function* () {
+    try {
+      yield* received.events();
+    } finally {
+      await unsubscribe?.().catch(() => undefined);
+      await listener.close();
+    }
+  })();
+  return { kind: 'rows', rows, view: { columns: ['issued_at', 'types', 'effects'] } };
+};
