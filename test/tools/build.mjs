@@ -34,7 +34,8 @@ const result = await build({
   legalComments: 'none',
   logLevel: 'warning',
   external: ['@napi-rs/keyring'],
-  define: { OPSCTL_VERSION: JSON.stringify(version) },
+  // jq-wasm, a CommonJS package, asks for its folder.
+  define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
   // CommonJS packages inside ESM chunks need these three.
   banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   write: false,
