@@ -51,12 +51,13 @@ export const normalize = (argv: readonly string[], flags: Flags): string[] => {
 };
 
 /** How many tokens a global flag takes here: 0 when it is none. */
-const globalWidth = (tokens: readonly string[], globals: Flags): number => {
-  const [token = '', next] = tokens;
-  const known = normalize(next === undefined ? [token] : [token, next], globals);
-  if (known.length === 0 || !known.every((t) => !t.startsWith('-') || globals[t.slice(2).split('=')[0] ?? ''])) return 0;
-  if (!known[0]?.startsWith('--')) return 0;
-  return known.includes(next ?? '') || next === undefined ? 1 : 2;
+const globalWidth = (token: string, next: string | undefined, globals: Flags): number => {
+  const known = normalize([token], globals);
+  const last = known[known.length - 1] ?? '';
+  if (!known.every((t) => globals[t.slice(2).split('=')[0] ?? ''])) return 0;
+  const flag = globals[last.slice(2).split('=')[0] ?? ''];
+  if (flag && isSwitch(flag)) return !token.includes('=') && (next === 'true' || next === 'false') ? 2 : 1;
+  return last.includes('=') || next === undefined ? 1 : 2;
 };
 
 /** The words before the first flag that is not a global one, and everything else untouched. */
@@ -70,7 +71,7 @@ export const wordsOf = (argv: readonly string[], globals: Flags): { words: strin
       i += 1;
       continue;
     }
-    const width = token === '--' ? 0 : globalWidth(argv.slice(i, i + 2), globals);
+    const width = token === '--' ? 0 : globalWidth(token, argv[i + 1], globals);
     if (width === 0) return { words, rest: [...rest, ...argv.slice(i)] };
     rest.push(...argv.slice(i, i + width));
     i += width;

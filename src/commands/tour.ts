@@ -1,0 +1,137 @@
+import { join } from 'node:path';
+import { bool } from '../kernel/field.ts';
+import { durationText } from '../kernel/duration.ts';
+import { AppError } from '../kernel/problem.ts';
+import { rawResult } from '../kernel/result.ts';
+import type { Started } from '../host/host.ts';
+import type { Command, Context } from './command.ts';
+
+/** One line of the tour; `{folder}` is the folder of the tour. */
+export type Stop = { readonly says: string; readonly args: readonly string[] };
+export type Chapter = { readonly title: string; readonly stops: readonly Stop[] };
+
+const quiet = ['-o', 'table', '--no-input'];
+/** Every command is run as it stands here, by the program that prints it. */
+export const chapters: readonly Chapter[] = [
+  {
+    title: '1. Sign in',
+    stops: [
+      { says: 'PKCE, a loopback listener and consent; without a terminal the built-in script answers the pages', args: ['login'] },
+      { says: 'Who is signed in, for how long, with which scopes', args: ['auth', 'status'] },
+      { says: 'Call the data API with the bearer token', args: ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'] },
+    ],
+  },
+  {
+    title: '2. Work with the tracker and the label service',
+    stops: [
+      { says: 'Create a label', args: ['tracker', 'labels', 'create', '--name', 'tour', '--color', '#2a7de1', '--columns', 'id,name,color,created_at'] },
+      {
+        says: 'Use it by its name',
+        args: ['tracker', 'stories', 'create', '--name', 'Try opsctl', '--story-type', 'feature', '--label', 'tour', '--owner', '@ana'],
+      },
+      { says: 'Unset a field', args: ['tracker', 'labels', 'update', 'tour', '--unset', 'color', '--description', 'Made by the tour', '--columns', 'id,name,color,description'] },
+      { says: 'Statistics are counted from the stories', args: ['tracker', 'labels', 'list'] },
+      { says: 'Search', args: ['tracker', 'search', 'label:tour', '--type', 'story'] },
+      { says: 'What would be sent, without sending it', args: ['tracker', 'labels', 'delete', 'tour', '--dry-run'] },
+      { says: 'Labels of the label service', args: ['labels', 'list'] },
+    ],
+  },
+  {
+    title: '3. Upgrade a cluster from 3.2 to 3.3',
+    stops: [
+      {
+        says: 'Three members, each a process of its own (a rehearsal, not a database)',
+        args: ['mock', 'kv', 'start', '--members', '3', '--dir', '{folder}/cluster', '--monitor-ms', '1000'],
+      },
+      { says: 'Is there anything that speaks against it?', args: ['kv', 'check', '--cluster', '{folder}/cluster/cluster.yaml'] },
+      { says: 'The plan, step by step', args: ['kv', 'plan', '--cluster', '{folder}/cluster/cluster.yaml'] },
+      {
+        says: 'Do it: snapshots, one member at a time, the leader last',
+        args: ['kv', 'upgrade', '--cluster', '{folder}/cluster/cluster.yaml', '--yes'],
+      },
+      { says: 'All members run 3.3', args: ['kv', 'status', '--cluster', '{folder}/cluster/cluster.yaml'] },
+    ],
+  },
+];
+
+const last = `
+Next:
+  opsctl --help                       all commands
+  opsctl mock serve                   the services as a server for your own scripts
+  opsctl config set tracker.url URL   talk to a real deployment
+  opsctl kv init                      write the file of your own cluster
+`;
+
+const shown = (args: readonly string[]): string => args.map((arg) => (/^[\w@./:=#-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
+
+type Trip = { readonly context: Context; readonly folder: string; readonly env: Readonly<Record<string, string | undefined>> };
+
+const write = (trip: Trip, text: string): Promise<void> => trip.context.host.terminal.stdout.write(text);
+
+/** Prints the line, runs it, prints what it printed. A line that fails ends the tour. */
+const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
+  const { host, signal } = trip.context;
+  const [command, ...first] = host.self;
+  const real = args.map((arg) => arg.replace('{folder}', trip.folder));
+  await write(trip, `\n# ${says}\n$ opsctl ${shown(real)}\n`);
+  const done = await host.processes.run(command, [...first, ...real, ...quiet], { env: trip.env, signal, timeoutMs: 60_000 });
+  const messages = done.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('using the mock server'));
+  await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
+  if (done.code !== 0)
+    throw new AppError('unknown', `opsctl ${shown(real)} ended with ${done.code ?? done.signal}`, {
+      tryThis: [`look at ${trip.folder}`, 'run the tour again'],
+    });
+};
+
+const serve = async (trip: Trip): Promise<Started> => {
+  const { host } = trip.context;
+  const [command, ...first] = host.self;
+  const started = await host.processes.start(command, [...first, 'mock', 'serve', '-o', 'json'], { env: trip.env });
+  for await (const line of started.lines()) if (line.includes('"ready":true')) return started;
+  throw new AppError('unknown', 'the mock server did not start');
+};
+
+const tour = async (trip: Trip): Promise<void> => {
+  const { host } = trip.context;
+  const server = await serve(trip);
+  const [command, ...first] = host.self;
+  try {
+    for (const { title, stops } of chapters) {
+      await write(trip, `\n${title}\n${'='.repeat(title.length)}\n`);
+      for (const each of stops) await stop(trip, each);
+    }
+  } finally {
+    await host.processes.run(command, [...first, 'mock', 'kv', 'stop', '--dir', join(trip.folder, 'cluster'), '-q'], {
+      env: trip.env,
+      timeoutMs: 20_000,
+    });
+    server.kill('SIGTERM');
+    await server.exited;
+  }
+};
+
+const command: Command = {
+  path: ['tour'],
+  summary: 'All three jobs end to end on the embedded services',
+  about:
+    'Runs the real commands in a folder of its own, prints each of them and what it answers, and removes the folder at the end. Your own settings are not touched.',
+  flags: { keep: { field: bool(), summary: 'Keep the folder to look around' } },
+  run: async (context, values) => {
+    const { host } = context;
+    const folder = join(host.files.temporaryFolder(), `opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`);
+    await host.files.makeFolder(folder, 0o700);
+    const own = Object.fromEntries(Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])));
+    const trip: Trip = { context, folder, env: { ...own, OPSCTL_HOME: join(folder, 'home') } };
+    const start = host.elapsed();
+    try {
+      await tour(trip);
+    } finally {
+      if (!values.keep) await host.files.remove(folder);
+    }
+    return rawResult(
+      `\nAll three jobs done in ${durationText(host.elapsed() - start)}.\n${values.keep ? `Everything is in ${folder}\n` : ''}${last}`,
+    );
+  },
+};
+
+export const commands: readonly Command[] = [command];
