@@ -109,8 +109,9 @@ const checks: readonly (readonly [GateCheck, Check])[] = [
   ['process', processRuns],
   ['version', versionIsRight],
   ['identity', identityIsKept],
-  ['health', healthIsTrue],
+  // The leader first: /health asks the leader, and a member that knows none yet lets that question wait for a second.
   ['leader', leaderIsKnown],
+  ['health', healthIsTrue],
   ['read', readWorks],
   ['write', writeWorks],
   ['read-back', readBackWorks],
