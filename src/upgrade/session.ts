@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Host } from '../host/host.ts';
 import type { Access } from './access.ts';
 import { startCanary } from './canary.ts';
@@ -10,6 +9,7 @@ import type { Journal } from './journal.ts';
 import { ownerOf, takeLocks } from './lock.ts';
 import { watchLogs } from './log-watch.ts';
 import { observe } from './observe.ts';
+import { writeReports } from './report/write.ts';
 import { reportFrom } from './run-report.ts';
 import type { Run } from './run.ts';
 import type { ClusterFile, Plan, Report, Sink, SnapshotRecord, Unstamped, UpgradeEvent } from './types.ts';
@@ -35,6 +35,7 @@ export type SessionInput = {
 };
 export type SessionResult = { readonly ending: Ending; readonly report: Report };
 
+const mostEvents = 200_000;
 type Recorder = { readonly events: UpgradeEvent[]; readonly startedMs: number; emit(event: Unstamped): void };
 const recorder = (host: Host, sink: Sink): Recorder => {
   const [events, startedMs] = [[] as UpgradeEvent[], host.elapsed()];
@@ -43,8 +44,8 @@ const recorder = (host: Host, sink: Sink): Recorder => {
     startedMs,
     emit: (event) => {
       const stamped = { ...event, at: new Date(host.now()).toISOString(), elapsed_ms: Math.round(host.elapsed() - startedMs) } as UpgradeEvent;
-      // Thousands of canary writes are counted by the canary itself.
-      if (event.event !== 'canary') events.push(stamped);
+      // The report draws every write; hours of waiting must not fill the memory with them.
+      if (event.event !== 'canary' || !event.ok || events.length < mostEvents) events.push(stamped);
       sink(stamped);
     },
   };
@@ -82,7 +83,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       ...{ run, plan, owner: ownerOf(host), events, startedAt, finishedAt: new Date(host.now()).toISOString(), durationMs: host.elapsed() - startedMs },
       ...{ outcome: ending.outcome, message: ending.message, journal: journal.path, after, canary: wrote, snapshots: snapshotsOf(journal) },
     });
-    await host.files.replace(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`, 0o600);
+    await writeReports(host, folder, report, events);
     emit({ event: 'run-finished', outcome: ending.outcome, message: ending.message, report });
     journal.close();
     return { ending, report };

@@ -1,0 +1,37 @@
+import type { Outcome } from '../types.ts';
+
+/** `412 ms`, `8.3 s`, `4 min 05 s`. */
+export const durationText = (ms: number): string => {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+};
+/** `49 kB`, `1.2 MB`: powers of 1000, as the ctl program writes them. */
+export const sizeText = (bytes: number): string => {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let [value, at] = [bytes, 0];
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${value < 10 && at > 0 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
+};
+export const outcomeText: Readonly<Record<Outcome, string>> = {
+  done: 'done',
+  held: 'held before the last member',
+  stopped: 'stopped part-way',
+  'rolled-back': 'rolled back',
+  failed: 'failed',
+  aborted: 'aborted',
+  refused: 'refused',
+};
+export const outcomeMood: Readonly<Record<Outcome, 'good' | 'warn' | 'bad'>> = {
+  done: 'good',
+  held: 'warn',
+  stopped: 'warn',
+  'rolled-back': 'warn',
+  failed: 'bad',
+  aborted: 'warn',
+  refused: 'bad',
+};
