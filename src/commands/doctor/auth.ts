@@ -1,0 +1,39 @@
+import { int, list, str } from '../../kernel/field.ts';
+import type { Result } from '../../kernel/result.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { serverFlags } from '../login-flags.ts';
+
+const run = async (context: Context, values: Values): Promise<Result> => {
+  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import('../../login/doctor/machine.ts');
+  const { serverFindings } = await import('../../login/doctor/server.ts');
+  const { probeFor } = await import('../../login/conformance/run.ts');
+  const { loginServer } = await import('../../login/settings.ts');
+  const { givenServer } = await import('../auth/run-login.ts');
+  const { fullScope } = await import('../../services/auth/scopes.ts');
+  const server = await loginServer(context, await givenServer(context, values));
+  const probe = probeFor(context.host, server, values.scope ?? [fullScope('media.readonly')], values['redirect-path'] ?? '', context.signal);
+  const rows = [
+    ...(await portFindings(context, values.port ?? 0)),
+    await browserFinding(context, context.isInteractive),
+    await keychainFinding(context),
+    await vaultFinding(context),
+    ...(await serverFindings(context, probe)),
+  ];
+  const failed = rows.filter(({ state }) => state === 'fails').length;
+  const message = failed === 0 ? 'signing in should work here' : `${failed} of ${rows.length} checks fail`;
+  return { kind: 'rows', rows, view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message }, exit: () => (failed > 0 ? 'no' : 'done') };
+};
+
+export const doctorAuth: Command = {
+  path: ['doctor', 'auth'],
+  summary: 'Find out why signing in does not work here',
+  about: 'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
+  flags: {
+    ...serverFlags,
+    scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope that the client may ask for' },
+    port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
+    'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+  },
+  examples: [{ line: 'opsctl doctor auth', says: 'Every check with its remedy' }],
+  run,
+};
