@@ -143,6 +143,7 @@ const dispatch = async (run: Run, argv: readonly string[], note: (options: Outpu
   if (globals.help === true) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
   const options = outputOptions(globals);
   note(options);
+  if (options.jq !== undefined || options.columns !== undefined) await (await import('../output/check.ts')).checkOutput(options);
   return execute(run, found.command, values, globals, options);
 };
 

@@ -1,0 +1,20 @@
+import { type Problem, problem, usageError } from '../kernel/problem.ts';
+import type { OutputOptions } from './types.ts';
+
+/** Combinations that would silently leave one of the flags without effect. Pure. */
+export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[] => {
+  if (jq !== undefined && format !== undefined && format !== 'json' && format !== 'ndjson') {
+    return [problem('--jq', 'exclusive', `works on JSON and cannot be given together with -o ${format}`, '-o ndjson runs it on each row')];
+  }
+  if (jq !== undefined && columns !== undefined)
+    return [problem('--columns', 'exclusive', 'cannot be given together with --jq', "--jq 'map({id, name})'")];
+  if (columns !== undefined && format === 'name') return [problem('--columns', 'exclusive', 'cannot be given together with -o name')];
+  return [];
+};
+
+/** Before a command runs: what is wrong with its output must not come to light after something was changed. */
+export const checkOutput = async (options: OutputOptions): Promise<void> => {
+  const problems = outputProblems(options);
+  if (problems.length > 0) throw usageError('wrong usage', problems);
+  if (options.jq !== undefined) await (await import('./jq.ts')).checkJq(options.jq);
+};
