@@ -1,6 +1,7 @@
 import { rootHelp } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
 import { commandTree } from './cli/tree.ts';
+import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './kernel/exit.ts';
 import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
@@ -15,6 +16,11 @@ const exitTable = (): string =>
 const groupTable = (): string =>
   ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
 
+const environmentTable = (): string =>
+  ['| variable | what it sets |', '|---|---|', ...environmentRows().map(([name, says]) => `| \`${name}\` | ${says.replaceAll('|', '\\|')} |`), ''].join('\n');
+const readme = (page: string): string =>
+  between(between(between(page, 'exit-codes', exitTable()), 'commands', groupTable()), 'environment', environmentTable());
+
 /**
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files
  * by their path in the project, which a test compares with what is there.
@@ -25,6 +31,6 @@ export const writeDocs = async (version: string, existing: { readonly readme: st
     'completions/opsctl.bash': bashScript(),
     'completions/_opsctl': zshScript(),
     'completions/opsctl.fish': fishScript(),
-    'README.md': between(between(existing.readme, 'exit-codes', exitTable()), 'commands', groupTable()),
+    'README.md': readme(existing.readme),
   } as Record<string, string>,
 });

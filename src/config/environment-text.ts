@@ -11,9 +11,15 @@ const others: readonly (readonly [string, string])[] = [
   ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
 ];
 
-/** `opsctl help environment`: every variable that changes what the program does. */
+/** Every variable that changes what the program does, with what it sets. */
+export const environmentRows = (): (readonly [string, string])[] => [
+  ...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])),
+  ...others,
+];
+
+/** `opsctl help environment`. */
 export const environmentText = (): string => {
-  const rows = [...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])), ...others];
+  const rows = environmentRows();
   const width = Math.max(...rows.map(([name]) => name.length));
   const lines = rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
   return `Environment variables\n\nA flag beats a variable, a variable beats the profile, the profile beats the default.\n\n${lines.join('\n')}\n`;
