@@ -35,6 +35,7 @@ const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> 
     parser.on('field', (name, value) => parts.texts.push([name, value]));
     parser.on('file', (name, stream, filename, _encoding, type) => {
       const chunks: Uint8Array[] = [];
+      stream.on('error', reject);
       stream.on('data', (chunk: Uint8Array) => chunks.push(chunk));
       stream.on('end', () => parts.files.push([name, { filename, contentType: type, bytes: joined(chunks) }]));
     });

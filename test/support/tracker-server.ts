@@ -42,9 +42,13 @@ export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'de
     store,
     seed,
     port: 0,
-    ...(clockMs === undefined ? {} : { clockMs }),
     failed: (error) => failures.push(error),
   });
+  if (clockMs !== undefined) {
+    // Frozen, so that a slow machine does not show another second.
+    const body = JSON.stringify({ time: new Date(clockMs).toISOString(), frozen: true });
+    await fetch(`${mock.origin}/__opsctl/clock`, { method: 'PUT', body });
+  }
   const base = `${mock.origin}/api/v3`;
   return {
     base,

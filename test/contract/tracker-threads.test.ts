@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { BEN, NO_UUID, OWNER } from './tracker-cases.ts';
+
+let server: TrackerServer;
+const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
+beforeEach(async () => {
+  server = await startTracker();
+});
+afterEach(() => server.close());
+
+describe('comments of an epic', () => {
+  const at = '/epics/106/comments';
+  test('the author defaults to the owner of the token; times and external id may be given', async () => {
+    expect((await ask('POST', at, { text: 'hi' })).body).toMatchObject({
+      author_id: OWNER,
+      text: 'hi',
+      deleted: false,
+      comments: [],
+      external_id: null,
+    });
+    const given = { text: 'hi', author_id: BEN, created_at: '2020-01-01T00:00:00Z', updated_at: '2020-01-02T00:00:00Z', external_id: 'ext' };
+    expect((await ask('POST', at, given)).body).toMatchObject(given);
+    expect((await ask('POST', at, { text: 'x', author_id: NO_UUID })).status).toBe(422);
+  });
+  test('replies nest to any depth and show wherever the thread shows', async () => {
+    let parent = (await ask('POST', at, { text: 'level 0' })).body.id;
+    for (let level = 1; level <= 6; level++) {
+      const reply = await ask('POST', `${at}/${parent}`, { text: `level ${level}` });
+      expect([reply.status, reply.body.text]).toEqual([201, `level ${level}`]);
+      parent = reply.body.id;
+    }
+    const depth = (comments: any[]): string[] => (comments.length === 0 ? [] : [comments[0].text, ...depth(comments[0].comments)]);
+    const levels = ['level 0', 'level 1', 'level 2', 'level 3', 'level 4', 'level 5', 'level 6'];
+    expect(depth((await ask('GET', at)).body)).toEqual(levels);
+    expect(depth((await ask('GET', '/epics/106')).body.comments)).toEqual(levels);
+    expect((await ask('GET', `${at}/${parent}`)).body).toMatchObject({ text: 'level 6', comments: [] });
+  });
+  test('a reply can be changed and deleted; a deleted comment takes its replies with it', async () => {
+    const { body: top } = await ask('POST', at, { text: 'top' });
+    const { body: reply } = await ask('POST', `${at}/${top.id}`, { text: 'reply' });
+    expect((await ask('PUT', `${at}/${reply.id}`, { text: 'changed @ben' })).body).toMatchObject({ text: 'changed @ben', mention_ids: [BEN] });
+    expect((await ask('GET', `${at}/${top.id}`)).body.comments[0].text).toBe('changed @ben');
+    expect((await ask('DELETE', `${at}/${top.id}`)).status).toBe(204);
+    expect((await ask('GET', `${at}/${reply.id}`)).status).toBe(404);
+    expect((await ask('GET', at)).body).toEqual([]);
+  });
+  test('a comment of another epic is not found', async () => {
+    const { body: comment } = await ask('POST', at, { text: 'here' });
+    const { body: other } = await ask('POST', '/epics', { name: 'other' });
+    for (const [method, body] of [['GET'], ['PUT', { text: 'x' }], ['POST', { text: 'x' }], ['DELETE']] as const) {
+      expect((await ask(method, `/epics/${other.id}/comments/${comment.id}`, body)).status).toBe(404);
+    }
+  });
+  test('the text must not be empty', async () => {
+    expect((await ask('POST', at, { text: '' })).status).toBe(400);
+  });
+});
+
+describe('health of an epic', () => {
+  const at = '/epics/106/health';
+  test('without a record it is No Health, and the epic has none', async () => {
+    expect((await ask('GET', at)).body).toMatchObject({ id: null, status: 'No Health' });
+    expect((await ask('GET', '/epics/106')).body).not.toHaveProperty('health');
+    expect((await ask('GET', '/epics/106/health-history')).body).toEqual([]);
+  });
+  test('the newest record is the current one; the history is most recent first', async () => {
+    const made = [];
+    for (const status of ['On Track', 'At Risk', 'Off Track', 'No Health'])
+      made.push((await ask('POST', at, { status, text: `now ${status}` })).body);
+    expect((await ask('GET', at)).body).toEqual(made[3]);
+    expect((await ask('GET', '/epics/106')).body.health).toEqual(made[3]);
+    expect((await ask('GET', '/epics/106/health-history')).body).toEqual([...made].reverse());
+    expect(made[0]).toMatchObject({ epic_id: 106, author_id: OWNER, status: 'On Track', text: 'now On Track', entity_type: 'health' });
+  });
+  test('a record can be changed in its status or its text', async () => {
+    const { body } = await ask('POST', at, { status: 'On Track', text: 'fine' });
+    expect((await ask('PUT', `/health/${body.id}`, { status: 'At Risk' })).body).toMatchObject({ id: body.id, status: 'At Risk', text: 'fine' });
+    expect((await ask('PUT', `/health/${body.id}`, { text: 'hm' })).body).toMatchObject({ status: 'At Risk', text: 'hm' });
+    expect((await ask('GET', at)).body).toMatchObject({ status: 'At Risk', text: 'hm' });
+  });
+  test('it goes with its epic', async () => {
+    const { body } = await ask('POST', at, { status: 'On Track' });
+    await ask('DELETE', '/epics/106');
+    expect((await ask('PUT', `/health/${body.id}`, {})).status).toBe(404);
+  });
+});
