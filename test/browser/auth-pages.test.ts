@@ -61,7 +61,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await page.getByRole('heading', { name: 'opsctl wants to access your account' }).waitFor();
     await shoot(page, 'consent');
     await page.getByLabel('Manage your videos').uncheck();
-    await page.getByRole('button', { name: 'Allow what is checked' }).click();
+    await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByRole('heading', { name: 'Back in the application' }).waitFor();
     const back = new URL(page.url());
     expect(back.hash).toBe('#state=state-of-the-test');

@@ -41,11 +41,17 @@ const rows: readonly Row[] = [
   { id: demo.clients.extension, type: 'browser-extension', name: 'Browser extension', item_id: 'demoextensionitem' },
 ];
 
+// A demo that nobody touched for half a year still works: its clients do not count as unused.
+const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
+
 /** The OAuth part of `--seed demo`: a project, a client of each type (and a desktop one with a secret), two users. Call inside a transaction. */
 export const seedDemo = (auth: Auth): void => {
   const project = projectFrom(auth, { id: demo.project, name: 'Demo project' });
   auth.projects.put(project.id, project);
-  for (const { id, secret, ...row } of rows) auth.clients.put(id, clientFrom(auth, id, project.id, row as never, secret ?? null));
+  for (const { id, secret, ...row } of rows) {
+    const client = clientFrom(auth, id, project.id, row as never, secret ?? null);
+    auth.clients.put(id, { ...client, last_used_at: client.created_at + NEVER_UNUSED_MS });
+  }
   for (const user of demo.users) auth.users.put(user.id, userFrom(auth, user));
   const item = { kind: 'extension' as const, item_id: 'demoextensionitem', package_name: null, fingerprint: null, accounts: [demo.users[0].email] };
   auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.world.now() });

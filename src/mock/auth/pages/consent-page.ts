@@ -35,7 +35,7 @@ export const consentPage = (step: Step, user: User, scopes: readonly string[]): 
 ${isGranular ? boxes(scopes) : html`<p>This will allow it to:</p>${plainList(scopes)}`}
 <label for="access_for">Keep this access</label>
 <select id="access_for" name="access_for">${accessTimes.map((time) => html`<option value="${time.seconds}">${time.says}</option>`)}</select>
-<div class="row"><button class="main" name="decision" value="allow">${isGranular ? 'Allow what is checked' : 'Allow'}</button><button name="decision" value="deny">Deny</button></div>
+<div class="row"><button class="main" name="decision" value="allow">Allow</button><button name="decision" value="deny">Deny</button></div>
 </form>
 <details><summary>Where you go next</summary><p class="small">You are sent back to <code>${step.redirectUri}</code></p></details>`,
   });

@@ -28,7 +28,7 @@ ul.plain{list-style:none;padding:0;margin:0}ul.plain li{padding:12px 0;border-to
 .account{display:flex;align-items:center;gap:10px;background:var(--chip);border-radius:999px;padding:6px 14px 6px 6px;font-size:14px;max-width:100%;overflow-wrap:anywhere;margin-bottom:16px;width:fit-content}
 .face{width:30px;height:30px;border-radius:50%;background:var(--accent);color:var(--accent-text);display:grid;place-items:center;font-weight:700;flex:none}
 .pick{display:flex;gap:12px;align-items:center;width:100%;text-align:left;margin-bottom:8px;padding:10px 12px}
-.alert{background:var(--warn-ground);color:var(--warn);border-radius:10px;padding:10px 14px;margin:0 0 14px;font-size:15px}
+.alert code{background:transparent;padding:0}.alert{background:var(--warn-ground);color:var(--warn);border-radius:10px;padding:10px 14px;margin:0 0 14px;font-size:15px}
 code,.code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--chip);border-radius:6px;padding:2px 6px;overflow-wrap:anywhere}
 details{margin-top:18px;border-top:1px solid var(--line);padding-top:12px}summary{cursor:pointer;font-weight:600;font-size:14px}
 dl{display:grid;grid-template-columns:minmax(90px,auto) 1fr;gap:4px 14px;font-size:14px;margin:10px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
