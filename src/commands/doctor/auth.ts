@@ -21,13 +21,19 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   ];
   const failed = rows.filter(({ state }) => state === 'fails').length;
   const message = failed === 0 ? 'signing in should work here' : `${failed} of ${rows.length} checks fail`;
-  return { kind: 'rows', rows, view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message }, exit: () => (failed > 0 ? 'no' : 'done') };
+  return {
+    kind: 'rows',
+    rows,
+    view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check', message },
+    exit: () => (failed > 0 ? 'no' : 'done'),
+  };
 };
 
 export const doctorAuth: Command = {
   path: ['doctor', 'auth'],
   summary: 'Find out why signing in does not work here',
-  about: 'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
+  about:
+    'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
   flags: {
     ...serverFlags,
     scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope that the client may ask for' },
