@@ -12,6 +12,7 @@ export const apply: Command = labelCommand({
     'to the revision that was shown. A second run sends nothing. A label is found by its id, else by its title.',
     '',
     'Fields and choices that are missing in the file are disabled, or deleted with --prune; drafts are deleted at once.',
+    'A file that names the revision it came from (as `labels export` writes it) never undoes what others changed since.',
     'Say `was: Old name` to rename without an id. Limits, locks, rights and frozen types are checked before anything is sent.',
   ].join('\n'),
   flags: {
@@ -25,6 +26,7 @@ export const apply: Command = labelCommand({
       complete: 'file',
     },
     publish: { field: bool(), summary: 'Publish the changes as well' },
+    force: { field: bool(), summary: 'Apply a file even when it undoes what others changed since it was exported' },
     prune: { field: bool(), summary: 'Delete what the file no longer has, instead of disabling it' },
     admin: adminFlag,
   },

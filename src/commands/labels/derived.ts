@@ -65,8 +65,10 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
 });
 
 /** `--admin`, `--revision`, `--title` as the members that the row has for them. */
-const longForm = (operation: Operation, values: Values): Values => {
+const longForm = (operation: Operation, values: Values, format: string): Values => {
   const more: Record<string, unknown> = {};
+  // The state of a label is in the full view only, and a person wants to see it; a script gets what it asked for.
+  if (format === 'table' && operation.query?.view && values.view === undefined) more.view = 'LABEL_VIEW_FULL';
   if (values.admin !== undefined) more['use-admin-access'] = values.admin;
   if (values.revision !== undefined && takesPin(operation) && !isUnderRevision(operation)) {
     if (operation.body?.writeControl) more['write-control'] = { requiredRevisionId: values.revision };
@@ -147,7 +149,7 @@ const runList = async (context: Context, operation: Operation, values: Values): 
 const run =
   ({ command, operation }: Row): Command['run'] =>
   async (context, given) => {
-    const values = longForm(operation, given);
+    const values = longForm(operation, given, context.format);
     if (operation.params === undefined) return paged(operation) ? runList(context, operation, values) : command.run(context, values);
     const [param = ''] = Object.keys(operation.params);
     return withName(context, operation, values, (name) => {

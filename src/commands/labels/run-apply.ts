@@ -8,6 +8,7 @@ import type { LabelDef, LiveLabel } from './plan/definition.ts';
 import { liveFrom } from './plan/from-label.ts';
 import { definitionFrom } from './plan/parse.ts';
 import { type Plan, planFrom } from './plan/plan.ts';
+import { undoneBy } from './plan/since.ts';
 import { changeRow, changesText } from './plan/text.ts';
 import type { LabelJson, LimitsJson } from './plan/wire-types.ts';
 import { allLocks, getLabel, getLimits, getUserCapabilities } from './read.ts';
@@ -16,7 +17,7 @@ import { findByTitle } from './reference.ts';
 
 const { labels } = labelsService.table;
 type Wish = { readonly source: string; readonly wanted: LabelDef };
-type Options = { readonly publish: boolean; readonly prune: boolean; readonly admin: boolean };
+type Options = { readonly publish: boolean; readonly prune: boolean; readonly admin: boolean; readonly force: boolean };
 type Prepared = { readonly source: string; readonly plan: Plan; readonly live: LiveLabel | undefined };
 /** What became of one definition; printed as data. */
 type Applied = {
@@ -60,15 +61,45 @@ const liveOf = async (context: Context, wanted: LabelDef, admin: boolean): Promi
   return undefined;
 };
 
-const prepare = async (context: Context, { source, wanted }: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
+const prepare = async (context: Context, wish: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
+  const { source, wanted } = wish;
   const json = await liveOf(context, wanted, options.admin);
   const live = json && liveFrom(json);
   const plan = planFrom(wanted, live, { prune: options.prune });
   if (plan.action === 'none' && plan.problems.length === 0) return { source, plan, live };
+  if (live) await undoesNothing(context, wish, live, options);
   const locks = live && plan.edits.length > 0 ? await allLocks(context, `labels/${live.id}`) : [];
   const user = plan.action === 'create' ? await getUserCapabilities(context) : undefined;
   const problems = [...plan.problems, ...limitProblems(wanted, live, limits), ...lockProblems(plan, locks), ...rightProblems(plan, live, user)];
   return { source, plan: { ...plan, problems }, live };
+};
+
+/** An older revision that the service still has; drafts go when they are published. */
+const baseOf = async (context: Context, live: LiveLabel, revision: string, admin: boolean): Promise<LiveLabel | undefined> => {
+  try {
+    return liveFrom(await getLabel(context, `labels/${live.id}@${revision}`, { admin }));
+  } catch (error) {
+    if (error instanceof AppError && error.category === 'not-found') return undefined;
+    throw error;
+  }
+};
+
+/** Lost-update safety: an older file may add to what others did since, never undo it. */
+const undoesNothing = async (context: Context, { source, wanted }: Wish, live: LiveLabel, options: Options): Promise<void> => {
+  if (options.force || wanted.revision === undefined || wanted.revision === live.revisionId) return;
+  const base = await baseOf(context, live, wanted.revision, options.admin);
+  const lost = base && undoneBy(wanted, base, live);
+  if (lost?.length === 0) return;
+  const what = lost === undefined ? 'and that revision is gone, so nobody can say what changed' : `and would undo: ${lost.join('; ')}`;
+  throw new AppError(
+    'unsafe',
+    `${source} was written from revision ${wanted.revision} of label ${live.title}, which is now at ${live.revisionId}, ${what}. Nothing was sent.`,
+    {
+      code: 'CHANGED_MEANWHILE',
+      tryThis: [`opsctl labels export labels/${live.id}`, 'add --force to undo it all the same'],
+      data: { label: `labels/${live.id}`, seen_revision: wanted.revision, revision: live.revisionId, lost: lost ?? null },
+    },
+  );
 };
 
 const headline = ({ action, title, id, revisionId }: Plan): string =>
@@ -149,7 +180,12 @@ const outcomeText = ({ action, title, id, revision, published }: Applied, isDryR
       : `${title}: labels/${id}, revision ${revision}${published ? ', published' : ', draft'}`;
 
 export const runApply = async (context: Context, values: Values): Promise<Result> => {
-  const options: Options = { publish: values.publish ?? false, prune: values.prune ?? false, admin: values.admin ?? false };
+  const options: Options = {
+    publish: values.publish ?? false,
+    prune: values.prune ?? false,
+    admin: values.admin ?? false,
+    force: values.force ?? false,
+  };
   const wishes = await wishesFrom(context, values.file as string[]);
   const limits = await getLimits(context);
   const prepared: Prepared[] = [];

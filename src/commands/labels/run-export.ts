@@ -37,7 +37,8 @@ const comment = (label: LabelJson): string => {
 type Writer = (label: LabelJson) => string;
 const writer = async (): Promise<Writer> => {
   const { stringify } = await import('./yaml-package.ts');
-  return (label) => comment(label) + stringify(fileFrom(liveFrom(label)), { lineWidth: 0, aliasDuplicateObjects: false });
+  return (label) =>
+    comment(label) + stringify(fileFrom({ ...liveFrom(label), revision: label.revisionId }), { lineWidth: 0, aliasDuplicateObjects: false });
 };
 
 async function* documents(labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<string> {

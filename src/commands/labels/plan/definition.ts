@@ -26,6 +26,8 @@ export type FieldDef = {
 export type LabelDef = {
   readonly id?: string;
   readonly was?: string;
+  /** The revision that the file was written from; `apply` undoes nothing that others changed since. */
+  readonly revision?: string;
   readonly title: string;
   readonly description?: string;
   readonly type: string;

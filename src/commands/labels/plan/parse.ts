@@ -160,7 +160,7 @@ const appsIn = (value: Plain, { problems }: Reader): readonly string[] | undefin
 };
 
 const copyModes = ['DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE'];
-const labelKeys = ['id', 'title', 'was', 'type', 'description', 'learnMoreUri', 'copyMode', 'enabledApps', 'fields'];
+const labelKeys = ['id', 'revision', 'title', 'was', 'type', 'description', 'learnMoreUri', 'copyMode', 'enabledApps', 'fields'];
 
 /** The service's own JSON (`labels get --view LABEL_VIEW_FULL -o yaml`) is taken as well. */
 const isWire = (value: Plain): boolean => isPlain(value.properties);
@@ -171,6 +171,7 @@ const fromWire = (json: LabelJson): LabelDef => {
   const { revisionId, state, hasUnpublishedChanges, canUpdate, ...said } = liveFrom(json);
   return {
     ...withoutEmptyId(said),
+    ...(revisionId === '' ? {} : { revision: revisionId }),
     type: said.type === '' ? 'SHARED' : said.type,
     copyMode: json.appliedLabelPolicy?.copyMode,
     enabledApps: json.enabledAppSettings === undefined ? undefined : said.enabledApps,
@@ -210,6 +211,7 @@ export const definitionFrom = (value: unknown): { readonly definition: LabelDef;
     title: text(value, 'title', '', reader, true) ?? '',
     type,
     ...one('id'),
+    ...one('revision'),
     ...one('was'),
     ...one('description'),
     ...one('learnMoreUri'),

@@ -26,5 +26,15 @@ const fieldText = ({ name, id, type, required, maxEntries, dateFormat, choices, 
   });
 
 /** A definition as the plain value of its file; reading it gives the same definition. */
-export const fileFrom = ({ id, title, type, description, learnMoreUri, copyMode, enabledApps, fields }: LabelDef): Plain =>
-  present({ id, title, type, description, learnMoreUri, copyMode, enabledApps: enabledApps && [...enabledApps], fields: fields.map(fieldText) });
+export const fileFrom = ({ id, revision, title, type, description, learnMoreUri, copyMode, enabledApps, fields }: LabelDef): Plain =>
+  present({
+    id,
+    revision,
+    title,
+    type,
+    description,
+    learnMoreUri,
+    copyMode,
+    enabledApps: enabledApps && [...enabledApps],
+    fields: fields.map(fieldText),
+  });
