@@ -6,8 +6,9 @@ import { type Entry, lineOf, voidLine } from './journal-line.ts';
 import { HEADER, readJournal } from './journal-read.ts';
 import { type Change, Store } from './store.ts';
 
-/** A journal is folded into a snapshot when it is larger than this and than the last snapshot. */
-const COMPACT_AT_BYTES = 4 * 1024 * 1024;
+/** A journal is folded into a snapshot when it is larger than this and than the last snapshot: while it is written, and when it is closed. */
+const COMPACT_AT_BYTES = 64 * 1024 * 1024;
+const TIDY_AT_BYTES = 4 * 1024 * 1024;
 const CHUNK_CHARACTERS = 256 * 1024;
 const PRIVATE = 0o600;
 
@@ -87,8 +88,10 @@ export class Journal {
     await Promise.all(paths.map((path) => this.#files.remove(path)));
     return found.some((info) => info !== undefined);
   }
-  async close(): Promise<void> {
+  /** Folds a journal that has grown, so that the next start has little to read. */
+  async close(store: Store): Promise<void> {
     await this.#compaction;
+    if (this.#file.sizeBytes() > Math.max(Math.min(TIDY_AT_BYTES, this.#compactAtBytes), this.#snapshotBytes)) await this.#compact(store);
     this.#file.close();
   }
 }

@@ -203,7 +203,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     close: async () => {
       await Promise.all(listeners.map((listener) => listener.close()));
       await settled();
-      await journal?.close();
+      await journal?.close(store);
     },
   };
 };

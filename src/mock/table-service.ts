@@ -3,7 +3,7 @@ import { checkFields } from '../kernel/check.ts';
 import { type Problem, problem } from '../kernel/problem.ts';
 import { pathValues, queryValues, withDefaults } from './coerce.ts';
 import { Refused } from './refused.ts';
-import { routerFor } from './router.ts';
+import { type Match, routerFor } from './router.ts';
 import type { MockReply, MockRequest, World } from './service.ts';
 
 /** What a handler gets: checked values, the state, and who asks. */
@@ -22,8 +22,16 @@ export type Handlers<T extends Table, S> = {
 /** JSON text that was rendered before (lists keep the text of each record). */
 export class Json {
   readonly text: string;
+  #isReused = false;
+  #bytes: Uint8Array | undefined;
   constructor(text: string) {
     this.text = text;
+  }
+  /** What goes over the wire: an answer that is given again is encoded once and then copied by the system only. */
+  body(): string | Uint8Array {
+    if (this.#isReused) this.#bytes ??= new TextEncoder().encode(this.text);
+    this.#isReused = true;
+    return this.#bytes ?? this.text;
   }
 }
 
@@ -97,7 +105,14 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
   if (value === undefined) return { status: operation.ok, headers };
   if (value instanceof Bytes) return { status: operation.ok, headers: { ...headers, 'content-type': value.type }, body: value.bytes };
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: operation.ok, headers, body: value instanceof Json ? value.text : JSON.stringify(value) };
+  return { status: operation.ok, headers, body: value instanceof Json ? value.body() : JSON.stringify(value) };
+};
+
+/** Which methods a path takes is no secret: asked for and told without a token. */
+const methodsOf = (match: Match): MockReply => {
+  if (match.kind !== 'wrong-method') throw new Refused(404, 'Resource not found.');
+  const allow = match.allow.includes('GET') ? ['HEAD', ...match.allow] : match.allow;
+  return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
 
 /** Turns a table and its handlers into an HTTP service: route, read, check, run all-or-nothing, render. */
@@ -120,8 +135,10 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
   };
 
   const handle = (request: MockRequest): MockReply | Promise<MockReply> => {
+    const path = request.path.slice(basePath.length);
+    if (request.method === 'OPTIONS') return methodsOf(route('OPTIONS', path));
     options.admit(request);
-    const match = route(request.method, request.path.slice(basePath.length));
+    const match = route(request.method, path);
     if (match.kind === 'no-path') throw new Refused(404, 'Resource not found.');
     if (match.kind === 'wrong-method')
       throw new Refused(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, { body: { allow: match.allow } });

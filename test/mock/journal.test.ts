@@ -19,7 +19,7 @@ const open = (files: Files = machine.host.files, compactAt?: number) => openStat
 const names = async (): Promise<(string | undefined)[]> => {
   const { store, journal } = await open();
   const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
-  await journal.close();
+  await journal.close(store);
   return found;
 };
 /** Writes one transaction a name, then forgets the process's memory as a kill would: nothing is closed. */
@@ -186,7 +186,7 @@ describe('compaction', () => {
     await journal.compact(store);
     expect(size()).toEqual(['journal-2', 'snapshot-2']);
     store.transact(() => items.delete(0));
-    await journal.close();
+    await journal.close(store);
     expect(await names()).toEqual(['n46', 'n47', 'n48', 'n49']);
   });
 
@@ -197,7 +197,7 @@ describe('compaction', () => {
       store.transact(() => items.put(i, { id: i, name: `name ${i}` }));
       if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    await journal.close();
+    await journal.close(store);
     expect(existsSync(join(folder, 'journal-1'))).toBe(false);
     expect((await names()).length).toBe(200);
   });
@@ -207,7 +207,7 @@ describe('compaction', () => {
     writeFileSync(journalPath(2), readFileSync(journalPath(1), 'utf8').replace(/\n.*\n$/, '\n'));
     const { store, journal } = await open();
     store.transact(() => store.collection<Item>('items').put('z', { id: 9, name: 'z' }));
-    await journal.close();
+    await journal.close(store);
     expect(readFileSync(journalPath(2), 'utf8')).toContain('"z"');
     expect(await names()).toEqual(['a', 'z']);
   });
@@ -217,7 +217,7 @@ describe('compaction', () => {
     store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
     const old = readFileSync(journalPath(1));
     await journal.compact(store);
-    await journal.close();
+    await journal.close(store);
     writeFileSync(journalPath(1), old);
     expect(await names()).toEqual(['a']);
     expect(size()).toEqual(['journal-2', 'snapshot-2']);
@@ -227,7 +227,7 @@ describe('compaction', () => {
     await write('a', 'b');
     const { store, journal } = await open();
     await journal.compact(store);
-    await journal.close();
+    await journal.close(store);
     expect(await names()).toEqual(['a', 'b']);
   });
 });
@@ -241,9 +241,9 @@ it('reads 100,000 records without parsing them', async () => {
       for (let j = 0; j < 1000; j++) stories.put(i * 1000 + j, { id: i * 1000 + j, ...story });
     });
   }
-  await journal.close();
+  await journal.close(store);
   const again = await open();
   expect(again.store.collection('stories').size).toBe(100_000);
   expect(again.store.collection('stories').get(99_999)).toEqual({ id: 99_999, ...story });
-  await again.journal.close();
+  await again.journal.close(again.store);
 });

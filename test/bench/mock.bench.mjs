@@ -1,0 +1,74 @@
+// The mock beside what people would use instead, all in one run: rounds alternate, so that noise of the machine meets
+// everybody, and the best round of each counts.
+import { peers } from '../peers/install.mjs';
+import { bare, fastify, jsonServer, opsctl, prism, stopAll } from './mock/contestants.mjs';
+import { load, requestText } from './mock/load.mjs';
+
+const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 5);
+const MS = Number(process.env.OPSCTL_BENCH_MS ?? 1200);
+const token = { 'tracker-token': 'bench' };
+
+const created = (label) => requestText('POST', '/api/v3/labels', token, JSON.stringify(label));
+const newLabel = (i) => ({ name: `label ${process.pid} ${i}`, color: '#1a2b3c', description: 'one of many labels', external_id: `ext-${i}` });
+let made = 0;
+const postTo = (path, headers) => () => requestText('POST', path, headers, JSON.stringify(newLabel(made++)));
+
+const compare = async (title, contestants) => {
+  const best = contestants.map(() => 0);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [i, { run }] of contestants.entries()) {
+      const rate = await run(round === 0 ? MS / 2 : MS);
+      if (round > 0) best[i] = Math.max(best[i], rate);
+    }
+  }
+  process.stdout.write(`${title}\n`);
+  for (const [i, { name }] of contestants.entries()) process.stdout.write(`  ${name.padEnd(44)} ${best[i].toFixed(0).padStart(7)} requests/s\n`);
+  return Object.fromEntries(contestants.map(({ name }, i) => [name, best[i]]));
+};
+const judge = (what, ratio, goal) => {
+  process.stdout.write(`  ${what}: ${ratio.toFixed(2)} x (goal ≥ ${goal})${ratio < goal ? '  UNDER' : ''}\n`);
+  if (ratio < goal) process.exitCode = 1;
+};
+
+/** 1,000 labels into one server, and the same records for the others. */
+const fill = async (server) => {
+  const url = `http://127.0.0.1:${server.port}/api/v3/labels`;
+  for (let i = 0; i < 1000; i++) {
+    const reply = await fetch(url, { method: 'POST', headers: { ...token, 'content-type': 'application/json' }, body: JSON.stringify(newLabel(made++)) });
+    if (reply.status !== 201) throw new Error(`could not make a label: ${await reply.text()}`);
+  }
+  return (await fetch(url, { headers: token })).json();
+};
+
+try {
+  peers();
+  const ours = await opsctl('ephemeral', '--ephemeral');
+  const kept = await opsctl('kept');
+  const labels = await fill(ours);
+  const plain = await bare();
+  await fetch(`http://127.0.0.1:${plain.port}/`, { method: 'PUT', body: JSON.stringify(labels) });
+  const get = (port, path) => (ms) => load({ port, ms, expect: 200, next: () => requestText('GET', path, token) });
+  const listed = await compare('GET a list of 1,000 labels', [
+    { name: 'opsctl mock', run: get(ours.port, '/api/v3/labels') },
+    { name: 'node:http, stringified per request', run: get(plain.port, '/api/v3/labels') },
+  ]);
+  judge('to node:http', listed['opsctl mock'] / listed['node:http, stringified per request'], 2);
+
+  const openApi = await (await fetch(`${ours.url}/openapi.json`)).text();
+  const rivals = [await fastify(), await jsonServer(labels), await prism(openApi)];
+  const post = (port, path) => (ms) => load({ port, ms, expect: 201, next: postTo(path, token) });
+  const posted = await compare('POST a label with validation', [
+    { name: 'opsctl mock', run: post(kept.port, '/api/v3/labels') },
+    { name: 'opsctl mock --ephemeral', run: post(ours.port, '/api/v3/labels') },
+    { name: 'fastify 5 (validates, keeps nothing)', run: post(rivals[0].port, '/api/v3/labels') },
+    { name: 'json-server 0.17 (does not validate)', run: post(rivals[1].port, '/labels') },
+    { name: 'prism 5.9 (validates, has no state)', run: post(rivals[2].port, '/labels') },
+  ]);
+  const [mine, memory, fast, json, stateless] = Object.values(posted);
+  judge('kept state to fastify', mine / fast, 0.7);
+  judge('--ephemeral to fastify', memory / fast, 0.7);
+  judge('kept state to json-server', mine / json, 8);
+  judge('kept state to prism', mine / stateless, 8);
+} finally {
+  stopAll();
+}

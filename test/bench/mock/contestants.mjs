@@ -1,0 +1,69 @@
+// The servers that are compared, each a process of its own.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { peers } from '../../peers/install.mjs';
+
+const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+export const folder = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+const running = [];
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+/** Starts a server; with `port` it is asked until it answers, else its first line says where it is. */
+const start = async (args, { env = {}, port, isReady } = {}) => {
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  running.push(child);
+  if (port === undefined) {
+    const [line] = await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', (text) => resolve([text])));
+    return { pid: child.pid, ...JSON.parse(line) };
+  }
+  child.stdout.resume();
+  for (let i = 0; i < 600; i++) {
+    const ok = await fetch(`http://127.0.0.1:${port}${isReady}`).then(
+      (reply) => reply.status < 500,
+      () => false,
+    );
+    if (ok) return { pid: child.pid, port };
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`no answer from ${args[0]}`);
+};
+
+export const opsctl = async (name, ...flags) => {
+  const env = { OPSCTL_HOME: join(folder, name) };
+  const ready = await start([bin, 'mock', 'serve', '--seed', 'empty', '--rate-limit', 'off', '--token', 'bench', '-o', 'json', ...flags], { env });
+  return { ...ready, port: Number(new URL(ready.tracker.base_url).port) };
+};
+export const bare = () => start([here('bare-server.mjs')]);
+export const fastify = () => start([here('fastify-server.mjs')]);
+export const jsonServer = async (labels) => {
+  const require = peers();
+  const db = join(folder, 'db.json');
+  writeFileSync(db, JSON.stringify({ labels }));
+  const port = await freePort();
+  return start([require.resolve('json-server/lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), db], { port, isReady: '/labels/1' });
+};
+export const prism = async (openApi) => {
+  const require = peers();
+  const file = join(folder, 'openapi.json');
+  writeFileSync(file, openApi);
+  const port = await freePort();
+  const cli = require.resolve('@stoplight/prism-cli/dist/index.js');
+  return start([cli, 'mock', '--host', '127.0.0.1', '--port', String(port), '--verboseLevel', 'silent', file], { port, isReady: '/labels' });
+};
+export const stopAll = () => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+};
