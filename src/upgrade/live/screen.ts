@@ -1,0 +1,62 @@
+import type { Host } from '../../host/host.ts';
+import type { UpgradeEvent } from '../types.ts';
+import { type LiveState, emptyState, liveAfter } from './live-state.ts';
+import { liveLines } from './live-table.ts';
+
+const FRAME_MS = 100;
+const cut = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, width - 1)}…`);
+
+/** Moves up over what was drawn, writes what stays above it, and draws anew. Pure. */
+export const redraw = (drawn: number, above: readonly string[], lines: readonly string[]): string => {
+  const back = drawn === 0 ? '' : `\u001b[${drawn}A`;
+  return `${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
+};
+
+export type Screen = { take(event: UpgradeEvent): void; /** Draws the last state and leaves it standing. */ finish(): Promise<void>; /** Steps aside for a question and draws again after it. */ pause<T>(ask: () => Promise<T>): Promise<T> };
+
+/** The member × step table on a terminal. `clean` removes secrets and control characters from what is shown. */
+export const liveScreen = (host: Host, look: { readonly isColored: boolean; clean(text: string): string }): Screen => {
+  const { stderr } = host.terminal;
+  let state: LiveState = emptyState;
+  let [drawn, frame, saidBefore, isPaused, isOver, startedAt] = [0, 0, 0, false, false, host.elapsed()];
+  const over = new AbortController();
+  const draw = (): void => {
+    if (isPaused) return;
+    const columns = Math.max(20, stderr.columns || 80);
+    const above = state.said.slice(saidBefore).map((text) => cut(look.clean(text), columns * 3));
+    saidBefore = state.said.length;
+    const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
+    const lines = liveLines({ ...shown, now: look.clean(shown.now) }, { columns, isColored: look.isColored, frame });
+    stderr.write(redraw(drawn, above, lines)).catch(() => {});
+    drawn = lines.length;
+    frame += 1;
+  };
+  const drawing = (async () => {
+    while (!isOver) {
+      draw();
+      await host.sleep(FRAME_MS, over.signal).catch(() => {});
+    }
+  })();
+  return {
+    take: (event) => {
+      if (event.event === 'run-started') startedAt = host.elapsed() - event.elapsed_ms;
+      state = liveAfter(state, event);
+    },
+    finish: async () => {
+      isOver = true;
+      over.abort();
+      await drawing;
+      draw();
+    },
+    pause: async (ask) => {
+      draw();
+      isPaused = true;
+      drawn = 0;
+      try {
+        return await ask();
+      } finally {
+        isPaused = false;
+      }
+    },
+  };
+};
