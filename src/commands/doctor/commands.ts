@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
 import { doctorAuth } from './auth.ts';
+import { doctor } from './general.ts';
 
-export const commands: readonly Command[] = [doctorAuth];
+export const commands: readonly Command[] = [doctor, doctorAuth];
