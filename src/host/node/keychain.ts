@@ -20,7 +20,8 @@ const within = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> 
 };
 
 /** Asking a Linux keychain without a session bus would start one with every command; then there is none. Pure. */
-export const hasKeychain = (env: Env, platform: string): boolean => platform === 'darwin' || platform === 'win32' || !!env['DBUS_SESSION_BUS_ADDRESS'];
+export const hasKeychain = (env: Env, platform: string): boolean =>
+  platform === 'darwin' || platform === 'win32' || !!env['DBUS_SESSION_BUS_ADDRESS'];
 
 /** The package is optional: a platform without its native part has no keychain here. */
 const entry = async (service: string, account: string) => {

@@ -6,7 +6,7 @@ import { builtin } from './builtin.ts';
 const say = (text: string): void => void process.stderr.write(text);
 
 /** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
-const readLine = (isSecret: boolean): Promise<string> =>
+const readLine = (question: string, isSecret = false): Promise<string> =>
   new Promise((resolve, reject) => {
     askAllowed();
     // A terminal in raw mode whose output goes nowhere does not show what is typed.
@@ -28,12 +28,13 @@ const readLine = (isSecret: boolean): Promise<string> =>
       if (line === undefined) reject(interrupted());
       else resolve(line);
     });
+    // Only now: what somebody types at once must not be shown either.
+    say(question);
   });
 
 const confirm = async (question: string, fallback: boolean): Promise<boolean> => {
   for (;;) {
-    say(`${question} Type y or n, or Enter for ${fallback ? 'yes' : 'no'}: `);
-    const answer = (await readLine(false)).trim().toLowerCase();
+    const answer = (await readLine(`${question} Type y or n, or Enter for ${fallback ? 'yes' : 'no'}: `)).trim().toLowerCase();
     if (answer === '') return fallback;
     if (answer === 'y' || answer === 'yes') return true;
     if (answer === 'n' || answer === 'no') return false;
@@ -41,10 +42,10 @@ const confirm = async (question: string, fallback: boolean): Promise<boolean> =>
 };
 
 const select = async (question: string, choices: readonly Choice[]): Promise<string> => {
-  say(`${question}\n${choices.map(({ label }, i) => `  ${i + 1}. ${label}\n`).join('')}`);
-  for (;;) {
-    say(`Type a number from 1 to ${choices.length}: `);
-    const chosen = choices[Number((await readLine(false)).trim()) - 1];
+  const list = `${question}\n${choices.map(({ label }, i) => `  ${i + 1}. ${label}\n`).join('')}`;
+  const prompt = `Type a number from 1 to ${choices.length}: `;
+  for (let text = list + prompt; ; text = prompt) {
+    const chosen = choices[Number((await readLine(text)).trim()) - 1];
     if (chosen !== undefined) return chosen.value;
   }
 };
@@ -54,7 +55,7 @@ export const plainPrompts = (): Prompts => ({
   confirm,
   select,
   async text(question, { secret, fallback } = {}) {
-    say(fallback === undefined ? `${question} ` : `${question} (Enter for ${fallback}) `);
-    return (await readLine(secret ?? false)) || (fallback ?? '');
+    const prompt = fallback === undefined ? `${question} ` : `${question} (Enter for ${fallback}) `;
+    return (await readLine(prompt, secret)) || (fallback ?? '');
   },
 });

@@ -1,0 +1,58 @@
+/** A program of one terminal call, bundled and run under a real terminal by test/host/terminal.test.ts. Its answer goes to stdout. */
+import type { Host } from '../../src/host/host.ts';
+import { nodeHost } from '../../src/host/node/host.ts';
+import { AppError } from '../../src/kernel/problem.ts';
+
+const flood = async (host: Host): Promise<string> => {
+  for (let line = 0; ; line++) await host.terminal.stdout.write(`line ${line} ${'x'.repeat(100)}\n`);
+};
+const lines = async (host: Host): Promise<string> => {
+  const all: string[] = [];
+  for await (const line of host.terminal.stdin.lines()) {
+    all.push(line);
+    if (line === 'stop') break;
+  }
+  return JSON.stringify(all);
+};
+const signals = async (host: Host): Promise<string> => {
+  const got: string[] = [];
+  const off = host.onSignal((signal) => got.push(signal));
+  await host.terminal.stdout.write('ready\n');
+  while (got.length < 2) await host.sleep(10);
+  off();
+  return got.join();
+};
+const spinner = async (host: Host): Promise<string> => {
+  const line = await host.terminal.spinner('working');
+  await host.sleep(200);
+  line.update('still working');
+  await host.sleep(200);
+  line.stop();
+  return 'stopped';
+};
+const choices = [
+  { value: 'a', label: 'Alpha' },
+  { value: 'b', label: 'Beta' },
+];
+
+const acts: Readonly<Record<string, (host: Host) => Promise<unknown>>> = {
+  flood,
+  lines,
+  signals,
+  spinner,
+  confirm: (host) => host.terminal.prompts.confirm('Go on?', false),
+  text: (host) => host.terminal.prompts.text('Name?', { fallback: 'nobody' }),
+  secret: (host) => host.terminal.prompts.text('Token?', { secret: true }),
+  select: (host) => host.terminal.prompts.select('Which?', choices),
+  facts: async ({ terminal }) => [terminal.stdin.isTty, terminal.stdout.isTty, terminal.stderr.isTty, terminal.stdout.columns].join(),
+};
+
+const host = nodeHost();
+try {
+  await host.terminal.stdout.write(`answer=${await acts[process.argv[2] ?? '']?.(host)}\n`);
+} catch (error) {
+  const { code } = error as { code?: string };
+  const what = error instanceof AppError ? error.category : (code ?? String(error));
+  if (code === 'EPIPE') process.stderr.write('closed quietly\n');
+  else process.stdout.write(`failed=${what}\n`);
+}
