@@ -49,7 +49,7 @@ const entries = (value: Plain, key: string, path: string, { problems }: Reader):
   }
   return given.flatMap((item, i) => {
     if (isPlain(item)) return [item];
-    if (typeof item === 'string') return [{ name: item }];
+    if (typeof item === 'string' || typeof item === 'number') return [{ name: item }];
     problems.push(problem(`${at}[${i}]`, 'type', 'must be a name or an object'));
     return [];
   });
@@ -144,10 +144,12 @@ const fieldIn = (value: Plain, path: string, reader: Reader): FieldDef => {
   };
 };
 
-const repeated = (names: readonly string[], path: string, { problems }: Reader): void => {
-  for (const [i, name] of names.entries()) {
-    if (name !== '' && names.indexOf(name) < i)
-      problems.push(problem(`${path}[${i}].name`, 'rule', `repeats the name "${name}"`, 'names tell the entries apart'));
+/** Entries that the service tells apart by their ids may share a name; entries of a file alone may not. */
+const repeated = (parts: readonly { readonly id?: string; readonly name: string }[], path: string, { problems }: Reader): void => {
+  for (const [i, { name, id }] of parts.entries()) {
+    const isSecond = parts.slice(0, i).some((other) => other.name === name && (other.id === undefined || id === undefined));
+    if (name !== '' && isSecond)
+      problems.push(problem(`${path}[${i}].name`, 'rule', `repeats the name "${name}"`, 'names or ids tell the entries apart'));
   }
 };
 
@@ -195,17 +197,8 @@ export const definitionFrom = (value: unknown): { readonly definition: LabelDef;
   if (copyMode !== undefined && !copyModes.includes(copyMode))
     reader.problems.push(problem('copyMode', 'enum', `must be one of ${copyModes.join(', ')}; got ${copyMode}`));
   const fields = entries(value, 'fields', '', reader).map((field, i) => fieldIn(field, `fields[${i}]`, reader));
-  repeated(
-    fields.map((f) => f.name),
-    'fields',
-    reader,
-  );
-  for (const [i, field] of fields.entries())
-    repeated(
-      field.choices.map((c) => c.name),
-      `fields[${i}].choices`,
-      reader,
-    );
+  repeated(fields, 'fields', reader);
+  for (const [i, field] of fields.entries()) repeated(field.choices, `fields[${i}].choices`, reader);
   const enabledApps = appsIn(value, reader);
   const definition: LabelDef = {
     title: text(value, 'title', '', reader, true) ?? '',

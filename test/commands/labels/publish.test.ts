@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Surrounding, answering, surrounding } from './around.ts';
+
+let at: Surrounding;
+beforeEach(async () => {
+  at = await surrounding({ seed: 'demo' });
+});
+afterEach(() => at.close());
+
+const state = async (title: string) => {
+  const { json } = await at.server.send('GET', `/labels/${await at.id(title)}?view=LABEL_VIEW_FULL`);
+  return { ...json.lifecycle, revision: json.revisionId };
+};
+
+test('diff says what is not published and exits with 20; 0 when there is nothing', async () => {
+  const some = await at.run('diff', 'Project phase', '-o', 'json');
+  expect(some.code).toBe(20);
+  expect(some.json()).toMatchObject({ published_revision: '2', draft_revision: '3', changes: [{ kind: 'changed', detail: 'description' }] });
+  const none = await at.run('diff', 'Contract', '-o', 'json');
+  expect(none.code).toBe(0);
+  expect(none.json()).toMatchObject({ draft_revision: null, changes: [] });
+  const never = await at.run('diff', 'Sensitivity', '-o', 'table');
+  expect(never.code).toBe(20);
+  expect(never.stdout).toContain('never published');
+  expect(never.stdout).toContain('+ field Level added');
+});
+
+test('publish shows, asks and pins', async () => {
+  let asked = '';
+  const refused = await at.runOn(answering({ confirm: (question) => ((asked = question), false) }), 'publish', 'Project phase');
+  expect(refused.code).toBe(2);
+  expect(asked).toContain('Publish revision 3 of label Project phase?');
+  expect(refused.stderr).toContain('label Project phase changed: description');
+  expect(await state('Project phase')).toMatchObject({ hasUnpublishedChanges: true, revision: '3' });
+  const done = await at.runOn(answering({ confirm: () => true }), 'publish', 'Project phase', '-o', 'json');
+  expect(done.code).toBe(0);
+  expect(done.json()).toMatchObject({ revisionId: '4', lifecycle: { state: 'PUBLISHED' } });
+});
+
+test('nobody to ask: --yes is needed; nothing to publish is no failure', async () => {
+  expect(await at.run('publish', 'Project phase')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect((await at.run('publish', 'Project phase', '--yes')).code).toBe(0);
+  expect(await at.run('publish', 'Project phase', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to publish') });
+});
+
+test('an edit while the question is open stops the publish and shows the new difference', async () => {
+  const id = await at.id('Project phase');
+  const meddle = async () => {
+    await at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title: 'Project stage' } } }] });
+    return true;
+  };
+  const ran = await at.runOn(answering({ confirm: meddle }), 'publish', 'Project phase');
+  expect(ran.code).toBe(10);
+  expect(ran.stderr).toContain('you saw revision 3, now it is 4');
+  expect(ran.stderr).toContain('label Project stage renamed: from Project phase');
+  expect(ran.stderr).toContain(`opsctl labels diff labels/${id}`);
+  expect(await state('Project stage')).toMatchObject({ state: 'PUBLISHED', hasUnpublishedChanges: true, revision: '4' });
+});
+
+test('a revision that is not the newest, and a disabled label, are refused before anything is sent', async () => {
+  expect(await at.run('publish', 'Project phase', '--revision', '2', '--yes')).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('is 3, not 2'),
+  });
+  expect(await at.run('publish', 'Archive', '--yes')).toMatchObject({ code: 10, stderr: expect.stringContaining('labels enable') });
+});
+
+test('retire says what disappears, wants the title, disables and deletes', async () => {
+  const id = await at.id('Project phase');
+  expect(await at.run('retire', 'Project phase')).toMatchObject({ code: 10, stderr: expect.stringContaining('is locked') });
+  const made = await at.file('old.yaml', 'title: Old\nfields: [{name: Shelf, type: text}]\n');
+  await at.run('apply', '-f', made, '--publish');
+  expect(await at.run('retire', 'Old')).toMatchObject({ code: 2, stderr: expect.stringContaining('the values of field Shelf (text) on every item') });
+  expect(await at.run('retire', 'Old', '--yes', '--title', 'old')).toMatchObject({ code: 2 });
+  expect(await at.runOn(answering({ text: () => 'Oldd' }), 'retire', 'Old')).toMatchObject({ code: 2 });
+  expect(await state('Old')).toMatchObject({ state: 'PUBLISHED', revision: '2' });
+  const dry = await at.run('retire', 'Old', '--dry-run', '-o', 'json');
+  expect(dry.json()).toMatchObject({ deleted: false });
+  const done = await at.runOn(answering({ text: () => 'Old' }), 'retire', 'Old', '-o', 'json');
+  expect(done.json()).toMatchObject({ title: 'Old', disabled: true, deleted: true });
+  expect((await at.run('get', 'Old')).code).toBe(6);
+  expect((await at.server.send('GET', `/labels/${id}`)).status).toBe(200);
+});
+
+test('locks as a tree', async () => {
+  const tree = await at.run('locks', 'Contract', '-o', 'table');
+  expect(tree.stdout).toContain('│  └─ choice Signed  locked: lock1 (active)');
+  expect(tree.stdout).toContain('├─ field Due  locked: lock2 (active)');
+  const whole = await at.run('locks', 'Department', '-o', 'table');
+  expect(whole.stdout).toContain('label Department  locked');
+  expect(whole.stdout).toContain('field Cost centre  held by the lock above');
+  expect((await at.run('locks', 'Contract', '-o', 'json')).json()).toMatchObject({
+    inside: [{ lock: null, inside: [{}, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] }, {}, {}, {}, {}, {}],
+  });
+});
+
+test('a plan that touches a locked part is refused before anything is sent', async () => {
+  const before = await state('Contract');
+  const text = (await at.run('export', 'Contract')).stdout.replace('name: Signed', 'name: Signed by all').replace('name: Due', 'name: Due on');
+  const ran = await at.run('apply', '-f', await at.file('c.yaml', text), '-o', 'json');
+  expect(ran.code).toBe(10);
+  expect(ran.stderr).toContain('choice Signed by all of field Status');
+  expect(ran.stderr).toContain('it is locked by');
+  expect(ran.stderr).toContain('field Due on');
+  expect(await state('Contract')).toEqual(before);
+});
+
+test('permissions sync shows the difference and sends atomic batches; the second sends nothing', async () => {
+  const list = [
+    '- {role: EDITOR, email: reader@example.com}',
+    '- {role: READER, audience: audiences/default}',
+    '- {role: EDITOR, email: colleague@example.com}',
+  ];
+  const file = await at.file('p.yaml', list.join('\n'));
+  const dry = await at.run('permissions', 'sync', 'Contract', '-f', file, '--dry-run', '-o', 'table');
+  expect(dry.stdout).toBe('+ reader@example.com EDITOR\n~ audiences/default APPLIER becomes READER\nx legal-team@example.com ORGANIZER\n');
+  expect(await at.run('permissions', 'sync', 'Contract', '-f', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  const done = await at.run('permissions', 'sync', 'Contract', '-f', file, '--yes', '-o', 'json');
+  expect(done.json()).toMatchObject({ sent: true });
+  expect((await at.run('permissions', 'sync', 'Contract', '-f', file, '-o', 'json')).json()).toMatchObject({
+    sent: false,
+    added: [],
+    changed: [],
+    removed: [],
+  });
+  const written = await at.file('again.yaml', (await at.run('permissions', 'list', 'Contract', '-o', 'yaml')).stdout);
+  expect((await at.run('permissions', 'sync', 'Contract', '-f', written, '-o', 'json')).json()).toMatchObject({ sent: false });
+  const wrong = await at.run('permissions', 'sync', 'Contract', '-f', await at.file('w.yaml', '- {role: OWNER, email: a@b.c}'), '-o', 'json');
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('READER, APPLIER, ORGANIZER, EDITOR') });
+});
