@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { acceptable, findingsOf, guards } from '../../../src/upgrade/guards/all.ts';
+import { stopProblem } from '../../../src/upgrade/guards/quorum-survives.ts';
+import { settleOf } from '../../../src/upgrade/guards/v2-settle.ts';
+import type { ClusterFile, MemberSeen, Observation, PlanOptions } from '../../../src/upgrade/types.ts';
+import { away, clusterFile, observed, planOptions, refusals, seen } from '../../support/observations.ts';
+
+const three = (patch: Partial<MemberSeen>): Observation => observed([seen('n1'), seen('n2', patch), seen('n3')]);
+const host = (patch: Partial<NonNullable<MemberSeen['host']>>): Observation => three({ host: { ...seen('n2').host, ...patch } });
+const every = (patch: Partial<MemberSeen>): Observation => observed(['n1', 'n2', 'n3'].map((name) => seen(name, patch)));
+const all32 = (server_version: string) => every({ server_version, cluster_version: '3.2.0', host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' } });
+const withUser: Partial<ClusterFile> = { user: { name: 'root' } };
+
+const refused: [title: string, guard: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
+  ['a member is down', 'all-members-healthy', observed([seen('n1'), away('n2'), seen('n3')])],
+  ['a member is unhealthy', 'all-members-healthy', three({ is_healthy: false })],
+  ['another cluster', 'one-cluster', three({ cluster_id: '78' })],
+  ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
+  ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
+  ['a member that was never started', 'one-cluster', observed(undefined, { listed: [{ id: '9', name: '', peer_urls: ['http://x'], client_urls: [], is_learner: false }] })],
+  ['a learner', 'one-cluster', observed(undefined, { listed: [{ id: '1001', name: 'n1', peer_urls: [], client_urls: [], is_learner: true }] })],
+  ['a member that the file lacks', 'one-cluster', observed(undefined, { listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }] })],
+  ['no leader', 'leader-agreed', every({ leader_id: undefined, is_leader: false })],
+  ['two leaders', 'leader-agreed', three({ leader_id: '1003' })],
+  ['two members', 'quorum-survives', observed([seen('n1'), seen('n2')])],
+  ['a downgrade', 'version-path', observed(), { to: '3.2' }],
+  ['a skipped minor', 'version-path', observed(), { to: '3.5' }],
+  ['three versions', 'version-path', three({ server_version: '3.5.16' })],
+  ['an old member in a newer cluster', 'version-path', every({ cluster_version: '3.4.0' })],
+  ['an unknown next version', 'version-path', every({ server_version: '3.5.16', cluster_version: '3.5.0' })],
+  ['the new binary one minor too far', 'binaries-are-right', host({ new_binary_version: '3.5.16' })],
+  ['the new binary is the old one', 'binaries-are-right', host({ new_binary_version: '3.3.25' })],
+  ['the new binary is missing', 'binaries-are-right', host({ new_binary_version: undefined, new_binary_error: 'no such file' })],
+  ['the old binary is another version', 'binaries-are-right', host({ old_binary_version: '3.2.1' })],
+  ['a numeric retention in the file', 'configuration-fits', host({ config: { 'auto-compaction-retention': 1 } })],
+  ['a broken configuration file', 'configuration-fits', host({ config_error: 'no mapping' })],
+  ['no data folder', 'data-folders', host({ data_dir_exists: false })],
+  ['a data folder that is not writable', 'data-folders', host({ data_dir_writable: false })],
+  ['a process that the driver does not find', 'data-folders', host({ is_running: false })],
+  ['a pid file of another process', 'data-folders', host({ problems: ['names sshd'] })],
+  ['no db file', 'db-file-present', host({ has_db_file: false })],
+  ['a full disk', 'disk-space', host({ free_bytes: 100 })],
+  ['no room for the copies', 'disk-space', host({ free_bytes: 30_000, data_dir_bytes: 50_000 }), {}, { copy_data: true }],
+  ['a member far behind', 'members-keep-up', three({ raft_index: 100_000 })],
+  ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
+  ['authentication without a user', 'auth-and-leases', observed(undefined, { auth: { is_on: true } })],
+  ['a user that cannot read', 'auth-and-leases', observed(undefined, { auth: { is_on: true, problem: 'permission denied' } }), withUser],
+  ['authentication, short leases, an old patch', 'auth-and-leases', { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 10 }, withUser],
+  ['authentication, leases unknown, an old patch', 'auth-and-leases', { ...all32('3.2.30'), auth: { is_on: true } }, withUser],
+];
+
+const allowed: [title: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
+  ['a healthy cluster', observed()],
+  ['one member', observed([seen('n1', { listed_ids: ['1001'] })])],
+  ['two members, accepted', observed([seen('n1'), seen('n2')]), {}, { accept: ['quorum-survives'] }],
+  ['a mixed cluster', three({ server_version: '3.4.23' })],
+  ['authentication with a user', observed(undefined, { auth: { is_on: true } }), withUser],
+  ['authentication, short leases, the mended patch', { ...all32('3.2.31'), auth: { is_on: true }, shortest_lease_seconds: 10 }, withUser],
+  ['authentication, long leases, an old patch', { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 3600 }, withUser],
+  ['a clock that is wrong', host({ clock_skew_ms: 5000 })],
+  ['much v2 data', host({ v2_bytes: 80_000_000 })],
+  ['a retention that the plan rewrites', host({ config: { 'auto-compaction-retention': 1 } }), { members: clusterFile().members.map((member) => ({ ...member, config_file: '/etc/x.yaml' })) }],
+];
+
+describe('guards', () => {
+  it.each(refused)('refuse: %s', (_, guard, observation, cluster = {}, options = {}) => {
+    expect(refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options))).toContain(guard);
+  });
+  it.each(allowed)('allow: %s', (_, observation, cluster = {}, options = {}) => {
+    expect(refusals(observation, clusterFile(observation.members.length, cluster), planOptions(options))).toEqual([]);
+  });
+  it('each says a pass of its own when nothing is wrong', () => {
+    const findings = findingsOf({ observation: observed(), cluster: clusterFile(), options: planOptions(), from: '3.3', to: '3.4' });
+    expect(findings.map(({ level, guard }) => `${level} ${guard}`)).toEqual(guards.map(({ id }) => `pass ${id}`));
+  });
+  it('every refusal says what to do', () => {
+    for (const [, , observation, cluster = {}, options = {}] of refused) {
+      const input = { observation, cluster: clusterFile(observation.members.length, cluster), options: planOptions(options), from: observation.lowest, to: (cluster.to ?? '3.4') as '3.4' };
+      for (const finding of findingsOf(input)) expect(finding.level !== 'stop' || (finding.hint ?? '').length > 5).toBe(true);
+    }
+  });
+  it('versions, binaries, identity and alarms can never be accepted', () => {
+    expect(acceptable).not.toEqual(expect.arrayContaining(['version-path']));
+    const options = planOptions({ accept: ['version-path', 'binaries-are-right', 'one-cluster', 'no-alarms', 'db-file-present', 'auth-and-leases'] });
+    expect(refusals(observed(), clusterFile(3, { to: '3.5' }), options)).toEqual(['version-path', 'binaries-are-right']);
+    expect(refusals(host({ has_db_file: false }), clusterFile(), options)).toEqual(['db-file-present']);
+  });
+});
+
+describe('stopping one member', () => {
+  const good = (count: number, bad = 0) => [...Array.from({ length: count }, (_, i) => seen(`n${i + 1}`)), ...Array.from({ length: bad }, (_, i) => away(`n${count + i + 1}`))];
+  it.each([
+    [1, 0, true],
+    [3, 0, true],
+    [2, 1, false],
+    [4, 0, true],
+    [3, 1, false],
+    [5, 0, true],
+    [4, 1, true],
+    [3, 2, false],
+    [6, 1, true],
+    [5, 2, true],
+    [4, 3, false],
+  ])('%i good and %i bad members: %s', (count, bad, isAllowed) => {
+    expect(stopProblem(good(count, bad), 'n1', false) === undefined).toBe(isAllowed);
+  });
+  it('two members only when it was accepted, and never with one of them away', () => {
+    expect(stopProblem(good(2), 'n1', false)).toContain('2 are needed');
+    expect(stopProblem(good(2), 'n1', true)).toBeUndefined();
+  });
+  it('a learner does not count', () => {
+    expect(stopProblem([seen('n1'), seen('n2'), seen('n3', { is_learner: true })], 'n1', false)).toContain('n3 is not');
+  });
+});
+
+describe('waits for v2 data (doc3 Limits)', () => {
+  it.each([
+    [0, undefined],
+    [50_000_000, undefined],
+    [50_000_001, 120],
+    [99_999_999, 120],
+    [100_000_000, 240],
+    [200_000_000, 480],
+  ])('%i bytes: %s seconds', (bytes, secondsWanted) => {
+    expect(settleOf(bytes)?.seconds).toBe(secondsWanted);
+  });
+});
