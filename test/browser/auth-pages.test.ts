@@ -170,7 +170,7 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await wide.getByLabel('Password').fill(ada.password);
     await wide.getByRole('button', { name: 'Sign in' }).click();
     await wide.getByRole('button', { name: 'Deny' }).waitFor();
-    const ground = await wide.locator('body').evaluate((body) => getComputedStyle(body).backgroundColor);
+    const ground = await wide.evaluate('getComputedStyle(document.body).backgroundColor');
     expect(ground).toBe('rgb(16, 19, 23)');
     await shoot(wide, 'consent-dark');
     await dark.close();

@@ -73,7 +73,7 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
     auth.codes.put(code.hash, { ...code, used: issued.family.id });
     return issued;
   });
-  const answer = accessAnswer(auth, family);
+  const answer = accessAnswer(auth, family, family.scopes, family.issued_at);
   return jsonReply(200, { ...answer, refresh_token: refreshToken, ...idToken(auth, signer, client, code, answer.access_token) });
 };
 
@@ -85,7 +85,7 @@ const refresh = (call: ClientCall): MockReply => {
   broken(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
   const asked = splitScopes(params.get('scope') ?? '');
-  return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes));
+  return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.world.now()));
 };
 
 /** doc1 Endpoints 2 and 3: `POST /token`. */

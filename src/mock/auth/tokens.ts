@@ -125,8 +125,7 @@ export const revokeFamily = (auth: Auth, family: Family): void => {
 export const secretIsRight = (client: Client, secret: string): boolean => client.secret_hash !== null && sameText(client.secret_hash, sha256(secret));
 
 /** The answer's access token part. doc1 "Token response fields". */
-export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[] = family.scopes) => {
-  const now = auth.world.now();
+export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
   if (left !== undefined && left <= 0) throw new TokenRefusal('invalid_grant', 'Token has been expired or revoked.');
   const life = Math.min(auth.settings().access_token_seconds, left ?? Number.POSITIVE_INFINITY);
