@@ -7,6 +7,7 @@ import type { Confirmation, Ending } from './execute.ts';
 import { openJournal, runFolder } from './journal.ts';
 import type { Journal } from './journal.ts';
 import { ownerOf, takeLocks } from './lock.ts';
+import { watchLeader } from './leader-watch.ts';
 import { watchLogs } from './log-watch.ts';
 import { observe } from './observe.ts';
 import { writeReports } from './report/write.ts';
@@ -39,10 +40,14 @@ const mostEvents = 200_000;
 type Recorder = { readonly events: UpgradeEvent[]; readonly startedMs: number; emit(event: Unstamped): void };
 const recorder = (host: Host, sink: Sink): Recorder => {
   const [events, startedMs] = [[] as UpgradeEvent[], host.elapsed()];
+  let leader: string | undefined;
   return {
     events,
     startedMs,
     emit: (event) => {
+      // The one who moves the leadership and the one who watches it see the same change.
+      if (event.event === 'leader-changed' && event.to === leader) return;
+      if (event.event === 'leader-changed') leader = event.to;
       const stamped = { ...event, at: new Date(host.now()).toISOString(), elapsed_ms: Math.round(host.elapsed() - startedMs) } as UpgradeEvent;
       // The report draws every write; hours of waiting must not fill the memory with them.
       if (event.event !== 'canary' || !event.ok || events.length < mostEvents) events.push(stamped);
@@ -74,9 +79,10 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
     const canary = input.hasCanary ? startCanary(host, cluster, access, run, emit) : undefined;
+    const leader = watchLeader(parts);
     const logs = await watchLogs(parts);
     const ending = await (input.loop ?? execute)(parts, input.confirmed);
-    const [wrote] = await Promise.all([canary?.stop(), logs.finish()]);
+    const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish()]);
     journal.write({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     const report = reportFrom({

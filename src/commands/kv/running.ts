@@ -32,10 +32,10 @@ export const conducted = async (context: Context, values: Values, { opened, plan
   const { host, settings, signal } = context;
   const { conduct } = await import('../../upgrade/session.ts');
   const driver = await driverFor(context, opened.cluster);
-  const confirmed = (member: string): Promise<boolean> => typedName(context, opened.cluster.name, `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`);
+  const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
   const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.state };
-  return watched(context, (sink) =>
-    conduct({ ...common, plan, run, action, sink, signal, confirmed, hasCanary: values.canary !== false, canKill: values['kill-after-grace'] ?? false, ...(loop === undefined ? {} : { loop }) }),
+  return watched(context, (sink, ask) =>
+    conduct({ ...common, plan, run, action, sink, signal, confirmed: (member) => ask(() => typedName(context, opened.cluster.name, lastQuestion(member))), hasCanary: values.canary !== false, canKill: values['kill-after-grace'] ?? false, ...(loop === undefined ? {} : { loop }) }),
   );
 };
 

@@ -47,20 +47,34 @@ const finished = ({ ending, report }: SessionResult): Result => {
   return { kind: 'record', data: report, view: { text: summary(report), name: 'run' }, ...(ending.category === undefined ? {} : { exit: ending.category }) };
 };
 
+type Ask = <T>(question: () => Promise<T>) => Promise<T>;
+export type Conduct = (sink: Sink, ask: Ask) => Promise<SessionResult>;
+const atOnce: Ask = (question) => question();
+
+/** decisions 6: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
+const hasLiveTable = ({ host, isQuiet }: Context): boolean => host.terminal.stderr.isTty && !host.env['CI'] && host.env['TERM'] !== 'dumb' && isQuiet !== true;
+
+const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
+  const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([import('../../upgrade/live/screen.ts'), import('../../output/color.ts'), import('../../output/printable.ts')]);
+  const screen = liveScreen(context.host, { isColored: isColored(undefined, context.host.env, true), clean: printable });
+  return conduct(screen.take, screen.pause).finally(screen.finish);
+};
+
+const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
+  const { lineOf } = await import('../../upgrade/plain-lines.ts');
+  const sink: Sink = (event) => {
+    const line = lineOf(event);
+    if (line !== undefined && event.event !== 'run-finished') context.say.info(line);
+  };
+  return conduct(sink, atOnce);
+};
+
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
-export const watched = async (context: Context, conduct: (sink: Sink) => Promise<SessionResult>): Promise<Result> => {
-  if (context.format !== 'ndjson') {
-    const { lineOf } = await import('../../upgrade/plain-lines.ts');
-    return finished(
-      await conduct((event) => {
-        const line = lineOf(event);
-        if (line !== undefined && event.event !== 'run-finished') context.say.info(line);
-      }),
-    );
-  }
+export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
+  if (context.format !== 'ndjson') return finished(await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   const events = queue();
   let category: Category | 'done' = 'done';
-  const running = conduct(events.push).finally(events.end);
+  const running = conduct(events.push, atOnce).finally(events.end);
   const rows = async function* (): AsyncGenerator<UpgradeEvent> {
     yield* events.rows();
     const { ending } = await running;
