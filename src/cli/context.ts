@@ -27,6 +27,7 @@ export type ContextOptions = {
   readonly isInteractive: boolean;
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;
+  readonly isQuiet?: boolean;
   readonly timeoutMs: number | undefined;
   /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
   readonly ratePerMinute: number | undefined;
@@ -81,6 +82,7 @@ export const makeContext = (options: ContextOptions): Context => {
     isInteractive: options.isInteractive,
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,
+    isQuiet: options.isQuiet ?? false,
     signal,
     target,
     confirm: (question) => confirm(options, question),

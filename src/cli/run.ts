@@ -117,6 +117,7 @@ const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
+  isQuiet: globals.quiet ?? false,
 });
 
 /** A dry run ends a command at its first request; that request is then the result. */

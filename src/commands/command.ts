@@ -100,6 +100,8 @@ export type Context = {
   /** Given with --yes. */
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;
+  /** Given with --quiet: nothing but errors on stderr. */
+  readonly isQuiet?: boolean;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
   target(service: ServiceName): Promise<Target>;
