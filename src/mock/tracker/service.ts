@@ -33,7 +33,8 @@ const isEqual = (a: string, b: string): boolean => {
 
 /** doc2 Authentication 1 and 3: header, or the deprecated query parameter. facts tracker 4 for the two bodies. */
 const tokenIsKnown = (world: World, request: MockRequest): string => {
-  const token = request.headers['tracker-token'] ?? (request.query.includes('token=') ? new URLSearchParams(request.query).get('token') : undefined);
+  const inQuery = request.query.includes('token=') ? new URLSearchParams(request.query).get('token') : undefined;
+  const token = request.headers['tracker-token'] || inQuery;
   if (token === undefined || token === null || token === '') {
     throw new Refused(401, 'Sorry, the organization context for this request is missing.', { body: { tag: 'organization2_missing' } });
   }
@@ -56,10 +57,19 @@ const requestIsInRate = (rate: ReturnType<typeof makeRate> | undefined, world: W
   throw new Refused(429, `Too many requests: at most ${world.options.ratePerMinute} a minute.`, { body });
 };
 
+/** Time of the rate limit: it runs with the machine also when the mock's clock stands still, and jumps when that is set ahead. */
+const rateClock = ({ host, now }: World): (() => number) => {
+  let ahead = Number.NEGATIVE_INFINITY;
+  return () => {
+    ahead = Math.max(ahead, now() - host.now());
+    return host.elapsed() + ahead;
+  };
+};
+
 export const makeTracker = (world: World): MockService => {
   const { ratePerMinute } = world.options;
   const state = trackerState(world);
-  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, () => world.host.elapsed()));
+  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(world)));
   let rate = newRate();
   return {
     name: 'tracker',

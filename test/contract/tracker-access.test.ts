@@ -1,0 +1,123 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
+
+let server: TrackerServer;
+afterEach(() => server.close());
+const start = async (...options: Parameters<typeof startTracker>): Promise<TrackerServer['ask']> => {
+  server = await startTracker(...options);
+  return server.ask;
+};
+const advance = (ms: number) => fetch(`${server.mock.origin}/__opsctl/clock`, { method: 'PUT', body: JSON.stringify({ advance_ms: ms }) });
+
+describe('token', () => {
+  test('the deprecated query parameter is accepted, and judged like the header', async () => {
+    const ask = await start();
+    const none = { 'Tracker-Token': '' };
+    expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, none)).status).toBe(200);
+    expect((await ask('GET', `/labels?slim=true&token=${TOKEN}`, undefined, none)).body[0]).not.toHaveProperty('stats');
+    expect((await ask('POST', `/labels?token=${TOKEN}`, { name: 'a' }, none)).status).toBe(201);
+    const wrong = await ask('GET', '/labels?token=wrong', undefined, none);
+    expect([wrong.status, wrong.body.tag]).toEqual([401, 'unauthorized']);
+    expect((await ask('GET', '/labels?token=', undefined, none)).body.tag).toBe('organization2_missing');
+  });
+  test('the header counts before the parameter', async () => {
+    const ask = await start();
+    expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
+    expect((await ask('GET', '/labels?token=wrong')).status).toBe(200);
+  });
+  test('it is judged before the path: an unknown path without a token is 401', async () => {
+    const ask = await start();
+    expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': '' })).status).toBe(401);
+    expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
+    expect((await ask('GET', '/nothing')).status).toBe(404);
+  });
+  test('a prefix, a longer one and another case are not it', async () => {
+    const ask = await start();
+    for (const token of [TOKEN.slice(0, -1), `${TOKEN}x`, TOKEN.toUpperCase(), `Bearer ${TOKEN}`]) {
+      expect((await ask('GET', '/labels', undefined, { 'Tracker-Token': token })).status).toBe(401);
+    }
+  });
+});
+
+describe('paths and methods', () => {
+  test.each(['/nothing', '/labels/', '/labels/105/nothing', '//labels', '/epics/106/comments/1/2', ''])('%s is 404', async (path) => {
+    const ask = await start();
+    const answer = await ask('GET', path);
+    expect([answer.status, answer.body]).toEqual([404, { message: 'Resource not found.' }]);
+  });
+  test.each([
+    ['PATCH', '/labels/105', 'GET, PUT, DELETE'],
+    ['DELETE', '/labels', 'GET, POST'],
+    ['POST', '/repositories', 'GET'],
+    ['GET', '/entity-templates/enable', 'PUT'],
+    ['POST', '/epics/paginated', 'GET'],
+  ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
+    const ask = await start();
+    const answer = await ask(method, path);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow]);
+    expect(answer.body.message).toContain('Method Not Allowed');
+  });
+  test('a body that is not UTF-8 is 400', async () => {
+    const ask = await start();
+    expect((await ask('POST', '/labels', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]))).status).toBe(400);
+  });
+  test('an identifier is a whole number, plainly written', async () => {
+    const ask = await start();
+    for (const id of ['105.0', '1e2', '0x69', ' 105', '9'.repeat(30)])
+      expect((await ask('GET', `/labels/${encodeURIComponent(id)}`)).status).toBe(400);
+    expect((await ask('GET', '/labels/-1')).status).toBe(404);
+  });
+});
+
+describe('200 requests a minute', () => {
+  test('the 201st is 429 and not processed; a minute later all is well', async () => {
+    const ask = await start({ ratePerMinute: 200 });
+    for (let i = 0; i < 199; i++) expect((await ask('GET', '/member')).status).toBe(200);
+    expect((await ask('POST', '/labels', { name: 'last' })).status).toBe(201);
+    const over = await ask('POST', '/labels', { name: 'too many' });
+    expect([over.status, over.body.message, over.headers.get('retry-after')]).toEqual([429, 'Too many requests: at most 200 a minute.', null]);
+    expect([...server.store.collection<{ name: string }>('tracker.labels').values()].map(({ name }) => name)).toEqual(['onboarding', 'last']);
+  });
+  test('refusals for a bad token do not count; refusals of a known one do', async () => {
+    const ask = await start({ ratePerMinute: 2 });
+    for (let i = 0; i < 5; i++) expect((await ask('GET', '/member', undefined, { 'Tracker-Token': 'x' })).status).toBe(401);
+    expect((await ask('GET', '/nothing')).status).toBe(404);
+    expect((await ask('GET', '/member')).status).toBe(200);
+    expect((await ask('GET', '/member')).status).toBe(429);
+  });
+  test('the minute is that of the clock of the mock server', async () => {
+    const ask = await start({ ratePerMinute: 1 });
+    expect([(await ask('GET', '/member')).status, (await ask('GET', '/member')).status]).toEqual([200, 429]);
+    await advance(60_000);
+    expect((await ask('GET', '/member')).status).toBe(200);
+  });
+  test('Retry-After when it is asked for', async () => {
+    const ask = await start({ ratePerMinute: 1, rateRetryAfter: true });
+    await ask('GET', '/member');
+    const wait = Number((await ask('GET', '/member')).headers.get('retry-after'));
+    expect(wait).toBeGreaterThan(50);
+    expect(wait).toBeLessThanOrEqual(60);
+  });
+});
+
+describe('an empty workspace', () => {
+  test('has what the API cannot make, and nothing else', async () => {
+    const ask = await start({}, 'empty');
+    const size = async (path: string): Promise<number> => (await ask('GET', path)).body.length;
+    const lists = [
+      '/labels',
+      '/epics',
+      '/stories/../objectives',
+      '/categories',
+      '/projects',
+      '/iterations',
+      '/groups',
+      '/files',
+      '/custom-fields',
+      '/entity-templates',
+    ];
+    expect(await Promise.all(lists.map(size))).toEqual(lists.map(() => 0));
+    expect([await size('/members'), await size('/workflows'), (await ask('GET', '/epic-workflow')).body.epic_states.length]).toEqual([3, 1, 3]);
+    expect((await ask('POST', '/stories', { name: 'first' })).body.workflow_state_id).toBe(11);
+  });
+});
