@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import { afterAll, expect, it } from 'vitest';
-import { type Program, program } from '../support/program.ts';
+import { type Program, program } from '../support/built-program.ts';
 
 const ROUNDS = process.env.OPSCTL_SOAK === '1' ? 100 : 10;
 const WRITERS = 4;

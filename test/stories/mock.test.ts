@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Program, program } from '../support/program.ts';
+import { type Program, program } from '../support/built-program.ts';
 
 let home: Program;
 beforeEach(() => {
