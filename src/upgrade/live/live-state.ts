@@ -64,6 +64,7 @@ const canaryAfter = (before: LiveState['canary'], event: UpgradeEvent & { event:
   const gap = event.elapsed_ms - last.lastGoodAt;
   return { ...last, writes: last.writes + 1, lastMs: event.latency_ms, longestGapMs: Math.max(last.longestGapMs, gap), lastGoodAt: event.elapsed_ms };
 };
+const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
 const say = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
 
 const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
@@ -107,7 +108,8 @@ export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => 
     case 'waiting':
       return { ...state, now: `${event.step.title}: ${Math.ceil(event.remaining_ms / 1000)} s left (${event.reason})` };
     case 'gate-check':
-      return event.ok ? state : { ...state, now: `${event.member} is not ready yet: ${event.check}: ${event.detail}` };
+      if (event.ok) return event.check === 'version' ? changeMember(state, event.member, (one) => ({ ...one, version: versionIn(event.detail) ?? one.version })) : state;
+      return { ...state, now: `${event.member} is not ready yet: ${event.check}: ${event.detail}` };
     case 'canary':
       return { ...state, canary: canaryAfter(state.canary, event) };
     case 'log-line':
