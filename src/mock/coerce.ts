@@ -17,11 +17,12 @@ export const coerce = (field: Field, text: string): unknown => {
   }
 };
 
-/** The query as values by name. A list is a repeated name (facts tracker 5); of a repeated scalar the last counts. */
+/** The query as values by name. A list is a repeated name (facts tracker 5), which some clients write `name[]`; of a repeated scalar the last counts. */
 export const queryValues = (fields: Fields, query: string): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   if (query === '') return values;
-  for (const [name, text] of new URLSearchParams(query)) {
+  for (const [written, text] of new URLSearchParams(query)) {
+    const name = written.endsWith('[]') && fields[written.slice(0, -2)]?.type === 'array' ? written.slice(0, -2) : written;
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
     const inner = field && bare(field);
     if (inner === undefined) values[name] = text;

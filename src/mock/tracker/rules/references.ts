@@ -34,8 +34,6 @@ export const workflowsExist = ({ workflows }: Tracker, field: string, ids: Id | 
   exists(workflows, 'workflow', field, ids);
 export const templatesExist = ({ templates }: Tracker, field: string, ids: Id | readonly Id[] | null | undefined): void =>
   exists(templates, 'entity template', field, ids);
-export const customFieldsExist = ({ customFields }: Tracker, field: string, ids: Id | readonly Id[] | null | undefined): void =>
-  exists(customFields, 'custom field', field, ids);
 
 /** doc2 States: "create or update with epic_state_id: id from the epic workflow". */
 export const epicStateIsInWorkflow = (state: Tracker, id: number | undefined): void => {

@@ -1,0 +1,65 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { operations } from '../../src/kernel/operation.ts';
+import { trackerHandlers } from '../../src/mock/tracker/handlers.ts';
+import { tracker } from '../../src/services/tracker/index.ts';
+import { readSpec } from '../spec/read.ts';
+import { cases } from './tracker-cases.ts';
+
+const root = new URL('../../', import.meta.url);
+const all = operations(tracker.table);
+const rows = all.filter(({ operation }) => !operation.extension);
+const nameOf = ({ operation }: (typeof all)[number]): string => `${operation.method} ${operation.path}`;
+
+test('each of the 99 rows has a handler, a contract case and a row of the transcription', () => {
+  const spec = new Set(readSpec('tracker-endpoints').map((row) => `${row.method} ${row.path}`));
+  expect(rows).toHaveLength(99);
+  for (const row of rows) {
+    const handlers: Readonly<Record<string, Readonly<Record<string, unknown>>>> = trackerHandlers;
+    expect(typeof handlers[row.resource]?.[row.verb], `${row.resource}.${row.verb} has a handler`).toBe('function');
+    expect(Object.hasOwn(cases, nameOf(row)), `${nameOf(row)} has a contract case`).toBe(true);
+    expect(spec.has(nameOf(row)), `${nameOf(row)} is in the document`).toBe(true);
+  }
+});
+
+test('every row says what it is and where it comes from; what cannot be undone asks first', () => {
+  for (const row of all) {
+    const { summary, cites, method, cli } = row.operation;
+    expect(summary, nameOf(row)).toMatch(/^[A-Z].*[^.]$/);
+    expect(cites, nameOf(row)).toMatch(row.operation.extension ? /^(facts tracker|doc2)/ : /^doc2/);
+    if (method === 'DELETE') expect(cli?.confirm, nameOf(row)).toMatch(/\{[a-z-]+\}.*\?/);
+  }
+});
+
+test('deprecated rows name their replacement', () => {
+  const old = rows.filter(({ operation }) => operation.deprecated !== undefined);
+  expect(old.map(({ resource, verb, operation }) => [resource, verb, operation.deprecated])).toEqual(
+    ['list', 'create', 'get', 'update', 'delete', 'epics'].map((verb) => ['milestones', verb, `objectives ${verb}`]),
+  );
+});
+
+/** Names of exported rules with the text before each. */
+const rules = readdirSync(new URL('src/mock/tracker/rules/', root)).flatMap((file) => {
+  const text = readFileSync(new URL(`src/mock/tracker/rules/${file}`, root), 'utf8');
+  return [...text.matchAll(/((?:\/\*\*(?:[^*]|\*(?!\/))*\*\/\n)?)export const (\w+) = /g)].map((match) => ({
+    file,
+    comment: match[1] ?? '',
+    name: match[2] ?? '',
+  }));
+});
+
+test('a rule is used by a handler, and one about the document cites it', () => {
+  const sources = readdirSync(new URL('src/mock/tracker/', root), { recursive: true })
+    .filter((file) => String(file).endsWith('.ts'))
+    .map((file) => [String(file), readFileSync(new URL(`src/mock/tracker/${file}`, root), 'utf8')] as const);
+  expect(rules.length).toBeGreaterThan(25);
+  for (const { file, name } of rules) {
+    const used = sources.filter(([path, text]) => path !== `rules/${file}` && new RegExp(`\\b${name}\\b`).test(text));
+    expect(used.length, `${name} of ${file} is used`).toBeGreaterThan(0);
+  }
+  const files = new Set(rules.map(({ file }) => file));
+  for (const file of files) {
+    const text = readFileSync(new URL(`src/mock/tracker/rules/${file}`, root), 'utf8');
+    expect(text, `${file} cites the document`).toMatch(/doc2|facts tracker|decisions 8/);
+  }
+});
