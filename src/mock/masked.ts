@@ -3,6 +3,8 @@ const SECRET_NAMES = new Set(
     ' ',
   ),
 );
+/** Secrets of a sign-in that are ordinary words elsewhere: a plain challenge is the verifier. */
+const FORM_NAMES = new Set(['state', 'code_challenge', 'proof']);
 const MASK = '***';
 
 const isSecret = (name: string): boolean => {
@@ -22,7 +24,7 @@ export const maskedForm = (text: string): string =>
     .split('&')
     .map((pair) => {
       const name = pair.split('=', 1)[0] ?? '';
-      return isSecret(decoded(name)) && pair.includes('=') ? `${name}=${MASK}` : pair;
+      return (isSecret(decoded(name)) || FORM_NAMES.has(name)) && pair.includes('=') ? `${name}=${MASK}` : pair;
     })
     .join('&');
 
