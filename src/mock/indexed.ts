@@ -18,8 +18,8 @@ export class Index<T> {
     }
   }
   first(value: Key): T | undefined {
-    for (const record of this.get(value)) return record;
-    return undefined;
+    const [key] = this.#built().get(value) ?? [];
+    return key === undefined ? undefined : this.#records.get(key);
   }
   count(value: Key): number {
     return this.#built().get(value)?.size ?? 0;

@@ -66,11 +66,27 @@ const found = (end: End, segments: readonly string[]): Match => {
   return { kind: 'operation', named: end.named, params };
 };
 
+const plainPath = /^[^{:]*$/;
+/** Paths without parameters by text: a literal always wins, so one look-up is the whole answer for them. */
+const literals = (table: Table): ReadonlyMap<string, ReadonlyMap<string, Match>> => {
+  const found = new Map<string, Map<string, Match>>();
+  for (const named of operations(table)) {
+    const { method, path } = named.operation;
+    if (!plainPath.test(path)) continue;
+    const methods = found.get(path) ?? new Map<string, Match>();
+    found.set(path, methods.set(method, { kind: 'operation', named, params: {} }));
+  }
+  return found;
+};
+
 /** Makes the matcher of one table; built once, used per request. `path` is below the base path and still percent-encoded. */
 export const routerFor = (table: Table): Router => {
   const root = node();
   for (const named of operations(table)) add(root, named);
+  const exact = literals(table);
   return (method, path) => {
+    const literal = exact.get(path)?.get(method);
+    if (literal !== undefined) return literal;
     const segments: string[] = [];
     for (const part of path.split('/').slice(1)) {
       const text = decode(part);

@@ -232,9 +232,18 @@ export class Store {
   }
 }
 
-/** The last change of each record: what the journal needs to say. */
+/** Up to this many, comparing all pairs is cheaper than a map of made-up keys. */
+const FEW = 8;
+const isSame = (a: Change | undefined, b: Change | undefined): boolean => a?.k === b?.k && a?.c === b?.c;
+const netOfFew = (changes: readonly Change[]): readonly Change[] =>
+  changes.flatMap((change, at) =>
+    changes.findIndex((one) => isSame(one, change)) < at ? [] : (changes.findLast((one) => isSame(one, change)) as Change),
+  );
+
+/** The last change of each record, at the place of its first: what the journal needs to say, in the order that the records have. */
 const net = (changes: readonly Change[]): readonly Change[] => {
-  if (changes.length === 1) return changes;
+  if (changes.length === 1 || (changes.length === 2 && !isSame(changes[0], changes[1]))) return changes;
+  if (changes.length <= FEW) return netOfFew(changes);
   const last = new Map<string, Change>();
   for (const change of changes) last.set(`${change.c} ${typeof change.k} ${change.k}`, change);
   return last.size === changes.length ? changes : [...last.values()];

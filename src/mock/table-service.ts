@@ -90,7 +90,7 @@ const inputOf = (
     query: queryValues(operation.query ?? empty, request.query),
     body,
   };
-  for (const name of common) delete values.query[name];
+  if (request.query !== '') for (const name of common) delete values.query[name];
   const found: Problem[] = [];
   if (operation.params) found.push(...checkFields(operation.params, values.params));
   found.push(...checkFields(operation.query ?? empty, values.query));

@@ -74,6 +74,19 @@ describe('a transaction', () => {
     ]);
   });
 
+  it.each([3, 30])('reports records in the order that they have, with %i changes', (count) => {
+    const commits: (readonly Change[])[] = [];
+    const { items, store } = filled([], (changes) => commits.push(changes));
+    const made = Array.from({ length: count - 1 }, (_, i) => i + 1);
+    store.transact(() => {
+      for (const id of made) items.put(id, { id });
+      items.put(1, { id: 1, group: 'later' });
+    });
+    expect(commits[0]?.map(({ k }) => k)).toEqual(made);
+    expect(commits[0]?.[0]?.v).toEqual({ id: 1, group: 'later' });
+    expect(ids(items.values())).toEqual(made);
+  });
+
   it('commits nothing when nothing changed, and counts committed ones', () => {
     const commits: unknown[] = [];
     const { store } = filled([1], (changes) => commits.push(changes));

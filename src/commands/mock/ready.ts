@@ -1,5 +1,5 @@
 import type { Host } from '../../host/host.ts';
-import { demoClientId } from '../../login/demo.ts';
+import { demo } from '../../mock/auth/seed.ts';
 import { labelsToken } from '../../mock/defaults.ts';
 import type { RunningMock } from '../../mock/server.ts';
 import { authPaths } from '../../services/auth/endpoints.ts';
@@ -34,7 +34,7 @@ export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefine
       authorization_endpoint: origin + authPaths.authorize,
       token_endpoint: origin + authPaths.token,
       revocation_endpoint: origin + authPaths.revoke,
-      client_id: demoClientId,
+      client_id: demo.clients.desktop,
     },
     media: { base_url: origin },
     url: origin,

@@ -1,29 +1,9 @@
 import { bool } from '../../kernel/field.ts';
 import type { Command, Context } from '../command.ts';
-import { demoUser } from '../../login/demo.ts';
 import type { Launched } from './launch.ts';
-import type { Ready } from './ready.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
 const isJson = (format: string): boolean => format === 'json' || format === 'ndjson';
-
-/** What a person reads; every address can be copied. */
-const banner = (ready: Ready, folder: string | undefined): string => {
-  const isTls = ready.ca_file !== undefined;
-  return [
-    `mock server at ${ready.url} (process ${ready.pid})`,
-    `  tracker   ${ready.tracker.base_url}/api/v3   Tracker-Token: ${ready.tracker.token}`,
-    `  labels    ${ready.labels.base_url}/v2beta   Authorization: Bearer ${ready.labels.token}`,
-    `  sign-in   ${ready.auth.authorization_endpoint}   client_id ${ready.auth.client_id}`,
-    `            ${demoUser.email}, password ${demoUser.password}`,
-    `  media     ${ready.media.base_url}/media/v3`,
-    `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
-    isTls ? `  TLS       trust ${ready.ca_file}` : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
-    folder === undefined ? '  state     none is kept' : `  state     ${folder}`,
-    'Ctrl-C or SIGTERM ends it.',
-    '',
-  ].join('\n');
-};
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -34,6 +14,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 /** The ready line, then nothing more until the end; being stopped is how a server ends, so that is success. */
 const serve = async function* (context: Context, server: Launched): AsyncGenerator<string> {
   try {
+    const { banner } = await import('./banner.ts');
     const { ready } = server;
     yield isJson(context.format) ? `${JSON.stringify(ready)}\n` : banner(ready, server.folder);
     await Promise.race([aborted(context.signal), server.mock.shutdownAsked]);

@@ -1,0 +1,21 @@
+import { demo } from '../../mock/auth/seed.ts';
+import type { Ready } from './ready.ts';
+
+/** What a person reads; every address can be copied. */
+export const banner = (ready: Ready, folder: string | undefined): string => {
+  const isTls = ready.ca_file !== undefined;
+  const [user] = demo.users;
+  return [
+    `mock server at ${ready.url} (process ${ready.pid})`,
+    `  tracker   ${ready.tracker.base_url}/api/v3   Tracker-Token: ${ready.tracker.token}`,
+    `  labels    ${ready.labels.base_url}/v2beta   Authorization: Bearer ${ready.labels.token}`,
+    `  sign-in   ${ready.auth.authorization_endpoint}   client_id ${ready.auth.client_id}`,
+    `            ${user.email}, password ${user.password}`,
+    `  media     ${ready.media.base_url}/media/v3`,
+    `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
+    isTls ? `  TLS       trust ${ready.ca_file}` : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
+    folder === undefined ? '  state     none is kept' : `  state     ${folder}`,
+    'Ctrl-C or SIGTERM ends it.',
+    '',
+  ].join('\n');
+};
