@@ -128,9 +128,7 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
   const started = await run.driver.start(memberOf(run, name), which).catch((error: unknown) => {
     throw new MemberFailure(name, `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`);
   });
-  void started.exited?.then((exit) => {
-    gate.exit = exit;
-  });
+  gate.exited = started.exited?.then((exit) => (gate.exit = exit));
   return gate;
 };
 

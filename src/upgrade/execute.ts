@@ -103,12 +103,18 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
   }
 };
 
+/** What the member said last: most of the time that is the reason. */
+const logEnd = async (run: Run, name: string): Promise<string> => {
+  const [line] = await run.driver.logTail(memberOf(run, name), 1).catch(() => []);
+  return line === undefined ? '' : ` (its log ends: ${line.slice(0, 300)})`;
+};
+
 const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
   try {
     await doSteps(run, steps);
     return undefined;
   } catch (error) {
-    if (error instanceof MemberFailure) return memberFailed(run, error);
+    if (error instanceof MemberFailure) return memberFailed(run, new MemberFailure(error.member, `${error.message}${await logEnd(run, error.member)}`));
     const failure = error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category) ? error : undefined;
     const where = steps[0]?.member === undefined ? '' : `${steps[0].member}: `;
     const message = failure?.message ?? `${where}${error instanceof Error ? error.message : String(error)}`;

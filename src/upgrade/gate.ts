@@ -21,14 +21,20 @@ export type Gate = {
   readonly others: readonly { readonly name: string; readonly store: Store }[];
   /** The version it must run: the new one in the gate, the old one after a return. */
   readonly minor: string;
-  /** Set when the process this run started has ended. */
+  /** Settles when the process this run started has ended; absent when this run did not start it. */
+  exited?: Promise<Exit>;
   exit?: Exit;
 };
 type Check = (gate: Gate) => Promise<Verdict>;
 
-const processRuns: Check = async ({ run, member, exit }) => {
-  if (exit !== undefined) return hopeless(`its process ended (${exit.signal ?? `exit code ${exit.code}`})`);
-  return (await run.driver.isRunning(member)) === false ? hopeless('its process is not there') : good('its process runs');
+const exitNoticeMs = 200;
+const processRuns: Check = async (gate) => {
+  const { run, member } = gate;
+  if (gate.exit === undefined && (await run.driver.isRunning(member)) !== false) return good('its process runs');
+  // The process may be gone before its exit code has been noticed.
+  if (gate.exit === undefined && gate.exited !== undefined) await Promise.race([gate.exited, run.host.sleep(exitNoticeMs)]);
+  const { exit } = gate;
+  return hopeless(exit === undefined ? 'its process is not there' : `its process ended (${exit.signal ?? `exit code ${exit.code}`})`);
 };
 
 const versionIsRight: Check = async ({ store, minor }) => {

@@ -1,0 +1,248 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/host/host.ts';
+import { base64, binariesOf, call, gatewayPut, hasBinaries, missingWrites, pause, startCluster, startWriter } from '../support/cluster.ts';
+import type { ClusterOptions, RealCluster, RealMember, Writer } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+import type { Ran } from '../support/program.ts';
+
+let cluster: RealCluster;
+let writer: Writer | undefined;
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+});
+afterEach(async () => {
+  await writer?.stop();
+  writer = undefined;
+  await cluster?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const start = async (options: Partial<ClusterOptions> = {}): Promise<void> => {
+  cluster = await startCluster({ size: 3, from: '3.3', to: '3.4', ...options });
+};
+type More = { host?: (host: Host) => Host; env?: Record<string, string>; home?: string; format?: string };
+const upgrade = (more: string[] = [], { format = 'json', ...options }: More = {}): Promise<Ran> =>
+  opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', format, ...more], { home, ...options });
+const error = (ran: Ran): { code: string; message: string; exit_code: number } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+
+const versions = async (): Promise<string[]> =>
+  Promise.all(cluster.urls.map(async (url) => (JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text).etcdserver ?? 'off').slice(0, 3)));
+const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
+
+/** Everything acknowledged is there, on every member that answers. */
+const nothingIsLost = async (): Promise<void> => {
+  const { acknowledged, failed } = (await writer?.stop()) ?? { acknowledged: [], failed: 0 };
+  writer = undefined;
+  expect(failed).toBe(0);
+  expect(acknowledged.length).toBeGreaterThan(10);
+  for (const url of cluster.urls) expect(await missingWrites(url, acknowledged).catch(() => [])).toEqual([]);
+};
+
+/** A program that says the right version and then does something else. */
+const program = (name: string, body: string): string => {
+  const path = join(cluster.folder, name);
+  const real = binariesOf('3.4');
+  writeFileSync(path, `#!/bin/sh\nif [ "$1" = --version ]; then exec ${'missing' in real ? 'false' : real.server} --version; fi\n${body.replaceAll('REAL', 'missing' in real ? '' : real.server)}\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
+/** The first follower gets this program as its new version. */
+const withNewProgram = (path: string, settings: Record<string, unknown> = {}): void =>
+  cluster.write(settings, cluster.members.map((member) => ({ ...member, new_binary: path, new_command: [path, ...member.new_command.slice(1)] })));
+
+/** A refusal names its reason, comes within two seconds, and touches nothing. */
+const isRefusedUntouched = async (code: string, text: RegExp, more: string[] = [], before = pids()): Promise<void> => {
+  const ran = await upgrade(more);
+  expect(ran.code).toBe(10);
+  expect(error(ran)).toMatchObject({ code, exit_code: 10 });
+  expect(error(ran).message).toMatch(text);
+  expect(ran.tookMs).toBeLessThan(2000);
+  expect(pids()).toEqual(before);
+};
+
+const real = describe.runIf(hasBinaries('3.3', '3.4', '3.5'));
+
+real('a new version that does not work', () => {
+  const faults: [title: string, body: string, reason: RegExp][] = [
+    ['crashes at its start', 'echo boom; exit 3', /exit code 3\) \(its log ends: boom\)/],
+    ['exits later', 'REAL "$@" & sleep 1.2; kill -9 $!; exit 7', /exit code 7|not there/],
+    ['never becomes healthy', 'trap "exit 0" TERM; while :; do sleep 0.1; done', /version|ECONNREFUSED|nothing listens/],
+  ];
+  it.each(faults)('%s: the member gets its old version back', async (_, body, reason) => {
+    await start();
+    withNewProgram(program('broken', body), { timeouts: { gate_seconds: 2, stable_seconds: 2 } });
+    writer = startWriter(cluster.urls);
+    const ran = await upgrade([], { format: 'ndjson' });
+    expect(ran.code).toBe(12);
+    expect(error(ran)).toMatchObject({ code: 'MEMBER_RETURNED' });
+    expect(error(ran).message).toMatch(/^n\d (did not pass its gate|was good and then was not)/);
+    expect(error(ran).message).toMatch(reason);
+    const events = ran.stdout.trim().split('\n').map((line) => JSON.parse(line));
+    const returned = events.find(({ event }) => event === 'returned');
+    expect(returned.duration_ms).toBeLessThan(5000);
+    expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
+    await nothingIsLost();
+  });
+  it('does not exist any more when its turn comes: refused before any stop', async () => {
+    await start();
+    withNewProgram(join(cluster.folder, 'nothing'));
+    await isRefusedUntouched('BINARIES_ARE_RIGHT', /new binary cannot be asked/);
+  });
+});
+
+real('refusals: nothing is touched', () => {
+  it('a member is down before', async () => {
+    await start();
+    const down = cluster.members[1] as RealMember;
+    cluster.kill(down, 'SIGKILL');
+    await cluster.gone(down);
+    await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not answer/);
+    expect(await versions()).toEqual(['3.3', 'off', '3.3']);
+  });
+  it('a wrong binary, one minor too far', async () => {
+    await start();
+    const wrong = binariesOf('3.5') as { server: string };
+    withNewProgram(wrong.server);
+    await isRefusedUntouched('BINARIES_ARE_RIGHT', /new binary is 3\.5\.\d+, the upgrade goes to 3\.4/);
+  });
+  it('a skipped minor, a downgrade', async () => {
+    await start();
+    await isRefusedUntouched('VERSION_PATH', /3\.3 to 3\.5 skips a minor version/, ['--to', '3.5']);
+    await isRefusedUntouched('VERSION_PATH', /downgrade/, ['--to', '3.2']);
+  });
+  it('a data folder that is not writable', async () => {
+    await start();
+    const folder = (cluster.members[2] as RealMember).data_dir;
+    chmodSync(folder, 0o500);
+    await isRefusedUntouched('DATA_FOLDERS', /n3: the data folder .* is not writable/);
+    chmodSync(folder, 0o700);
+  });
+  it('an alarm is raised', async () => {
+    await start({ extra: ['--quota-backend-bytes', '100000'] });
+    for (let i = 0; i < 80; i += 1) await gatewayPut(cluster.urls[0] as string, `fill/${i}`, 'x'.repeat(20_000)).catch(() => {});
+    const ran = await upgrade();
+    expect(ran.code).toBe(10);
+    expect(ran.stderr).toContain('alarm NOSPACE is raised');
+    expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
+  });
+});
+
+real('authentication', () => {
+  const post = async (path: string, body: unknown): Promise<void> => {
+    const reply = await call(`${cluster.urls[0]}/v3beta${path}`, body);
+    expect(reply.text).not.toContain('error');
+    expect(reply.status).toBe(200);
+  };
+  it('without a user it is refused, with one every member is proved through its own token', async () => {
+    await start();
+    await post('/auth/user/add', { name: 'root', password: 'open sesame' });
+    await post('/auth/role/add', { name: 'root' });
+    await post('/auth/user/grant', { user: 'root', role: 'root' });
+    await post('/auth/enable', {});
+    await isRefusedUntouched('AUTH_AND_LEASES', /authentication is on and the cluster file names no user/);
+    cluster.write({ user: { name: 'root', password_env: 'SECRET_OF_STORE' } });
+    const wrong = await upgrade([], { env: { SECRET_OF_STORE: 'wrong' } });
+    expect(wrong.code).toBe(10);
+    const ran = await upgrade([], { env: { SECRET_OF_STORE: 'open sesame' } });
+    expect(ran.code).toBe(0);
+    expect(ran.stdout + ran.stderr + wrong.stderr).not.toContain('open sesame');
+    expect(await versions()).toEqual(['3.4', '3.4', '3.4']);
+  });
+});
+
+real('things that happen in the middle', () => {
+  it('the disk is full during a snapshot: the run stops, the member was not touched, a resume goes on', async () => {
+    await start();
+    const full = (host: Host): Host => ({
+      ...host,
+      files: {
+        ...host.files,
+        replaceStream: async (_path, data) => {
+          for await (const _ of data) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+          return 0;
+        },
+      },
+    });
+    const before = pids();
+    const ran = await upgrade([], { host: full });
+    expect(ran.code).toBe(8);
+    expect(error(ran).message).toMatch(/^n\d: ENOSPC: no space left/);
+    expect(pids()).toEqual(before);
+    writer = startWriter(cluster.urls);
+    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+    expect(resumed.code).toBe(0);
+    expect(await versions()).toEqual(['3.4', '3.4', '3.4']);
+    await nothingIsLost();
+  });
+
+  it('a member is cut off while another is replaced: no further stop, the quorum is kept', async () => {
+    await start();
+    writer = startWriter(cluster.urls);
+    const before = pids();
+    const running = upgrade();
+    // As soon as the first member has a new process, a member whose turn has not come freezes.
+    let changed = -1;
+    for (let i = 0; i < 500 && changed < 0; i += 1) {
+      await pause(5);
+      changed = pids().findIndex((pid, at) => pid !== before[at]);
+    }
+    const victim = cluster.members.findLast((_, at) => at !== changed) as RealMember;
+    cluster.kill(victim, 'SIGSTOP');
+    const ran = await running;
+    expect(ran.code).toBe(8);
+    expect(error(ran).message).toContain(victim.name);
+    expect(cluster.members.filter((member) => cluster.isAlive(member)).length).toBe(3);
+    cluster.kill(victim, 'SIGCONT');
+    await cluster.healthy();
+    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+    expect(resumed.code).toBe(0);
+    expect(await versions()).toEqual(['3.4', '3.4', '3.4']);
+    await nothingIsLost();
+  });
+
+  it('a member ignores the stop: it is not killed, and it still serves', async () => {
+    await start();
+    // The pid file names a shell that ignores SIGTERM; the server under it goes on.
+    const follower = cluster.members[1] as RealMember;
+    const leader = JSON.parse((await call(`${follower.client_url}/v3beta/maintenance/status`, {})).text);
+    const stubborn = (leader.leader === leader.header.member_id ? cluster.members[0] : follower) as RealMember;
+    cluster.kill(stubborn, 'SIGTERM');
+    await cluster.gone(stubborn);
+    const shell = join(cluster.folder, 'stubborn');
+    writeFileSync(shell, `#!/bin/sh\ntrap "" TERM\n(trap - TERM; exec "$@") &\nchild=$!\ntrap "" TERM\nwhile kill -0 $child 2>/dev/null; do sleep 0.2; done\n`);
+    chmodSync(shell, 0o755);
+    const members = cluster.members.map((member) => (member.name === stubborn.name ? { ...member, old_command: [shell, ...member.old_command] } : member));
+    cluster.write({ timeouts: { stop_seconds: 1 } }, members);
+    cluster.start(members.find(({ name }) => name === stubborn.name) as RealMember);
+    await cluster.healthy();
+    const ran = await upgrade();
+    const server = Number((await call(`${stubborn.client_url}/health`)).status);
+    expect(ran.code).toBe(8);
+    expect(error(ran)).toMatchObject({ code: 'STOP_IGNORED' });
+    expect(error(ran).message).toContain(`${stubborn.name} did not end within 1 s`);
+    expect(server).toBe(200);
+    const { execFileSync } = await import('node:child_process');
+    execFileSync('sh', ['-c', `for p in $(grep -lsa -- ${stubborn.data_dir} /proc/[0-9]*/cmdline | cut -d/ -f3); do [ $p = $$ ] || kill -9 $p 2>/dev/null; done; true`]);
+  });
+
+  it('two operators at once: one works, the other is told who', async () => {
+    await start();
+    const other = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    const first = upgrade(['--no-canary']);
+    await pause(700);
+    const [onThisMachine, elsewhere] = await Promise.all([upgrade(), upgrade([], { home: other })]);
+    rmSync(other, { recursive: true, force: true });
+    for (const ran of [onThisMachine, elsewhere]) {
+      expect(ran.code).toBe(10);
+      expect(error(ran).message).toMatch(/another operator is at work|was not brought to an end/);
+    }
+    expect(error(elsewhere)).toMatchObject({ code: 'LOCKED' });
+    expect((await first).code).toBe(0);
+    const { text } = await call(`${cluster.urls[0]}/v3beta/kv/range`, { key: base64('opsctl/'), range_end: base64('opsctl0'), count_only: true });
+    expect(JSON.parse(text).count ?? '0').toBe('0');
+  });
+});
