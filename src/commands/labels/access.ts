@@ -58,7 +58,8 @@ const callSignedIn = async (context: Context, operation: Operation, input: Loose
 const call = async (context: Context, operation: Operation, input: LooseInput, options: CallOptions | undefined): Promise<unknown> => {
   try {
     const target = await context.target('labels');
-    const mustSignIn = target.headers.authorization === undefined && !(context.isDryRun && !options?.evenInDryRun);
+    const hasToken = !/^(Bearer)?\s*$/i.test(target.headers.authorization ?? '');
+    const mustSignIn = !hasToken && !(context.isDryRun && !options?.evenInDryRun);
     if (!mustSignIn) return await context.call(labelsService, operation, input, options);
     return await callSignedIn(context, operation, input);
   } catch (error) {

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type LabelServer, labelServer } from '../support/labels-server.ts';
+import { grantedToken } from '../support/labels-tokens.ts';
+
+let server: LabelServer;
+beforeEach(async () => {
+  server = await labelServer({ labelsAuth: 'oauth' });
+});
+afterEach(() => server.close());
+
+const shared = { labelType: 'SHARED', properties: { title: 'T' } };
+const status = async (method: string, path: string, body: unknown, headers: Record<string, string>) =>
+  (await server.send(method, path, body, headers)).status;
+
+test('only live tokens of the authorization server are let in', async () => {
+  const reply = await server.send('GET', '/labels', undefined, {});
+  expect(reply.status).toBe(401);
+  expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /);
+  expect(await status('GET', '/labels', undefined, { authorization: 'Bearer any-token' })).toBe(401);
+  const given = grantedToken(server.world, 'ana', 'labels');
+  expect(await status('GET', '/labels', undefined, given.headers)).toBe(200);
+  expect(await status('GET', `/labels?access_token=${given.token}`, undefined, {})).toBe(200);
+  given.revoke();
+  expect(await status('GET', '/labels', undefined, given.headers)).toBe(401);
+});
+
+/** facts labels 8: reads take any of the four scopes, writes two, admin calls an admin scope. */
+const table: readonly (readonly [string, number, number, number, number])[] = [
+  ['labels', 200, 200, 403, 403],
+  ['labels.readonly', 200, 403, 403, 403],
+  ['admin.labels', 200, 200, 200, 200],
+  ['admin.labels.readonly', 200, 403, 200, 403],
+  ['media', 403, 403, 403, 403],
+];
+test.each(table)('%s: read %d, write %d, admin read %d, admin write %d', async (scope, read, write, adminRead, adminWrite) => {
+  const { headers } = grantedToken(server.world, 'ana', scope);
+  expect(await status('GET', '/labels', undefined, headers)).toBe(read);
+  expect(await status('POST', '/labels', shared, headers)).toBe(write);
+  expect(await status('GET', '/labels?useAdminAccess=true', undefined, headers)).toBe(adminRead);
+  expect(await status('POST', '/labels?useAdminAccess=true', shared, headers)).toBe(adminWrite);
+});
+
+test('a refusal for want of a scope names the scopes', async () => {
+  const { headers } = grantedToken(server.world, 'ana', 'labels.readonly');
+  const { json } = await server.send('POST', '/labels', shared, headers);
+  expect(json.error).toMatchObject({ code: 403, status: 'PERMISSION_DENIED' });
+  expect(json.error.details[0]).toMatchObject({
+    reason: 'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
+    metadata: { required_scopes: expect.stringMatching(/\/labels .*\/admin\.labels$/) },
+  });
+});
+
+describe('two users', () => {
+  test('a label is seen and changed by those who have a role on it', async () => {
+    const ana = grantedToken(server.world, 'ana', 'labels', 'admin.labels').headers;
+    const ben = grantedToken(server.world, 'ben', 'labels', 'admin.labels').headers;
+    const { json: label } = await server.send('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'Hers' } }, ana);
+    const path = `/labels/${label.id}`;
+    expect(await status('GET', path, undefined, ben)).toBe(403);
+    expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({});
+    expect(await status('GET', `${path}?useAdminAccess=true`, undefined, ben)).toBe(403);
+    expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(403);
+    expect((await server.send('GET', '/users/me/capabilities', undefined, ben)).json).toMatchObject({
+      canCreateAdminLabels: false,
+      canCreateSharedLabels: true,
+    });
+    await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'READER' }, ana);
+    expect(await status('GET', path, undefined, ben)).toBe(200);
+    expect(await status('POST', `${path}:publish`, {}, ben)).toBe(403);
+    await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'EDITOR' }, ana);
+    expect(await status('POST', `${path}:publish`, {}, ben)).toBe(200);
+    expect((await server.send('GET', `${path}?view=LABEL_VIEW_FULL`, undefined, ana)).json.publisher).not.toEqual(label.creator);
+    expect((await server.send('GET', '/labels?minimumRole=EDITOR', undefined, ben)).json.labels).toHaveLength(1);
+    expect((await server.send('GET', '/users/ben/capabilities', undefined, ana)).json).toMatchObject({ canAdministrateLabels: false });
+  });
+});

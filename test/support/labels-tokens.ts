@@ -1,0 +1,33 @@
+import { fullScope } from '../../src/services/auth/scopes.ts';
+import { authState } from '../../src/mock/auth/state.ts';
+import { accessAnswer, issueFamily, revokeFamily } from '../../src/mock/auth/tokens.ts';
+import type { World } from '../../src/mock/service.ts';
+
+export type GivenToken = { readonly token: string; readonly headers: { readonly authorization: string }; revoke(): void };
+
+/** An access token of the embedded authorization server for a user, as if they had signed in and granted these scopes. */
+export const grantedToken = (world: World, user: string, ...scopes: readonly string[]): GivenToken => {
+  const auth = authState(world);
+  return world.store.transact(() => {
+    if (!auth.users.has(user)) {
+      auth.users.put(user, {
+        id: user,
+        email: `${user}@example.com`,
+        name: user,
+        password: null,
+        organization: null,
+        state: 'active',
+        kind: 'person',
+        channels: 0,
+        is_content_owner: false,
+        created_at: 0,
+      });
+    }
+    const full = scopes.map(fullScope);
+    const { family } = issueFamily(auth, { asked: { client: '' }, user, scopes: full, access_for_seconds: null } as unknown as Parameters<
+      typeof issueFamily
+    >[1]);
+    const token = accessAnswer(auth, family, full, world.now()).access_token;
+    return { token, headers: { authorization: `Bearer ${token}` }, revoke: () => world.store.transact(() => revokeFamily(auth, family)) };
+  });
+};
