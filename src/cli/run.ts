@@ -27,7 +27,12 @@ const early = (argv: readonly string[]): OutputOptions => {
 };
 const outputOptions = (globals: Values): OutputOptions => ({
   format: globals.output,
-  columns: globals.columns,
+  columns: globals.columns?.flatMap((names: string) =>
+    names
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+  ),
   jq: globals.jq,
   header: globals.header ?? true,
   color: globals.color,
@@ -132,16 +137,22 @@ const stoppable = async (running: Promise<Result>): Promise<Result> => {
   }
 };
 
+/** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
+const asksForHelp = (tokens: readonly string[]): boolean => {
+  const own = tokens.includes('--') ? tokens.slice(0, tokens.indexOf('--')) : tokens;
+  return own.includes('--help') || own.includes('-h');
+};
+
 const dispatch = async (run: Run, argv: readonly string[], note: (options: OutputOptions) => void): Promise<Category | 'done'> => {
   const { words, rest } = wordsOf(argv, globalFlags);
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
   if (words[0] === 'help' || words.length === 0) return print(await helpTopic(words.slice(1)));
-  const found = findCommand(await findGroup(words[0] ?? '').load(), words);
+  const found = findCommand(await findGroup(words[0] ?? '').load(words), words);
   if (found.kind === 'group') return print(await helpTopic(found.words));
+  if (asksForHelp(rest)) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
   const { parseCommand } = await import('./parse.ts');
   const { values, globals } = await parseCommand(found.command, [...words.slice(found.used), ...rest]);
-  if (globals.help === true) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
   const options = outputOptions(globals);
   note(options);
   if (options.jq !== undefined || options.columns !== undefined) await (await import('../output/check.ts')).checkOutput(options);
