@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
+
+let server: LabelServer;
+let folder: string;
+const count = 1000;
+beforeAll(async () => {
+  server = await labelServer();
+  folder = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  const send = directly(server.world);
+  const kinds = [{ textOptions: {} }, { integerOptions: {} }, { dateOptions: {} }, { userOptions: {} }, { selectionOptions: { choices: ['a', 'b', 'c'].map((id) => ({ id, properties: { displayName: id } })) } }];
+  const fields = Array.from({ length: 10 }, (_, i) => ({ properties: { displayName: `Field ${i}` }, ...kinds[i % kinds.length] }));
+  for (let i = 0; i < count; i++) send('POST', '/labels', { labelType: 'SHARED', properties: { title: `Label ${i}`, description: 'x'.repeat(200) }, fields });
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs the built program as a process; `maxRssKb` is its largest memory, told by the process itself when it ends. */
+const run = async (...argv: string[]): Promise<{ stdout: string; stderr: string; code: number | null; maxRssKb: number; firstAtByte: number }> => {
+  const watch = join(folder, 'watch.mjs');
+  await writeFile(watch, "process.on('exit', () => process.stderr.write('\\nmax-rss ' + process.resourceUsage().maxRSS + '\\n'));");
+  const bin = new URL('../../bin/opsctl.js', import.meta.url).pathname;
+  const child = spawn(process.execPath, ['--import', watch, bin, ...argv], {
+    env: { PATH: process.env.PATH, HOME: folder, OPSCTL_HOME: folder, OPSCTL_LABELS_URL: server.mock.origin, OPSCTL_LABELS_TOKEN: 'any' },
+  });
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  const stderr = Buffer.concat(err).toString();
+  return { stdout: Buffer.concat(out).toString(), stderr, code, maxRssKb: Number(/max-rss (\d+)/.exec(stderr)?.[1]), firstAtByte: out[0]?.length ?? 0 };
+};
+
+test(`${count} labels with 10 fields each are exported whole, as they come, in less than 150 MB`, async () => {
+  const ran = await run('labels', 'export', '--all');
+  expect(ran.stderr.replace(/\nmax-rss.*\n/, '')).toBe('');
+  expect(ran.code).toBe(0);
+  const titles = [...ran.stdout.matchAll(/^title: (.*)$/gm)].map((match) => match[1]);
+  expect(titles).toEqual(Array.from({ length: count }, (_, i) => `Label ${i}`));
+  expect(ran.stdout.match(/^ {2}- name: Field/gm)).toHaveLength(count * 10);
+  expect(parseAllDocuments(ran.stdout.split('\n---\n').slice(0, 2).join('\n---\n'))).toHaveLength(2);
+  // The first piece is far smaller than the whole: it is written before the last page has come.
+  expect(ran.firstAtByte).toBeLessThan(ran.stdout.length / 10);
+  expect(ran.maxRssKb).toBeGreaterThan(20_000);
+  expect(ran.maxRssKb).toBeLessThan(150_000);
+});
+
+test('list never stops short of an empty token', async () => {
+  const ran = await run('labels', 'list', '-o', 'ndjson');
+  expect(ran.stdout.trim().split('\n')).toHaveLength(count);
+  expect(ran.maxRssKb).toBeLessThan(150_000);
+});
