@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AuthServer, Browser, ada, authServer, channels, clients, location, scopes, secret } from '../support/auth-server.ts';
+import { type AuthServer, Browser, ada, authServer, channels, clients, location, raw, scopes, secret } from '../support/auth-server.ts';
+// @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
 
 /** Real client libraries, used as their documentation says, against the embedded server. */
@@ -101,7 +102,7 @@ describe('google-auth-library', () => {
     const { tokens } = await client.getToken({ code: back.searchParams.get('code') ?? '', codeVerifier });
     expect(tokens).toMatchObject({ token_type: 'Bearer' });
     client.setCredentials(tokens);
-    const { keys } = await (await fetch(`${server.origin}/oauth2/certs`)).json();
+    const { keys } = (await raw(`${server.origin}/oauth2/certs`)).json;
     const certs = Object.fromEntries(keys.filter((key: { alg: string }) => key.alg === 'RS256').map((key: { kid: string }) => [key.kid, key]));
     const pem = Object.fromEntries(await Promise.all(Object.entries(certs).map(async ([kid, jwk]) => [kid, (await import('node:crypto')).createPublicKey({ key: jwk as any, format: 'jwk' }).export({ type: 'spki', format: 'pem' })])));
     const ticket = await client.verifySignedJwtWithCertsAsync(tokens.id_token, pem, clients.withSecret, [server.origin]);

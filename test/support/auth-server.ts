@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { request as send } from 'node:http';
+import { request as sendTls } from 'node:https';
 import type { MockOptions, ServiceEntry, World } from '../../src/mock/service.ts';
 import { defaultOptions } from '../../src/mock/defaults.ts';
 import { type RunningMock, startMock } from '../../src/mock/server.ts';
@@ -23,7 +24,7 @@ export type AuthServer = {
   close(): Promise<void>;
 };
 
-const entry: ServiceEntry = { name: 'auth', claims: () => true, load: async () => makeAuth };
+const entry: ServiceEntry = { name: 'auth', claims: (path) => !path.startsWith('/__opsctl/') || path.startsWith('/__opsctl/oauth'), load: async () => makeAuth };
 
 /** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
 export const authServer = async (
@@ -71,9 +72,9 @@ export type Sent = { readonly method?: string; readonly headers?: Record<string,
 /** One raw request; redirects are not followed. */
 export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const asked = send(
+    const asked = (url.startsWith('https:') ? sendTls : send)(
       url,
-      { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false },
+      { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false, rejectUnauthorized: false },
       (reply) => {
         const chunks: Buffer[] = [];
         reply.on('data', (chunk: Buffer) => chunks.push(chunk));
