@@ -4,7 +4,8 @@ export type Group = {
   readonly name: string;
   readonly summary: string;
   readonly section: 'Work' | 'Cluster' | 'Tools';
-  readonly load: () => Promise<readonly Command[]>;
+  /** The commands that the words may name; without words, all. */
+  readonly load: (words?: readonly string[]) => Promise<readonly Command[]>;
 };
 
 /** The first words of all commands. Only the addressed group is ever loaded. */
@@ -17,7 +18,7 @@ export const groups: readonly Group[] = [
     name: 'tracker',
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
-    load: async () => (await import('../commands/tracker/commands.ts')).commands,
+    load: async (words = []) => (await import('../commands/tracker/one.ts')).load(words),
   },
   {
     name: 'labels',

@@ -93,7 +93,6 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   const ownGiven: Given['flags'] = {};
   for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globalGiven)[name] = texts;
   const globals = parseFlags(globalFlags, globalGiven, problems);
-  if (globals.help === true) return { values: {}, globals };
   const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
   problems.push(...missing(own, values), ...(command.check?.(values) ?? []));
   if (problems.length > 0) throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [`opsctl ${command.path.join(' ')} --help`]);

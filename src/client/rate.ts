@@ -64,12 +64,12 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
     const lines = text.split('\n');
     await host.files.replace(path, lines.slice(-KEEP - 1).join('\n'), 0o600).catch(() => undefined);
   };
-  const mark = Buffer.from(host.random(6)).toString('hex');
   return {
     admit: async (onWait) => {
       await host.files.makeFolder(folder, 0o700).catch(() => undefined);
       count += 1;
-      const id = `${host.pid}-${mark}-${count}`;
+      // A pid is given again, but never twice in the same millisecond.
+      const id = `${host.pid}-${Math.round(host.now())}-${count}`;
       if (!add(`t ${Math.round(host.now())} ${id}\n`)) return;
       const text = (await host.files.read(path).catch(() => undefined)) ?? '';
       const at = grantedAt(parseTickets(text), id, limit);

@@ -1,5 +1,5 @@
 import { type Fields, bare } from '../kernel/field.ts';
-import type { LooseInput, Operation, Service } from '../kernel/operation.ts';
+import type { LooseInput, Operation, ServiceInfo } from '../kernel/operation.ts';
 import { fill } from '../kernel/path.ts';
 import { checkFields } from '../kernel/check.ts';
 import { type Problem, usageError } from '../kernel/problem.ts';
@@ -53,7 +53,7 @@ export const joinUrl = (baseUrl: string, prefix: string, path: string): string =
 };
 
 /** The request of one row. Throws a usage error that lists every problem of the input. Pure. */
-export const requestFrom = (service: Service, operation: Operation, input: LooseInput, to: Destination): WireRequest => {
+export const requestFrom = (service: ServiceInfo, operation: Operation, input: LooseInput, to: Destination): WireRequest => {
   const problems = inputProblems(operation, input);
   if (problems.length > 0) throw usageError(`${operation.method} ${operation.path} cannot be sent`, problems);
   const path = fill(operation.path, input.params ?? {}) + queryText(operation.query ?? {}, input.query ?? {});

@@ -23,15 +23,15 @@ export const retryDelay = (
   method: string,
   tries: number,
   outcome: Outcome,
-  at: { readonly nowMs: number; readonly jitter: number },
+  at: { readonly nowMs: number; readonly jitter: () => number },
   policy: RetryPolicy = defaultPolicy,
 ): number | undefined => {
   if (tries >= policy.maxTries) return undefined;
-  const backoff = policy.baseMs * 2 ** (tries - 1) * (0.5 + at.jitter);
-  if (outcome.kind === 'failed') return SAFE.has(method) || !outcome.sent ? backoff : undefined;
+  const backoff = () => policy.baseMs * 2 ** (tries - 1) * (0.5 + at.jitter());
+  if (outcome.kind === 'failed') return SAFE.has(method) || !outcome.sent ? backoff() : undefined;
   const asked = retryAfterMs(outcome.retryAfter, at.nowMs);
   // A sliding window frees places one by one: a quarter, a half, then the whole of it.
-  if (outcome.status === 429) return asked ?? Math.min(policy.windowMs, policy.windowMs * 2 ** (tries - 3)) + 1000 * at.jitter;
+  if (outcome.status === 429) return asked ?? Math.min(policy.windowMs, policy.windowMs * 2 ** (tries - 3)) + 1000 * at.jitter();
   const mayHelp = outcome.status === 502 || outcome.status === 503 || outcome.status === 504 || outcome.status === 500;
-  return mayHelp && SAFE.has(method) ? (asked ?? backoff) : undefined;
+  return mayHelp && SAFE.has(method) ? (asked ?? backoff()) : undefined;
 };

@@ -55,7 +55,7 @@ export const send = async (host: Host, request: HttpRequest, options: SendOption
     const result = await tryOnce(host, { ...request, signal: options.signal });
     const delay = options.signal?.aborted
       ? undefined
-      : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: jitter(host) }, policy);
+      : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: () => jitter(host) }, policy);
     if (delay === undefined) {
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;

@@ -1,5 +1,5 @@
 import type { Field } from '../kernel/field.ts';
-import type { LooseInput, Operation, Service } from '../kernel/operation.ts';
+import type { LooseInput, Operation, ServiceInfo } from '../kernel/operation.ts';
 import type { Problem } from '../kernel/problem.ts';
 import type { Result } from '../kernel/result.ts';
 import type { Host, HttpReply, HttpRequest } from '../host/host.ts';
@@ -45,7 +45,7 @@ export type Command = {
   readonly hidden?: true;
   readonly deprecated?: string;
   /** The row behind a derived command. */
-  readonly operation?: { readonly service: Service; readonly operation: Operation };
+  readonly operation?: { readonly service: ServiceInfo; readonly operation: Operation };
   /** Combinations of flags; no input or output. */
   check?(values: Values): Problem[];
   run(context: Context, values: Values): Promise<Result>;
@@ -109,7 +109,7 @@ export type Context = {
    * One call of a table row: checked, sent, retried where that is safe. With --dry-run it stops the command and shows the
    * request instead, unless `evenInDryRun` says that a plan needs this read.
    */
-  call(service: Service, operation: Operation, input: LooseInput, options?: CallOptions): Promise<unknown>;
+  call(service: ServiceInfo, operation: Operation, input: LooseInput, options?: CallOptions): Promise<unknown>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
   send(service: ServiceName, request: SendRequest): Promise<HttpReply>;
   /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */

@@ -1,5 +1,5 @@
 import { type Field, type Fields, bare, req, str } from '../kernel/field.ts';
-import { type LooseInput, type Operation, type Service, operations } from '../kernel/operation.ts';
+import { type LooseInput, type Operation, type Service, type ServiceInfo, operations } from '../kernel/operation.ts';
 import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
 import type { Argument, Command, Context, Flag, Values } from './command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from './naming.ts';
@@ -77,7 +77,7 @@ const run =
   };
 
 type Row = {
-  readonly service: Service;
+  readonly service: ServiceInfo;
   readonly resource: string;
   readonly verb: string;
   readonly operation: Operation;
@@ -112,7 +112,8 @@ export const commandFrom = (row: Row): Command => {
   };
 };
 
-const kebab = (name: string): string =>
+/** `customFields` and `epic_states` as words of a command. */
+export const kebab = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
     .replaceAll('_', '-')

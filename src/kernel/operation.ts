@@ -43,7 +43,8 @@ export type Operation = {
 export type Resource = { readonly [verb: string]: Operation };
 export type Table = { readonly [resource: string]: Resource };
 
-export type Service = {
+/** What every request to a service needs, whatever the endpoint. */
+export type ServiceInfo = {
   readonly name: string;
   readonly title: string;
   readonly version: string;
@@ -52,8 +53,8 @@ export type Service = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
-  readonly table: Table;
 };
+export type Service = ServiceInfo & { readonly table: Table };
 
 type ParamNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? (Name extends `${infer Bare}=${string}` ? Bare : Name) | ParamNames<Rest>

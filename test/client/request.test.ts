@@ -78,7 +78,7 @@ test('a page instead of JSON is named as such', () => {
   );
 });
 
-const at = { nowMs: 0, jitter: 0 };
+const at = { nowMs: 0, jitter: () => 0 };
 test.each<[string, string, number, Parameters<typeof retryDelay>[2], boolean]>([
   ['a read that was cut', 'GET', 1, { kind: 'failed', sent: true }, true],
   ['a write that may have arrived', 'POST', 1, { kind: 'failed', sent: true }, false],

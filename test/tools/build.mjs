@@ -4,42 +4,60 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, w
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { rolldown } from 'rolldown';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
-// While groups are being written, a missing one is left out of the bundle instead of failing it.
-const missing = {
-  name: 'missing',
-  setup: (b) =>
-    b.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, resolveDir }) =>
-      existsSync(new URL(path, `file://${resolveDir}/`)) ? undefined : { path: 'missing', namespace: 'missing' },
-    ) ?? b.onLoad({ filter: /.*/, namespace: 'missing' }, () => ({ contents: 'export const commands = [];' })),
+/** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */
+const HOT = ['src/main.ts', 'src/cli/parse.ts', 'src/output/render.ts', 'src/commands/target.ts', 'src/commands/tracker/one.ts', 'src/host/node/network.ts', 'src/host/node/single.ts'];
+const together = async (entries) => {
+  const { metafile } = await build({ absWorkingDir: root, entryPoints: entries, bundle: true, write: false, metafile: true, splitting: true, format: 'esm', platform: 'node', packages: 'external', outdir: 'out', logLevel: 'silent' });
+  const found = new Set();
+  const visit = (file) => {
+    if (found.has(file)) return;
+    found.add(file);
+    for (const { path, kind, external } of metafile.inputs[file].imports) if (kind === 'import-statement' && !external) visit(path);
+  };
+  for (const entry of entries) visit(entry);
+  return found;
 };
-const result = await build({
-  plugins: [missing],
-  absWorkingDir: root,
-  entryPoints: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
-  outdir: dist,
-  bundle: true,
-  splitting: true,
-  format: 'esm',
+const hot = await together(HOT);
+const within = (id) => id.replace(root, '');
+
+/** commander starts other programs for subcommands in files of their own; we have none, and loading child_process costs 5 ms at every start. */
+const commanderWithoutChildren = {
+  name: 'commander-without-children',
+  resolveId: (source, importer) => (source === 'node:child_process' && importer?.includes('/commander/') ? '\0no-children' : null),
+  load: (id) => (id === '\0no-children' ? 'export default {};' : null),
+};
+
+const bundle = await rolldown({
+  plugins: [commanderWithoutChildren],
+  cwd: root,
+  preserveEntrySignatures: 'allow-extension',
+  input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
   platform: 'node',
-  target: 'node20.19',
-  chunkNames: 'chunks/[name]-[hash]',
-  metafile: true,
-  minifySyntax: true,
-  minifyWhitespace: true,
-  legalComments: 'none',
-  logLevel: 'warning',
   external: ['@napi-rs/keyring'],
   // jq-wasm, a CommonJS package, asks for its folder.
-  define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
-  // CommonJS packages inside ESM chunks need these three.
-  banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
-  write: false,
+  transform: { target: 'node20.19', define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname' } },
+  // The same module is loaded at once here and lazily there: that is what the groups are for.
+  checks: { ineffectiveDynamicImport: false },
 });
+const { output } = await bundle.generate({
+  format: 'esm',
+  minify: true,
+  chunkFileNames: 'chunks/[name]-[hash].js',
+  codeSplitting: {
+    includeDependenciesRecursively: false,
+    groups: [
+      { name: 'tracker-records', test: (id) => /^src\/services\/tracker\/(fields|.*records)\.ts$/.test(within(id)), minSize: 0 },
+      { name: 'core', test: (id) => hot.has(within(id)) && within(id) !== 'src/main.ts', minSize: 0 },
+    ],
+  },
+});
+await bundle.close();
 
 /** Whole or not at all: a program that starts during a build sees old or new files, never half of one. */
 const put = (path, contents) => {
@@ -48,11 +66,10 @@ const put = (path, contents) => {
   writeFileSync(`${path}.${process.pid}`, contents);
   renameSync(`${path}.${process.pid}`, path);
 };
-const chunksFirst = [...result.outputFiles].sort((a, b) => Number(b.path.includes('/chunks/')) - Number(a.path.includes('/chunks/')));
-for (const file of chunksFirst) put(file.path, file.contents);
-const made = new Set(result.outputFiles.map(({ path }) => path));
-for (const name of readdirSync(`${dist}/chunks`)) if (!made.has(`${dist}/chunks/${name}`)) rmSync(`${dist}/chunks/${name}`, { force: true });
-put(`${dist}/meta.json`, JSON.stringify(result.metafile));
+const chunksFirst = [...output].sort((a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')));
+for (const file of chunksFirst) put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
+const made = new Set(output.map(({ fileName }) => fileName));
+for (const name of readdirSync(`${dist}/chunks`)) if (!made.has(`chunks/${name}`)) rmSync(`${dist}/chunks/${name}`, { force: true });
 const { writeDocs } = await import(`file://${dist}/docs.js`);
 const { dist: derived, committed } = await writeDocs(version, { readme: readFileSync(`${root}README.md`, 'utf8') });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);

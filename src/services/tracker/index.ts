@@ -22,16 +22,12 @@ import { repositories } from './repositories.ts';
 import { search } from './search.ts';
 import { stories } from './stories.ts';
 import { storyComments, storyLinks, storyTasks, workflows } from './story-parts.ts';
+import { trackerInfo } from './info.ts';
 import { webhooks } from './webhooks.ts';
 
 /** doc2: work-tracking REST API. */
 export const tracker = {
-  name: 'tracker',
-  title: 'Work-Tracking REST API',
-  version: '3',
-  basePath: '/api/v3',
-  tokenHeader: { name: 'Tracker-Token', prefix: '' },
-  ratePerMinute: 200,
+  ...trackerInfo,
   table: {
     categories,
     'custom-fields': customFields,

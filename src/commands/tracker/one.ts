@@ -1,0 +1,55 @@
+import type { Resource } from '../../kernel/operation.ts';
+import { trackerInfo } from '../../services/tracker/info.ts';
+import type { Command } from '../command.ts';
+import { commandFrom, kebab } from '../from-table.ts';
+import { trackerNaming } from './naming.ts';
+import { withEditor } from './with-editor.ts';
+import { withWeb } from './with-web.ts';
+
+/** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
+const rows: Readonly<Record<string, () => Promise<Resource>>> = {
+  categories: async () => (await import('../../services/tracker/categories.ts')).categories,
+  'custom-fields': async () => (await import('../../services/tracker/custom-fields.ts')).customFields,
+  documents: async () => (await import('../../services/tracker/documents.ts')).documents,
+  'entity-templates': async () => (await import('../../services/tracker/entity-templates.ts')).entityTemplates,
+  'epic-workflow': async () => (await import('../../services/tracker/epic-workflow.ts')).epicWorkflow,
+  epics: async () => (await import('../../services/tracker/epics.ts')).epics,
+  'epic-comments': async () => (await import('../../services/tracker/epic-comments.ts')).epicComments,
+  health: async () => (await import('../../services/tracker/health.ts')).health,
+  files: async () => (await import('../../services/tracker/files.ts')).files,
+  'linked-files': async () => (await import('../../services/tracker/linked-files.ts')).linkedFiles,
+  'external-links': async () => (await import('../../services/tracker/external-links.ts')).externalLinks,
+  groups: async () => (await import('../../services/tracker/groups.ts')).groups,
+  webhooks: async () => (await import('../../services/tracker/webhooks.ts')).webhooks,
+  iterations: async () => (await import('../../services/tracker/iterations.ts')).iterations,
+  'key-results': async () => (await import('../../services/tracker/key-results.ts')).keyResults,
+  labels: async () => (await import('../../services/tracker/labels.ts')).labels,
+  members: async () => (await import('../../services/tracker/members.ts')).members,
+  projects: async () => (await import('../../services/tracker/projects.ts')).projects,
+  repositories: async () => (await import('../../services/tracker/repositories.ts')).repositories,
+  objectives: async () => (await import('../../services/tracker/objectives.ts')).objectives,
+  milestones: async () => (await import('../../services/tracker/milestones.ts')).milestones,
+  stories: async () => (await import('../../services/tracker/stories.ts')).stories,
+  'story-tasks': async () => (await import('../../services/tracker/story-parts.ts')).storyTasks,
+  'story-comments': async () => (await import('../../services/tracker/story-parts.ts')).storyComments,
+  'story-links': async () => (await import('../../services/tracker/story-parts.ts')).storyLinks,
+  workflows: async () => (await import('../../services/tracker/story-parts.ts')).workflows,
+};
+
+/** Rows that a hand-written command covers better, as `resource verb`. */
+export const byHand: ReadonlySet<string> = new Set(['epics page', 'files upload', 'groups stories', 'search run']);
+
+/** The derived command that these words name, if they name one: `tracker labels create`. */
+export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<Command | undefined> => {
+  if (byHand.has(`${resource} ${verb}`)) return undefined;
+  const found = Object.hasOwn(rows, resource) ? await rows[resource]?.() : undefined;
+  const row = Object.entries(found ?? {}).find(([name, operation]) => (operation.cli?.verb ?? kebab(name)) === verb);
+  if (row === undefined) return undefined;
+  return withEditor(withWeb(commandFrom({ service: trackerInfo, resource, verb: kebab(row[0]), operation: row[1], naming: trackerNaming })));
+};
+
+/** What the words need: one derived command, or all. */
+export const load = async (words: readonly string[]): Promise<readonly Command[]> => {
+  const one = await oneCommand(words);
+  return one ? [one] : (await import('./commands.ts')).commands;
+};
