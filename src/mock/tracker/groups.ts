@@ -32,6 +32,20 @@ const groupRecord = (state: Tracker, one: StoredGroup): Value<typeof group> => {
   };
 };
 
+/** The first pages are read as far as they go; for a deep one the whole list is kept until a story changes. */
+const pageOf = (state: Tracker, id: string, offset: number, limit: number): StoredStory[] => {
+  const inGroup = (): Iterable<StoredStory> => state.stories.index('group', groupOfStory).get(id);
+  if (offset > 2000) return state.cache.value(`group ${id}`, state.stories.version, () => [...inGroup()]).slice(offset, offset + limit);
+  const page: StoredStory[] = [];
+  let at = 0;
+  for (const story of inGroup()) {
+    if (page.length >= limit) break;
+    if (at >= offset) page.push(story);
+    at += 1;
+  }
+  return page;
+};
+
 export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups'] = {
   list: ({ state }) => [...state.groups.values()].map((one) => groupRecord(state, one)),
   create: ({ state, body }) => {
@@ -79,9 +93,7 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
   stories: ({ state, params, query }) => {
     const { id } = found(state.groups, params['group-public-id']);
     const { limit = 1000, offset = 0 } = query;
-    const all = (): StoredStory[] =>
-      state.cache.value(`group ${id}`, state.stories.version, () => [...state.stories.index('group', groupOfStory).get(id)]);
-    return storiesJson(state, `group ${id} ${limit} ${offset}`, () => all().slice(offset, offset + limit), true);
+    return storiesJson(state, `group ${id} ${limit} ${offset}`, () => pageOf(state, id, offset, limit), true);
   },
 };
 

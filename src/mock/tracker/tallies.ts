@@ -23,6 +23,9 @@ export class Tally {
   readonly groups = new Map<string, number>();
   /** The latest `updated_at` of its stories; undefined when it has to be looked for again. */
   lastUpdate: string | null | undefined = null;
+  /** How many stories were last changed at that time, and the time that was lost with the last of them. */
+  #atLast = 0;
+  #lost = '';
   change(story: StoredStory, type: StateType, by: 1 | -1): void {
     this.version += 1;
     this.total += by;
@@ -38,10 +41,22 @@ export class Tally {
     if (story.group_id !== null) bump(this.groups, story.group_id, by);
     this.#noteUpdate(story.updated_at, by);
   }
+  /** What was looked for. */
+  found(last: string | null, count: number): void {
+    this.lastUpdate = last;
+    this.#atLast = count;
+  }
   #noteUpdate(at: string, by: 1 | -1): void {
-    if (by === -1) {
-      if (at === this.lastUpdate) this.lastUpdate = undefined;
-    } else if (this.lastUpdate !== undefined && (this.lastUpdate === null || at > this.lastUpdate)) this.lastUpdate = at;
+    if (at === this.lastUpdate) {
+      this.#atLast += by;
+      if (this.#atLast > 0) return;
+      this.lastUpdate = this.total === 0 ? null : undefined;
+      this.#lost = at;
+    } else if (by === 1) {
+      // A change takes the old time away and brings a later one: then nothing has to be looked for.
+      const known = this.lastUpdate === undefined ? this.#lost : (this.lastUpdate ?? '');
+      if (at >= known) this.found(at, 1);
+    }
   }
 }
 
@@ -74,8 +89,12 @@ export class Tallies {
     const tally = this.of('epic', epicId);
     if (tally.lastUpdate !== undefined) return tally.lastUpdate;
     let last: string | null = null;
-    for (const { updated_at: at } of this.#stories.index('epic', byEpic).get(epicId)) if (last === null || at > last) last = at;
-    tally.lastUpdate = last;
+    let count = 0;
+    for (const { updated_at: at } of this.#stories.index('epic', byEpic).get(epicId)) {
+      if (at === last) count += 1;
+      else if (last === null || at > last) [last, count] = [at, 1];
+    }
+    tally.found(last, count);
     return last;
   }
   #byState(): ReadonlyMap<number, StateType> {
