@@ -13,9 +13,16 @@ beforeAll(async () => {
   server = await labelServer();
   folder = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
   const send = directly(server.world);
-  const kinds = [{ textOptions: {} }, { integerOptions: {} }, { dateOptions: {} }, { userOptions: {} }, { selectionOptions: { choices: ['a', 'b', 'c'].map((id) => ({ id, properties: { displayName: id } })) } }];
+  const kinds = [
+    { textOptions: {} },
+    { integerOptions: {} },
+    { dateOptions: {} },
+    { userOptions: {} },
+    { selectionOptions: { choices: ['a', 'b', 'c'].map((id) => ({ id, properties: { displayName: id } })) } },
+  ];
   const fields = Array.from({ length: 10 }, (_, i) => ({ properties: { displayName: `Field ${i}` }, ...kinds[i % kinds.length] }));
-  for (let i = 0; i < count; i++) send('POST', '/labels', { labelType: 'SHARED', properties: { title: `Label ${i}`, description: 'x'.repeat(200) }, fields });
+  for (let i = 0; i < count; i++)
+    send('POST', '/labels', { labelType: 'SHARED', properties: { title: `Label ${i}`, description: 'x'.repeat(200) }, fields });
 });
 afterAll(async () => {
   await server.close();
@@ -36,7 +43,13 @@ const run = async (...argv: string[]): Promise<{ stdout: string; stderr: string;
   child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   const stderr = Buffer.concat(err).toString();
-  return { stdout: Buffer.concat(out).toString(), stderr, code, maxRssKb: Number(/max-rss (\d+)/.exec(stderr)?.[1]), firstAtByte: out[0]?.length ?? 0 };
+  return {
+    stdout: Buffer.concat(out).toString(),
+    stderr,
+    code,
+    maxRssKb: Number(/max-rss (\d+)/.exec(stderr)?.[1]),
+    firstAtByte: out[0]?.length ?? 0,
+  };
 };
 
 test(`${count} labels with 10 fields each are exported whole, as they come, in less than 150 MB`, async () => {

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Host } from '../../../src/host/host.ts';
 import { grantedToken } from '../../support/labels-tokens.ts';
+import { opsctl } from '../../support/program.ts';
 import { type Surrounding, surrounding } from './around.ts';
 
 let at: Surrounding;
@@ -39,4 +41,47 @@ test('without a token of its own the service asks for the account of opsctl logi
   const ran = await at.runWith({ OPSCTL_LABELS_TOKEN: undefined }, 'list', '-o', 'json');
   expect(ran.code).toBe(4);
   expect(error(ran.stderr)).toMatchObject({ code: 'NOT_SIGNED_IN' });
+});
+
+test('the account of opsctl login opens the service', async () => {
+  const { token } = grantedToken(at.server.world, 'ana', 'labels');
+  const typing = (host: Host): Host => ({
+    ...host,
+    terminal: {
+      ...host.terminal,
+      stdin: {
+        ...host.terminal.stdin,
+        async *bytes() {
+          yield new TextEncoder().encode(`${token}\n`);
+        },
+      },
+    },
+  });
+  const env = { OPSCTL_AUTH_URL: at.server.mock.origin, OPSCTL_LABELS_URL: at.server.mock.origin };
+  const signIn = [
+    'login',
+    '--token-stdin',
+    '--account',
+    'ana',
+    '--client-id',
+    'any',
+    '--auth-url',
+    at.server.mock.origin,
+    '--token-url',
+    at.server.mock.origin,
+  ];
+  const login = await opsctl([...signIn, '--scope', 'labels'], { home: at.folder, env, host: typing });
+  expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({ code: 0, stderr: '' });
+  const ran = await at.runWith(
+    { OPSCTL_LABELS_TOKEN: undefined, OPSCTL_AUTH_URL: at.server.mock.origin },
+    'create',
+    '--label-type',
+    'SHARED',
+    '--title',
+    'Signed in',
+    '-o',
+    'json',
+  );
+  expect({ code: ran.code, stderr: ran.code === 0 ? '' : ran.stderr }).toEqual({ code: 0, stderr: '' });
+  expect(ran.json()).toMatchObject({ properties: { title: 'Signed in' } });
 });
