@@ -5,7 +5,7 @@ import type { Key } from './indexed.ts';
 import type { Change } from './store.ts';
 
 /**
- * One transaction is one line: eight hexadecimal digits of CRC-32, a space, then for each change collection, key and
+ * The transactions of one write are one line, so that all of them are there or none: eight hexadecimal digits of CRC-32, a space, then for each change collection, key and
  * value, parted by tabs; an empty value is a deletion. JSON text holds no raw tab or line end, so nothing is escaped.
  */
 const TAB = 9;
@@ -16,9 +16,10 @@ export type Entry = { readonly collection: string; readonly key: Key; readonly v
 const changeText = ({ c, k, v }: { c: string; k: Key; v?: unknown }): string =>
   `${c}\t${JSON.stringify(k)}\t${v === undefined ? '' : v instanceof Deferred ? v.text() : encode(v)}`;
 
-const sealed = (text: string): string => `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
+/** Changes as a line has them, without its checksum; parts of one line are joined by tabs. */
+export const changesText = (changes: readonly Change[]): string => changes.map(changeText).join('\t');
 
-export const lineOf = (changes: readonly Change[]): string => sealed(changes.map(changeText).join('\t'));
+export const sealed = (text: string): string => `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
 
 /** After a write that failed half-way: everything from `offset` up to this line never happened. */
 export const voidLine = (offset: number): string => `\n~${offset}\n`;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import type { AppendFile, Files } from '../host/host.ts';
 import type { Key } from './indexed.ts';
-import { type Entry, lineOf, voidLine } from './journal-line.ts';
+import { type Entry, changesText, sealed, voidLine } from './journal-line.ts';
 import { HEADER, readJournal } from './journal-read.ts';
 import { type Change, Store } from './store.ts';
 
@@ -12,6 +12,8 @@ const TIDY_AT_BYTES = 4 * 1024 * 1024;
 const CHUNK_CHARACTERS = 256 * 1024;
 const PRIVATE = 0o600;
 
+type Found = { readonly generation: number; readonly snapshotBytes: number };
+
 /**
  * State on disk: `snapshot-N` and the journals from `journal-N` on. A snapshot is complete or absent (written beside,
  * then renamed), and from the moment it is begun new changes go to `journal-N+1`, so dying at any point leaves one
@@ -20,7 +22,11 @@ const PRIVATE = 0o600;
 export class Journal {
   readonly #files: Files;
   readonly #folder: string;
+  readonly #store: Store;
   readonly #compactAtBytes: number;
+  /** Changes that wait for the next write, and that write. */
+  #text = '';
+  #next: Promise<void> | undefined;
   #generation: number;
   #file: AppendFile;
   #snapshotBytes: number;
@@ -29,9 +35,10 @@ export class Journal {
   #compaction: Promise<void> | undefined;
   /** Why the last compaction did not work; the journal goes on without it. */
   compactionError: unknown;
-  constructor(files: Files, folder: string, found: { generation: number; snapshotBytes: number }, compactAtBytes: number) {
+  constructor(files: Files, folder: string, store: Store, found: Found, compactAtBytes: number) {
     this.#files = files;
     this.#folder = folder;
+    this.#store = store;
     this.#generation = found.generation;
     this.#snapshotBytes = found.snapshotBytes;
     this.#compactAtBytes = compactAtBytes;
@@ -42,23 +49,41 @@ export class Journal {
     if (file.sizeBytes() === 0) file.write(HEADER);
     return file;
   }
-  /** One write; when it returns the operating system has the line, so killing this process cannot lose it. */
-  commit(changes: readonly Change[], store: Store): void {
+  /**
+   * Takes the changes of one transaction for the next write. Requests that arrive together are read one after another
+   * before anything else runs, so one write serves them all; no answer leaves before it (`written`).
+   */
+  commit(changes: readonly Change[]): 'later' {
+    this.#text = this.#text === '' ? changesText(changes) : `${this.#text}\t${changesText(changes)}`;
+    this.#next ??= new Promise((resolve, reject) => setImmediate(() => this.#flush(resolve, reject)));
+    // Whoever waits for the write hears of its failure; when nobody does, that must not end the process.
+    this.#next.catch(() => {});
+    return 'later';
+  }
+  /** Resolves when the operating system has all changes so far, so that killing this process cannot lose them; undefined when it has. */
+  written(): Promise<void> | undefined {
+    return this.#next;
+  }
+  #flush(resolve: () => void, reject: (error: unknown) => void): void {
+    const line = sealed(this.#text);
+    this.#text = '';
+    this.#next = undefined;
     const size = this.#failedAt ?? this.#file.sizeBytes();
     try {
-      this.#file.write(this.#failedAt === undefined ? lineOf(changes) : voidLine(this.#failedAt) + lineOf(changes));
+      this.#file.write(this.#failedAt === undefined ? line : voidLine(this.#failedAt) + line);
       this.#failedAt = undefined;
+      this.#store.kept();
+      resolve();
     } catch (error) {
       this.#failedAt = size;
-      throw new AppError('unknown', `the mock server cannot write its state in ${this.#folder}: ${(error as Error).message}`, { cause: error });
+      this.#store.lost();
+      const why = error instanceof Error ? error.message : String(error);
+      reject(new AppError('unknown', `the mock server cannot write its state in ${this.#folder}: ${why}`, { cause: error }));
     }
-    if (this.#file.sizeBytes() > Math.max(this.#compactAtBytes, this.#snapshotBytes)) this.#compactSoon(store);
+    if (this.#file.sizeBytes() > Math.max(this.#compactAtBytes, this.#snapshotBytes)) this.#compactSoon();
   }
-  #compactSoon(store: Store): void {
-    if (this.#compaction !== undefined) return;
-    // Not now: the transaction that this commit belongs to is still open.
-    this.#compaction = Promise.resolve()
-      .then(() => this.#compact(store))
+  #compactSoon(): void {
+    this.#compaction ??= this.#compact()
       .catch((error: unknown) => {
         this.compactionError = error;
       })
@@ -67,12 +92,14 @@ export class Journal {
       });
   }
   /** Folds everything into one snapshot; resolves when the old files are gone. */
-  async compact(store: Store): Promise<void> {
+  async compact(): Promise<void> {
+    await this.#next;
     await this.#compaction;
-    await this.#compact(store);
+    await this.#compact();
   }
-  async #compact(store: Store): Promise<void> {
-    const state = picture(store);
+  async #compact(): Promise<void> {
+    // What waits for the next write is in the picture and will be in the new journal too: the same values, so no harm.
+    const state = picture(this.#store);
     if (this.#failedAt !== undefined) this.#file.write(voidLine(this.#failedAt));
     const before = this.#generation;
     this.#file.close();
@@ -89,9 +116,10 @@ export class Journal {
     return found.some((info) => info !== undefined);
   }
   /** Folds a journal that has grown, so that the next start has little to read. */
-  async close(store: Store): Promise<void> {
+  async close(): Promise<void> {
+    await this.#next?.catch(() => {});
     await this.#compaction;
-    if (this.#file.sizeBytes() > Math.max(Math.min(TIDY_AT_BYTES, this.#compactAtBytes), this.#snapshotBytes)) await this.#compact(store);
+    if (this.#file.sizeBytes() > Math.max(Math.min(TIDY_AT_BYTES, this.#compactAtBytes), this.#snapshotBytes)) await this.#compact();
     this.#file.close();
   }
 }
@@ -107,7 +135,7 @@ const snapshotOf = async function* (state: Picture): AsyncGenerator<Uint8Array> 
   let text = HEADER;
   for (const { name, records } of state) {
     for (const [k, v] of records) {
-      text += lineOf([{ c: name, k, v }]);
+      text += sealed(changesText([{ c: name, k, v }]));
       if (text.length < CHUNK_CHARACTERS) continue;
       yield encoder.encode(text);
       text = '';
@@ -130,7 +158,7 @@ export const openState = async (files: Files, folder: string, compactAtBytes = C
   const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
   const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
   let journal: Journal | undefined;
-  const store: Store = new Store((changes) => journal?.commit(changes, store));
+  const store: Store = new Store((changes) => journal?.commit(changes));
   const apply = ({ collection, key, value }: Entry) => store.collection(collection).load(key, value);
   const snapshotBytes = snapshot === 0 ? 0 : (await readJournal(files, join(folder, `snapshot-${snapshot}`), apply)).sizeBytes;
   for (const generation of journals) {
@@ -140,7 +168,7 @@ export const openState = async (files: Files, folder: string, compactAtBytes = C
   }
   const left = names.filter((name) => /^(snapshot|journal)-\d+$/.test(name) && Number(name.split('-')[1]) < snapshot);
   for (const name of left) await files.remove(join(folder, name));
-  journal = new Journal(files, folder, { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes }, compactAtBytes);
+  journal = new Journal(files, folder, store, { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes }, compactAtBytes);
   return { store, journal };
 };
 

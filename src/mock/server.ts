@@ -133,6 +133,15 @@ const handlerFor = (serving: Serving) => {
     setup.failed(error, noted.id);
     return message(500, `internal error of the mock server; request ${noted.id}`);
   };
+  // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
+  const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {
+    const writing = setup.journal?.written();
+    if (writing === undefined) return finish(noted, since, out);
+    return writing.then(
+      () => finish(noted, since, out),
+      (error: unknown) => finish(noted, since, failed(noted, error)),
+    );
+  };
   return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
     count += 1;
     const since = setup.host.elapsed();
@@ -140,11 +149,8 @@ const handlerFor = (serving: Serving) => {
     const noted: Noted = { id: `${run}-${count}`, atMs: serving.now(), method: incoming.method, path, query, headers: incoming.headers };
     try {
       const made = route(serving, incoming, noted);
-      if (!(made instanceof Promise)) return finish(noted, since, made);
-      return made.then(
-        (out) => finish(noted, since, out),
-        (error: unknown) => finish(noted, since, failed(noted, error)),
-      );
+      if (!(made instanceof Promise)) return whenWritten(noted, since, made);
+      return made.then((out) => whenWritten(noted, since, out)).catch((error: unknown) => finish(noted, since, failed(noted, error)));
     } catch (error) {
       return finish(noted, since, failed(noted, error));
     }
@@ -184,7 +190,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     log,
     services,
     facts: () => ({ url: world.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
-    replaced: async () => journal?.compact(store),
+    replaced: async () => journal?.compact(),
     shutdown: ended,
   };
   const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: world.now }), setup);
@@ -203,7 +209,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     close: async () => {
       await Promise.all(listeners.map((listener) => listener.close()));
       await settled();
-      await journal?.close(store);
+      await journal?.close();
     },
   };
 };

@@ -148,17 +148,38 @@ export class Collection<T> {
   }
 }
 
+/**
+ * Called before `transact` returns. When it throws, the transaction is undone. `'later'` means that the changes wait for
+ * one write together with those of other transactions: `kept` or `lost` follows.
+ */
+export type Commit = (changes: readonly Change[]) => void | 'later';
+
 /** All state of the mock services. Outside `transact` it is read-only. */
 export class Store {
   readonly #collections = new Map<string, Collection<any>>();
-  readonly #commit: (changes: readonly Change[]) => void;
+  readonly #commit: Commit;
   #changes: Change[] | undefined;
   #undo: Undo[] = [];
+  /** Of transactions that are not written yet. */
+  #waiting: { changes: Change[]; undo: Undo[] } = { changes: [], undo: [] };
   /** Grows with each committed change of any collection; caches compare it. */
   version = 0;
-  /** `commit` is called before `transact` returns, so that nothing is acknowledged that the journal does not have. */
-  constructor(commit: (changes: readonly Change[]) => void = () => {}) {
+  constructor(commit: Commit = () => {}) {
     this.#commit = commit;
+  }
+  /** What waited is written. */
+  kept(): void {
+    this.#settle(this.#waiting.changes);
+    this.#waiting = { changes: [], undo: [] };
+  }
+  /** What waited could not be written and never happened. */
+  lost(): void {
+    for (const undo of this.#waiting.undo.reverse()) undo();
+    this.#waiting = { changes: [], undo: [] };
+    this.version += 1;
+  }
+  #settle(changes: readonly Change[]): void {
+    for (const { c, k, v } of changes) if (v === undefined) this.collection(c).settle(k);
   }
   collection<T>(name: string): Collection<T> {
     let found = this.#collections.get(name);
@@ -191,19 +212,23 @@ export class Store {
     this.#undo = [];
     try {
       const result = work();
-      if (changes.length > 0) {
-        this.#commit(net(changes));
-        this.version += 1;
-      }
+      if (changes.length > 0) this.#committed(changes);
       return result;
     } catch (error) {
       this.#rollBack(0);
       throw error;
     } finally {
       this.#changes = undefined;
-      for (const change of changes) if (change.v === undefined) this.collection(change.c).settle(change.k);
       this.#undo = [];
     }
+  }
+  #committed(changes: readonly Change[]): void {
+    const isLater = this.#commit(net(changes)) === 'later';
+    this.version += 1;
+    if (isLater) {
+      this.#waiting.changes.push(...changes);
+      this.#waiting.undo.push(...this.#undo);
+    } else this.#settle(changes);
   }
   #inner<R>(changes: Change[], work: () => R): R {
     const mark = changes.length;

@@ -19,14 +19,17 @@ const open = (files: Files = machine.host.files, compactAt?: number) => openStat
 const names = async (): Promise<(string | undefined)[]> => {
   const { store, journal } = await open();
   const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
-  await journal.close(store);
+  await journal.close();
   return found;
 };
 /** Writes one transaction a name, then forgets the process's memory as a kill would: nothing is closed. */
 const write = async (...given: string[]) => {
-  const { store } = await open();
+  const { store, journal } = await open();
   const items = store.collection<Item>('items');
-  for (const name of given) store.transact(() => items.put(store.next('ids'), { id: 0, name }));
+  for (const name of given) {
+    store.transact(() => items.put(store.next('ids'), { id: 0, name }));
+    await journal.written();
+  }
 };
 const journalPath = (generation = 1) => join(folder, `journal-${generation}`);
 
@@ -38,7 +41,7 @@ describe('the journal', () => {
   });
 
   it('gives back deletions, numbers, text keys and bytes', async () => {
-    const { store } = await open();
+    const { store, journal } = await open();
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
     const [items, files] = [store.collection<Item>('items'), store.collection<unknown>('files')];
     store.transact(() => {
@@ -48,6 +51,7 @@ describe('the journal', () => {
       files.put('b "quoted"', { name: 'x', content: bytes });
     });
     store.transact(() => items.delete(1));
+    await journal.written();
     const again = (await open()).store;
     expect([...again.collection<Item>('items').values()]).toEqual([{ id: 2 }]);
     expect(again.collection('files').get('1')).toEqual(bytes);
@@ -164,15 +168,55 @@ describe('a write that fails', () => {
     ['the last one', { 4: 20 }, ['a', 'b', 'c']],
   ];
   it.each(cases)('is refused and leaves no trace: %s', async (_name, fails, kept) => {
-    const { store } = await open(fullDisk(machine.host.files, (write) => fails[write]));
+    const { store, journal } = await open(fullDisk(machine.host.files, (write) => fails[write]));
     const items = store.collection<Item>('items');
     for (const [i, name] of ['a', 'b', 'c', 'd'].entries()) {
-      const put = () => store.transact(() => items.put(i, { id: i, name }));
-      if (kept.includes(name)) put();
-      else expect(put).toThrow('cannot write its state');
+      store.transact(() => items.put(i, { id: i, name }));
+      if (kept.includes(name)) await journal.written();
+      else await expect(journal.written()).rejects.toThrow('cannot write its state');
     }
     expect([...items.values()].map(({ name }) => name)).toEqual(kept);
     expect(await names()).toEqual(kept);
+  });
+
+  it('takes back every transaction that waited for it, in reverse', async () => {
+    const { store, journal } = await open(fullDisk(machine.host.files, (write) => (write === 2 ? 30 : undefined)));
+    const items = store.collection<Item>('items');
+    store.transact(() => {
+      items.put(1, { id: 1, name: 'one' });
+      items.put(2, { id: 2, name: 'two' });
+    });
+    await journal.written();
+    const { version } = store;
+    store.transact(() => items.delete(1));
+    store.transact(() => items.put(2, { id: 2, name: 'changed' }));
+    store.transact(() => items.put(1, { id: 1, name: 'again' }));
+    expect(items.get(1)).toEqual({ id: 1, name: 'again' });
+    await expect(journal.written()).rejects.toThrow('ENOSPC');
+    expect([...items.values()]).toEqual([
+      { id: 1, name: 'one' },
+      { id: 2, name: 'two' },
+    ]);
+    expect(store.version).toBeGreaterThan(version);
+    expect(await names()).toEqual(['one', 'two']);
+  });
+});
+
+describe('one write', () => {
+  it('serves all transactions of a moment', async () => {
+    let writes = 0;
+    const counted = fullDisk(machine.host.files, () => {
+      writes += 1;
+      return undefined;
+    });
+    const { store, journal } = await open(counted);
+    const items = store.collection<Item>('items');
+    for (let i = 0; i < 10; i++) store.transact(() => items.put(i, { id: i, name: `n${i}` }));
+    store.transact(() => items.delete(0));
+    expect(journal.written()).toBeInstanceOf(Promise);
+    await journal.written();
+    expect([writes, journal.written()]).toEqual([2, undefined]);
+    expect((await names()).length).toBe(9);
   });
 });
 
@@ -183,10 +227,10 @@ describe('compaction', () => {
     const { store, journal } = await open();
     const items = store.collection<Item>('items');
     for (let i = 0; i < 50; i++) store.transact(() => items.put(i % 5, { id: i, name: `n${i}` }));
-    await journal.compact(store);
+    await journal.compact();
     expect(size()).toEqual(['journal-2', 'snapshot-2']);
     store.transact(() => items.delete(0));
-    await journal.close(store);
+    await journal.close();
     expect(await names()).toEqual(['n46', 'n47', 'n48', 'n49']);
   });
 
@@ -197,7 +241,7 @@ describe('compaction', () => {
       store.transact(() => items.put(i, { id: i, name: `name ${i}` }));
       if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    await journal.close(store);
+    await journal.close();
     expect(existsSync(join(folder, 'journal-1'))).toBe(false);
     expect((await names()).length).toBe(200);
   });
@@ -207,7 +251,7 @@ describe('compaction', () => {
     writeFileSync(journalPath(2), readFileSync(journalPath(1), 'utf8').replace(/\n.*\n$/, '\n'));
     const { store, journal } = await open();
     store.transact(() => store.collection<Item>('items').put('z', { id: 9, name: 'z' }));
-    await journal.close(store);
+    await journal.close();
     expect(readFileSync(journalPath(2), 'utf8')).toContain('"z"');
     expect(await names()).toEqual(['a', 'z']);
   });
@@ -216,8 +260,8 @@ describe('compaction', () => {
     const { store, journal } = await open();
     store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
     const old = readFileSync(journalPath(1));
-    await journal.compact(store);
-    await journal.close(store);
+    await journal.compact();
+    await journal.close();
     writeFileSync(journalPath(1), old);
     expect(await names()).toEqual(['a']);
     expect(size()).toEqual(['journal-2', 'snapshot-2']);
@@ -225,9 +269,9 @@ describe('compaction', () => {
 
   it('copies records that nobody has asked for as they stand', async () => {
     await write('a', 'b');
-    const { store, journal } = await open();
-    await journal.compact(store);
-    await journal.close(store);
+    const { journal } = await open();
+    await journal.compact();
+    await journal.close();
     expect(await names()).toEqual(['a', 'b']);
   });
 });
@@ -241,9 +285,9 @@ it('reads 100,000 records without parsing them', async () => {
       for (let j = 0; j < 1000; j++) stories.put(i * 1000 + j, { id: i * 1000 + j, ...story });
     });
   }
-  await journal.close(store);
+  await journal.close();
   const again = await open();
   expect(again.store.collection('stories').size).toBe(100_000);
   expect(again.store.collection('stories').get(99_999)).toEqual({ id: 99_999, ...story });
-  await again.journal.close(again.store);
+  await again.journal.close();
 });
