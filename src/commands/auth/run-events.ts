@@ -37,7 +37,7 @@ const queue = (signal: AbortSignal, most: number) => {
 const subscribe = async (context: Context, origin: string, client: string, url: string): Promise<() => Promise<void>> => {
   const base = `${origin}${authPaths.console}/events/subscriptions`;
   const headers = { 'content-type': 'application/json' };
-  const reply = await context.host.network.request({ method: 'POST', url: base, headers, body: JSON.stringify({ client, url }) });
+  const reply = await context.host.network.request({ method: 'POST', url: base, headers, body: JSON.stringify({ client, receiver: url }) });
   const { id } = JSON.parse(await reply.text()) as { id?: string };
   if (reply.status >= 400 || id === undefined) throw new AppError('refused', `the embedded server did not accept the subscription (HTTP ${reply.status})`, { httpStatus: reply.status });
   return async () => {
@@ -61,7 +61,11 @@ export const runEvents = async (context: Context, values: Values): Promise<Resul
   };
   const listener = await listenForEvents(context, { host: '127.0.0.1', port: values.port ?? 0, issuer, jwksUri, audiences, onEvent });
   const url = `http://127.0.0.1:${listener.port}/`;
-  const unsubscribe = values.subscribe === true ? await subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url) : undefined;
+  const subscribed = values.subscribe === true ? subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url) : undefined;
+  const unsubscribe = await subscribed?.catch(async (error: unknown) => {
+    await listener.close();
+    throw error;
+  });
   context.say.info(`Receiving security events of ${issuer} at ${url}`);
   const rows = (async function* () {
     try {
