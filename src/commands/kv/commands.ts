@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { check } from './check.ts';
 import { configLint, configMigrate } from './configuration.ts';
 import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
+import { extraCommands } from './extra.ts';
 import { del, get, put } from './keys.ts';
 import { leaseList, leaseTimeToLive } from './lease.ts';
 import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
@@ -18,4 +19,5 @@ export const commands: readonly Command[] = [
   ...[memberList, moveLeader, alarmList, alarmDisarm],
   ...snapshotCommands,
   ...[configLint, configMigrate],
+  ...extraCommands,
 ];

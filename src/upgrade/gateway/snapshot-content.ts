@@ -69,6 +69,14 @@ const crc = (bytes: Buffer, before: number): number => {
   return (value ^ -1) >>> 0;
 };
 
+/** The records of one bucket in key order; nothing when the file has no such bucket. */
+export function* bucketRecords(file: Buffer, name: string): Generator<Entry> {
+  const meta = metaOf(file);
+  for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
+    if (bucket.key.toString() === name) yield* entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize);
+  }
+}
+
 /** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
 export const snapshotContent = (file: Buffer): SnapshotContent => {
   const meta = metaOf(file);

@@ -1,0 +1,89 @@
+import { basename } from 'node:path';
+import { int, req, str } from '../../kernel/field.ts';
+import { AppError, type Category } from '../../kernel/problem.ts';
+import type { Result } from '../../kernel/result.ts';
+import type { Fleet } from '../../upgrade/fleet/fleet-file.ts';
+import type { FleetRow, Upgraded } from '../../upgrade/fleet/run-fleet.ts';
+import type { Report } from '../../upgrade/types.ts';
+import type { Command, Context, Values } from '../command.ts';
+
+type Detail = { readonly exit_code: number | null; readonly message: string; readonly report?: Report };
+const CHECKED_AT_ONCE = 4;
+
+const runSelf = async ({ host }: Context, args: readonly string[]) => {
+  const [command, ...first] = host.self;
+  // No signal: a Ctrl-C reaches the child by itself and ends it between two members.
+  return host.processes.run(command, [...first, ...args, '-o', 'json']);
+};
+const parsed = (text: string): any => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+/** The error object that a run with -o json ends its stderr with. */
+const complaintIn = (stderr: string): string => {
+  const last = stderr.trim().split('\n').at(-1) ?? '';
+  return parsed(last)?.message ?? last;
+};
+
+/** `done` already, ready, or what speaks against it. */
+const checkOne = async (context: Context, cluster: string): Promise<string | undefined> => {
+  const done = await runSelf(context, ['kv', 'upgrade', '--cluster', cluster, '--dry-run', '--yes']);
+  return done.code === 0 ? undefined : `${cluster}: ${complaintIn(done.stderr)}`;
+};
+/** Every cluster is looked at before the first one is touched. */
+const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
+  const problems: string[] = [];
+  for (let i = 0; i < fleet.clusters.length; i += CHECKED_AT_ONCE) {
+    const found = await Promise.all(fleet.clusters.slice(i, i + CHECKED_AT_ONCE).map((cluster) => checkOne(context, cluster)));
+    problems.push(...found.flatMap((one) => one ?? []));
+  }
+  if (problems.length === 0) return;
+  throw new AppError('unsafe', `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters are not ready`, { code: 'FLEET_NOT_READY', tryThis: problems });
+};
+
+const upgradeOne = async (context: Context, cluster: string): Promise<Upgraded<Detail>> => {
+  context.say.info(`${basename(cluster)}: begins (${cluster})`);
+  const done = await runSelf(context, ['kv', 'upgrade', '--cluster', cluster, '--yes']);
+  const report = parsed(done.stdout);
+  const message = done.code === 0 ? (report?.message ?? 'done') : complaintIn(done.stderr);
+  context.say.info(`${basename(cluster)}: ${message}`);
+  return { ok: done.code === 0, detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) } };
+};
+
+const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>) => ({
+  cluster,
+  outcome,
+  message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
+  duration_ms: detail?.report?.duration_ms ?? null,
+  exit_code: detail?.exit_code ?? null,
+  report: detail?.report ?? null,
+});
+
+const run = async (context: Context, values: Values): Promise<Result> => {
+  const [{ readFleet }, { runFleet }] = await Promise.all([import('../../upgrade/fleet/fleet-file.ts'), import('../../upgrade/fleet/run-fleet.ts')]);
+  const read = await readFleet(context.host, values.file);
+  const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
+  await checkAll(context, fleet);
+  await context.confirm(`Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${basename(fleet.canary)} first, then ${fleet.atOnce} at once?`);
+  let category: Category | 'done' = 'done';
+  const rows = async function* () {
+    for await (const row of runFleet(fleet, (cluster) => upgradeOne(context, cluster), () => !context.signal.aborted)) {
+      if (row.outcome !== 'done') category = 'partial';
+      yield rowOf(row);
+    }
+  };
+  return { kind: 'rows', rows: rows(), view: { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' }, exit: () => category };
+};
+
+export const fleet: Command = {
+  path: ['kv', 'fleet'],
+  summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
+  about: 'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
+  args: [{ name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' }],
+  flags: { 'at-once': { field: int({ min: 1, max: 50 }), summary: 'How many clusters at a time after the canary; the file says it, else 1', value: 'n' } },
+  examples: [{ line: 'opsctl kv fleet fleet.yaml --yes', says: 'all clusters of the file' }],
+  run,
+};

@@ -1,0 +1,115 @@
+import { join, resolve } from 'node:path';
+import { bool, str } from '../../kernel/field.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import { type Result, recordResult } from '../../kernel/result.ts';
+import type { RehearsalResult } from '../../upgrade/rehearse/rehearse.ts';
+import type { Plan } from '../../upgrade/types.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { refusalError } from './outcome.ts';
+import { type Prepared, planFlags, prepare } from './planning.ts';
+
+const SILENCE_MS = 30_000;
+
+/** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
+const snapshotFor = async (context: Context, values: Values, { opened, observation }: Prepared, folder: string): Promise<string> => {
+  const [{ saveSnapshot, verifySnapshot }, { openStore }] = await Promise.all([import('../../upgrade/gateway/snapshot.ts'), import('../../upgrade/gateway/store.ts')]);
+  if (values.snapshot !== undefined) {
+    const path = resolve(context.host.cwd, values.snapshot);
+    await verifySnapshot(context.host, path);
+    return path;
+  }
+  const reachable = observation.members.filter((member) => member.is_reachable);
+  const source = reachable.find((member) => !member.is_leader) ?? reachable[0];
+  if (source === undefined) throw new AppError('network', 'no member answers, so there is nothing to copy', { code: 'UNAVAILABLE', tryThis: ['--snapshot FILE'] });
+  const path = join(folder, 'snapshot.db');
+  context.say.info(`saving a snapshot of ${source.name} for the private copy`);
+  await saveSnapshot(context.host, openStore(context.host, { url: source.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: SILENCE_MS }), path);
+  return path;
+};
+
+const versionsOf = ({ observation }: Prepared, plan: Plan): { old: string; new: string } => {
+  const newest = observation.members.map((member) => member.host?.new_binary_version).find((version) => version !== undefined);
+  const running = observation.members.map((member) => member.server_version).find((version) => version !== undefined);
+  return { old: running ?? `${plan.from}.0`, new: newest ?? `${plan.to}.0` };
+};
+
+const shown = (result: RehearsalResult, kept: string): Result => {
+  const { report } = result;
+  const isWhole = result.keys_after === undefined || result.keys_after >= result.keys_before;
+  const isGood = result.outcome === 'done' && isWhole;
+  const away = report?.members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`])) ?? [];
+  const text = [
+    isGood ? `The rehearsal went through on ${result.mode}: ${result.message}.` : `The rehearsal did not go through (${result.mode}): ${result.message}`,
+    `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
+    ...(report === undefined ? [] : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members away: ${away.join(', ')}`]),
+    ...(report?.canary === undefined ? [] : [`test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`]),
+    ...(report === undefined ? [] : [`report ${kept}/report.html`]),
+  ].join('\n');
+  return recordResult({ ...result, ok: isGood, folder: kept }, { text, name: 'outcome' }, isGood ? undefined : 'no');
+};
+
+/** The run's folder of the copy is kept with the real cluster's runs; everything else of the copy goes. */
+const keepReport = async (context: Context, cluster: string, folder: string, run: string): Promise<string> => {
+  const { host, settings } = context;
+  const { clusterFolder } = await import('../../upgrade/journal.ts');
+  const kept = join(clusterFolder(settings.folders.state, cluster), 'rehearsals', run);
+  await host.files.makeFolder(kept, 0o700);
+  const find = async (at: string): Promise<string | undefined> => {
+    for (const name of await host.files.list(at)) {
+      const path = join(at, name);
+      if (name === 'report.json') return at;
+      const inside = (await host.files.info(path))?.kind === 'folder' ? await find(path) : undefined;
+      if (inside !== undefined) return inside;
+    }
+    return undefined;
+  };
+  const from = await find(join(folder, 'home'));
+  if (from !== undefined) for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson']) await host.files.copy(join(from, name), join(kept, name));
+  return kept;
+};
+
+const run = async (context: Context, values: Values): Promise<Result> => {
+  const { host } = context;
+  const prepared = await prepare(context, values);
+  const [{ isRefusal }, { canBeReal, rehearse: carryOut }, { lineOf }] = await Promise.all([import('../../upgrade/plan.ts'), import('../../upgrade/rehearse/rehearse.ts'), import('../../upgrade/plain-lines.ts')]);
+  const { made, opened, observation, options } = prepared;
+  if (isRefusal(made)) throw refusalError(made);
+  const isPossible = canBeReal(opened.cluster);
+  if (values.real && !isPossible) throw usageError('wrong usage', [problem('--real', 'rule', 'needs ctl_binary and both binaries of every member in the cluster file, on this machine')]);
+  const folder = join(host.files.temporaryFolder(), `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`);
+  await host.files.makeFolder(folder, 0o700);
+  try {
+    const snapshot = await snapshotFor(context, values, prepared, folder);
+    const isReal = isPossible && !values.simulated;
+    context.say.info(`rehearsing ${made.from} → ${made.to} on a private copy of ${isReal ? 'real' : 'simulated'} servers; ${opened.cluster.name} is not touched`);
+    const onEvent = (event: Parameters<typeof lineOf>[0]): void => {
+      const line = lineOf(event);
+      if (line !== undefined && event.event !== 'run-started') context.say.info(`rehearsal: ${line}`);
+    };
+    const input = { host, cluster: opened.cluster, observation, snapshot, folder, isReal, versions: versionsOf(prepared, made), options, onEvent, signal: context.signal };
+    const result = await carryOut(input, opened.access);
+    return shown(result, await keepReport(context, opened.cluster.name, folder, prepared.run));
+  } finally {
+    if (values.keep) context.say.info(`the private copy is kept in ${folder}`);
+    else await host.files.remove(folder);
+  }
+};
+
+const { 'hold-last': _, ...flags } = planFlags;
+export const rehearse: Command = {
+  path: ['kv', 'rehearse'],
+  summary: 'Run the upgrade on a private copy of the cluster first',
+  about:
+    'Restores a snapshot into a private cluster on this machine and carries out the same plan there: with the real binaries when the cluster file names them and ctl_binary, on simulated servers otherwise. ' +
+    'The cluster itself is only read. Exit code 20 when the rehearsal did not go through.',
+  flags: {
+    ...flags,
+    snapshot: { field: str(undefined, { min: 1 }), summary: 'Snapshot to restore; a fresh one of a follower unless given', value: 'file', complete: 'file' },
+    simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
+    real: { field: bool(), summary: 'Fail when real servers are not possible' },
+    keep: { field: bool(), summary: 'Keep the folder of the private copy' },
+  },
+  examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
+  check: (values) => (values.real && values.simulated ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')] : []),
+  run,
+};

@@ -1,0 +1,57 @@
+import { resolve } from 'node:path';
+import { oneOf, str } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { type Result, nothing, rawResult, recordResult } from '../../kernel/result.ts';
+import type { StoredReport } from '../../upgrade/report/write.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { clusterFlags, openCluster } from './cluster.ts';
+
+const storedReport = async (context: Context, values: Values): Promise<StoredReport> => {
+  const { host, settings } = context;
+  const { cluster } = await openCluster(context, values);
+  const [{ findRuns }, { readReport }] = await Promise.all([import('../../upgrade/journal.ts'), import('../../upgrade/report/write.ts')]);
+  const runs = await findRuns(host, settings.folders.state, cluster.name);
+  const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
+  if (found === undefined) {
+    const tryThis = runs.length === 0 ? ['opsctl kv upgrade'] : [`one of ${runs.slice(0, 5).map(({ run }) => run).join(', ')}`];
+    throw new AppError('not-found', values.run === undefined ? `there is no run of cluster ${cluster.name} here` : `there is no run ${values.run} of cluster ${cluster.name}`, { code: 'NO_RUN', tryThis });
+  }
+  const stored = await readReport(host, found.folder);
+  if (stored !== undefined) return stored;
+  throw new AppError('not-found', `run ${found.run} has no report yet: it was not brought to an end`, { code: 'NO_REPORT', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+};
+
+const formOf = (values: Values): 'markdown' | 'html' | 'json' | undefined =>
+  values.as ?? (/\.html?$/.test(values.out ?? '') ? 'html' : /\.json$/.test(values.out ?? '') ? 'json' : values.out === undefined ? undefined : 'markdown');
+
+const textOf = async ({ report, events }: StoredReport, form: 'markdown' | 'html' | 'json'): Promise<string> => {
+  if (form === 'json') return `${JSON.stringify(report, null, 2)}\n`;
+  if (form === 'html') return (await import('../../upgrade/report/page.ts')).pageFrom(report, events);
+  return (await import('../../upgrade/report/markdown.ts')).markdownFrom(report);
+};
+
+export const report: Command = {
+  path: ['kv', 'report'],
+  summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
+  about: 'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
+  args: [{ name: 'run', field: str(), summary: 'The run; the newest of the cluster unless given', optional: true }],
+  flags: {
+    ...clusterFlags,
+    as: { field: oneOf('markdown', 'html', 'json'), summary: 'Form of the report; from the name of --out unless given', value: 'markdown|html|json' },
+    out: { field: str(undefined, { min: 1 }), summary: 'File to write it into', value: 'file', complete: 'file' },
+  },
+  examples: [
+    { line: 'opsctl kv report --out upgrade.html', says: 'the newest run as a page' },
+    { line: 'opsctl kv report --as markdown', says: 'for an issue or a change record' },
+  ],
+  async run(context, values): Promise<Result> {
+    const stored = await storedReport(context, values);
+    const form = formOf(values);
+    if (values.out !== undefined && form !== undefined) {
+      await context.host.files.replace(resolve(context.host.cwd, values.out), await textOf(stored, form), 0o600);
+      return nothing(`report of run ${stored.report.run} written to ${values.out}`);
+    }
+    if (form !== undefined) return rawResult(await textOf(stored, form));
+    return recordResult(stored.report, { text: (await textOf(stored, 'markdown')).trimEnd(), name: 'run' });
+  },
+};
