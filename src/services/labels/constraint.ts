@@ -1,6 +1,6 @@
 // doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: locks, limits and capabilities.
 import { bool, datetime, help, list, oneOf, out, str } from '../../kernel/field.ts';
-import { calendarDate, userInfo } from './common.ts';
+import { calendarDate, userInfo } from './values.ts';
 import { int32, int64, schema } from './wire.ts';
 
 export const labelLockCapabilities = schema('LabelLockCapabilities', {

@@ -1,6 +1,6 @@
 // doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: the twelve kinds of edits, exactly one a request (facts labels 4).
 import { bool, help, list, req, str } from '../../kernel/field.ts';
-import { lifecycleDisabledPolicy, writeControl } from './common.ts';
+import { lifecycleDisabledPolicy, writeControl } from './values.ts';
 import {
   choice,
   choiceProperties,

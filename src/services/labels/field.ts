@@ -1,6 +1,6 @@
 // doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: fields of a label and the choices of a selection field.
 import { bool, datetime, help, list, oneOf, out, str } from '../../kernel/field.ts';
-import { badgeColors, badgeConfig, calendarDate, lifecycle, lockStatus, userInfo } from './common.ts';
+import { badgeColors, badgeConfig, calendarDate, lifecycle, lockStatus, userInfo } from './values.ts';
 import { int32, int64, needed, onlyIn, schema } from './wire.ts';
 
 export const fieldAppliedCapabilities = schema('FieldAppliedCapabilities', {

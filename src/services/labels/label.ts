@@ -1,6 +1,6 @@
 // doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: the label, and the bodies of its methods.
 import { bool, datetime, help, list, out, req, str } from '../../kernel/field.ts';
-import { lifecycle, lifecycleDisabledPolicy, lockStatus, userInfo, writeControl } from './common.ts';
+import { lifecycle, lifecycleDisabledPolicy, lockStatus, userInfo, writeControl } from './values.ts';
 import { labelField } from './field.ts';
 import { copyMode, fieldMask, int64, labelView, needed, openEnum, schema } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import { bool, help, oneOf, req, str } from '../../kernel/field.ts';
 import { type Resource, op } from '../../kernel/operation.ts';
-import { empty } from './common.ts';
+import { empty } from './values.ts';
 import { deltaUpdateLabelRequest } from './delta-request.ts';
 import { deltaUpdateLabelResponse } from './delta-response.ts';
 import {

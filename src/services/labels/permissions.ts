@@ -1,5 +1,5 @@
 import { type Resource, op } from '../../kernel/operation.ts';
-import { empty } from './common.ts';
+import { empty } from './values.ts';
 import {
   batchDeleteLabelPermissionsRequest,
   batchUpdateLabelPermissionsRequest,

@@ -26,10 +26,14 @@ test('diff says what is not published and exits with 20; 0 when there is nothing
 });
 
 test('publish shows, asks and pins', async () => {
-  let asked = '';
-  const refused = await at.runOn(answering({ confirm: (question) => ((asked = question), false) }), 'publish', 'Project phase');
+  const asked: string[] = [];
+  const refuse = (question: string): boolean => {
+    asked.push(question);
+    return false;
+  };
+  const refused = await at.runOn(answering({ confirm: refuse }), 'publish', 'Project phase');
   expect(refused.code).toBe(2);
-  expect(asked).toContain('Publish revision 3 of label Project phase?');
+  expect(asked).toEqual(['Publish revision 3 of label Project phase?']);
   expect(refused.stderr).toContain('label Project phase changed: description');
   expect(await state('Project phase')).toMatchObject({ hasUnpublishedChanges: true, revision: '3' });
   const done = await at.runOn(answering({ confirm: () => true }), 'publish', 'Project phase', '-o', 'json');
