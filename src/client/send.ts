@@ -43,6 +43,10 @@ const tryOnce = async (
   }
 };
 
+/** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
+const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
+const isFinal = (result: object): boolean => 'error' in result && result.error instanceof NetworkError && FINAL.has(result.error.code);
+
 const jitter = (host: Host): number => (host.random(1)[0] ?? 0) / 256;
 
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
@@ -53,9 +57,10 @@ export const send = async (host: Host, request: HttpRequest, options: SendOption
   for (let tries = 1; ; tries++) {
     await options.admit?.();
     const result = await tryOnce(host, { ...request, signal: options.signal });
-    const delay = options.signal?.aborted
-      ? undefined
-      : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: () => jitter(host) }, policy);
+    const delay =
+      options.signal?.aborted || isFinal(result)
+        ? undefined
+        : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: () => jitter(host) }, policy);
     if (delay === undefined) {
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;

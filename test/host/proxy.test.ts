@@ -93,6 +93,13 @@ describe('through a real proxy', () => {
     await expect(failed).rejects.toMatchObject({ code: 'PROXY', sent: false, message: expect.stringContaining('HTTPS_PROXY') });
   });
 
+  test.each(['http', 'https'])('a proxy that is not there is named, not the service (%s)', async (scheme) => {
+    const { host, proxy } = await start(false);
+    await proxy.close();
+    const failed = host.network.request({ method: 'GET', url: `${scheme}://service.test/` });
+    await expect(failed).rejects.toMatchObject({ code: 'PROXY', sent: false, message: expect.stringContaining(new URL(proxy.url).host) });
+  });
+
   test.each(['socks5://127.0.0.1:1', 'http://', 'ftp://x'])('%s is no proxy', async (value) => {
     const host = nodeHost({ env: { HTTP_PROXY: value } });
     await expect(host.network.request({ method: 'GET', url: 'http://service.test/' })).rejects.toMatchObject({ code: 'PROXY', sent: false });

@@ -107,7 +107,7 @@ export const exchange = async (transport: Transport, request: HttpRequest, prepa
     sent: false,
     ended: undefined,
     attempt,
-    fail: (error) => call.ended ?? networkErrorFrom(error, where, call.sent),
+    fail: (error) => call.ended ?? networkErrorFrom(error, where, call.sent, prepared.proxy),
     onAbort: () => end(new NetworkError('ABORTED', `the request to ${where} was cancelled`, call.sent, request.signal?.reason)),
   };
   request.signal?.addEventListener('abort', call.onAbort, { once: true });

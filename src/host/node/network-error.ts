@@ -32,17 +32,23 @@ const innermost = (error: SystemError): SystemError => {
   return error.code === undefined && typeof cause?.code === 'string' ? cause : error;
 };
 
-const tlsText = (error: SystemError): string => {
-  const why =
-    error.code === 'CERT_HAS_EXPIRED' ? 'its certificate has expired' : (error.reason ?? error.message ?? 'the certificate was not accepted');
-  return untrusted.test(error.code ?? '') ? `its certificate is not trusted (${why}); ${CA_HINT}` : `TLS: ${why}; ${CA_HINT}`;
+const tlsText = ({ code = '', reason, message }: SystemError): string => {
+  const why = reason ?? message ?? 'the certificate was not accepted';
+  if (untrusted.test(code)) return `its certificate is not trusted (${why}); ${CA_HINT}`;
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `its certificate is for another name (${why})`;
+  return why;
 };
+
+/** A proxied request opens no connection but the one to the proxy. */
+const isProxys = (code: NetworkError['code']): boolean => code === 'REFUSED' || code === 'DNS' || code === 'CONNECT_TIMEOUT';
 
 /**
  * What happened on the wire, in words a user can act on. `where` is the origin only: paths and queries may hold secrets.
  * @param sent whether a byte of the request may have left this machine
+ * @param proxy the proxy it went through, if any
  */
-export const networkErrorFrom = (thrown: unknown, where: string, sent: boolean): NetworkError => {
+export const networkErrorFrom = (thrown: unknown, where: string, sent: boolean, proxy?: string): NetworkError => {
   if (thrown instanceof NetworkError) return thrown;
   const error = innermost((thrown ?? {}) as SystemError);
   const code = error.code ?? '';
@@ -57,6 +63,15 @@ export const networkErrorFrom = (thrown: unknown, where: string, sent: boolean):
   }
   if (kind?.code === 'TLS' || (kind === undefined && certificateCodes.test(code))) {
     return new NetworkError('TLS', `cannot reach ${where} safely: ${tlsText(error)}`, sent, thrown);
+  }
+  if (kind !== undefined && proxy !== undefined && !sent && isProxys(kind.code)) {
+    const { host } = new URL(proxy);
+    return new NetworkError(
+      'PROXY',
+      `cannot reach ${where}: its proxy ${host} cannot be used: ${kind.says} (${code}); check HTTPS_PROXY, HTTP_PROXY and NO_PROXY`,
+      false,
+      thrown,
+    );
   }
   if (kind !== undefined) return new NetworkError(kind.code, `cannot reach ${where}: ${kind.says} (${code})`, sent, thrown);
   return new NetworkError('OTHER', `the request to ${where} failed: ${error.message ?? String(thrown)}`, sent, thrown);
