@@ -79,6 +79,16 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
   return found;
 };
 
+type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
+/** In place, so that the comments around the line stay where they are. */
+const renameToList = (content: unknown, key: string, values: readonly unknown[], document: { createNode(value: unknown, options?: { flow: boolean }): unknown }): void => {
+  const pair = (content as Content).items?.find((item) => String((item.key as { value?: unknown }).value) === key);
+  if (pair === undefined) return;
+  const old = pair.value as { comment?: string | null };
+  (pair.key as { value: unknown }).value = 'log-outputs';
+  pair.value = Object.assign(document.createNode(values, { flow: true }) as object, { comment: old.comment });
+};
+
 export type Migrated = { readonly text: string; readonly changes: readonly string[] };
 /** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
 export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> => {
@@ -100,8 +110,7 @@ export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> 
         changes.push(`${MODE}: periodic added`);
       }
     } else {
-      document.delete(key);
-      if (file['log-outputs'] === undefined) document.set('log-outputs', [file[key]].flat());
+      renameToList(document.contents, key, [file[key]].flat(), document);
       changes.push(`${key} → log-outputs`);
     }
   }
