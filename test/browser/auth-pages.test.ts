@@ -26,7 +26,9 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     browser = await launchChromium();
     listener = createServer((request, reply) => {
       if (!request.url?.includes('favicon')) arrived.push(request.url ?? '');
-      const framed = request.url?.startsWith('/framer?') ? `<iframe src="${decodeURIComponent(request.url.slice(8)).replaceAll('&', '&amp;')}"></iframe>` : '';
+      const framed = request.url?.startsWith('/framer?')
+        ? `<iframe src="${decodeURIComponent(request.url.slice(8)).replaceAll('&', '&amp;')}"></iframe>`
+        : '';
       reply.end(`<!doctype html><title>back</title><h1>Back in the application</h1>${framed}`);
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => listener.once('listening', resolve));

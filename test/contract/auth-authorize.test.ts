@@ -1,5 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Asked, type AuthServer, Browser, ada, ask, authServer, authorizeUrl, bob, challenge, clients, control, form, formOf, location, pageError, post, raw, request, scopes, verifier } from '../support/auth-server.ts';
+import {
+  type Asked,
+  type AuthServer,
+  Browser,
+  ada,
+  ask,
+  authServer,
+  authorizeUrl,
+  bob,
+  challenge,
+  clients,
+  control,
+  form,
+  formOf,
+  location,
+  pageError,
+  post,
+  raw,
+  request,
+  scopes,
+  verifier,
+} from '../support/auth-server.ts';
 
 let server: AuthServer;
 const made: Record<string, string> = {};
@@ -57,7 +78,15 @@ describe('required parameters', () => {
   });
   test('[OAS-2.34] an unknown parameter is ignored', () => passes({ frobnicate: 'yes' }));
   test('[OAS-4.1] all seven scopes of the table, and the identity scopes, are known', async () => {
-    const names = ['media', 'media.channel-memberships.creator', 'media.force-ssl', 'media.readonly', 'media.upload', 'mediapartner', 'mediapartner-channel-audit'];
+    const names = [
+      'media',
+      'media.channel-memberships.creator',
+      'media.force-ssl',
+      'media.readonly',
+      'media.upload',
+      'mediapartner',
+      'mediapartner-channel-audit',
+    ];
     await passes({ scope: [...names.map((name) => `https://scopes.opsctl.example/auth/${name}`), 'openid', 'profile', 'email'].join(' ') });
   });
   test('broken percent-encoding is a malformed request', async () => {
@@ -123,9 +152,12 @@ describe('redirect URIs', () => {
     expect(await error({ client_id: clients.extension, redirect_uri: 'http://127.0.0.1:1234' })).toBe('redirect_uri_mismatch');
     await control(server, 'PATCH', '/settings', { mobile_loopback: 'refuse' });
   });
-  test.each(['myapp:/x', 'myapp:', 'javascript:alert(1)', 'com.example.app:no-slash', 'com.example.app:?x=1'])('[OAS-2.13] %s is invalid_request', async (uri) => {
-    expect(await error({ client_id: clients.mobileB, redirect_uri: uri })).toBe('invalid_request');
-  });
+  test.each(['myapp:/x', 'myapp:', 'javascript:alert(1)', 'com.example.app:no-slash', 'com.example.app:?x=1'])(
+    '[OAS-2.13] %s is invalid_request',
+    async (uri) => {
+      expect(await error({ client_id: clients.mobileB, redirect_uri: uri })).toBe('invalid_request');
+    },
+  );
   test('[OAS-2.14] a custom scheme with and without path', async () => {
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' });
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:' });
@@ -211,7 +243,11 @@ describe('user agents', () => {
 
 describe('method, transport, headers', () => {
   test.each(['POST', 'PUT', 'DELETE'])('[OAS-2.37] %s is 405', async (method) => {
-    const reply = await raw(`${server.origin}/o/oauth2/v2/auth`, { method, body: form(request()), headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    const reply = await raw(`${server.origin}/o/oauth2/v2/auth`, {
+      method,
+      body: form(request()),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
     expect([reply.status, reply.headers.allow]).toEqual([405, 'GET']);
   });
   test('[OAS-2.41] [OAS-2.42] [OAS-12.11] error pages: code in the text, status, no script, escaped, not cached, not framed, no CORS', async () => {

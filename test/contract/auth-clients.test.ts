@@ -19,7 +19,14 @@ describe('creating clients', () => {
   test('[OAS-1.1] [OAS-1.4] mobile A with name, package and fingerprint: an ID, no secret, custom schemes off', async () => {
     const made = await create(mobileA);
     expect(made.status, made.text).toBe(201);
-    expect(made.json).toMatchObject({ type: 'mobile-a', has_secret: false, secret: null, custom_uri_scheme: false, state: 'active', is_verified: false });
+    expect(made.json).toMatchObject({
+      type: 'mobile-a',
+      has_secret: false,
+      secret: null,
+      custom_uri_scheme: false,
+      state: 'active',
+      is_verified: false,
+    });
     expect(made.json.id).toMatch(/^\d{12}-[a-z0-9]{32}\.apps\.opsctl\.example$/);
   });
   test.each([
@@ -30,14 +37,19 @@ describe('creating clients', () => {
     expect(reply.status).toBe(400);
     expect(reply.json.errors[field]).toContain('required');
   });
-  test.each(['AA:BB', fingerprint.slice(0, -1), `${fingerprint}:11`, 'Z'.repeat(40), 'a'.repeat(39), 'a'.repeat(64), fingerprint.replaceAll(':', '-')])(
-    '[OAS-1.3] fingerprint %s is refused',
-    async (bad) => {
-      const reply = await create({ ...mobileA, fingerprint: bad });
-      expect(reply.status).toBe(400);
-      expect(Object.keys(reply.json.errors)).toEqual(['fingerprint']);
-    },
-  );
+  test.each([
+    'AA:BB',
+    fingerprint.slice(0, -1),
+    `${fingerprint}:11`,
+    'Z'.repeat(40),
+    'a'.repeat(39),
+    'a'.repeat(64),
+    fingerprint.replaceAll(':', '-'),
+  ])('[OAS-1.3] fingerprint %s is refused', async (bad) => {
+    const reply = await create({ ...mobileA, fingerprint: bad });
+    expect(reply.status).toBe(400);
+    expect(Object.keys(reply.json.errors)).toEqual(['fingerprint']);
+  });
   test('[OAS-1.3] 40 hexadecimal digits are a fingerprint, too', async () => {
     expect((await create({ ...mobileA, fingerprint: 'aB'.repeat(20) })).status).toBe(201);
   });
@@ -223,7 +235,11 @@ test('the console refuses pages of other sites and other host names', async () =
   expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(403);
   expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(415);
   expect((await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status).toBe(403);
-  const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, { method: 'POST', body: 'do=clients.create&name=x&type=desktop', headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, {
+    method: 'POST',
+    body: 'do=clients.create&name=x&type=desktop',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
   expect(noProof.status).toBe(403);
   const unknown = await control(server, 'POST', '/clients', { type: 'desktop', name: 'x', colour: 'red' });
   expect(unknown.json.errors.colour).toContain('not a known field');

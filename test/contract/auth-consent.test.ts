@@ -1,5 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AuthServer, Browser, ada, ask, authServer, authorizeUrl, bob, clients, codeFor, control, exchange, formOf, location, pageError, raw, redirect, scopes, tokensFor } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  Browser,
+  ada,
+  ask,
+  authServer,
+  authorizeUrl,
+  bob,
+  clients,
+  codeFor,
+  control,
+  exchange,
+  formOf,
+  location,
+  pageError,
+  raw,
+  redirect,
+  scopes,
+  tokensFor,
+} from '../support/auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -113,7 +132,13 @@ describe('forms are safe', () => {
   });
   test('[OAS-3.12] what the form adds changes nothing: the stored request counts', async () => {
     const browser = await atConsent({ scope: both });
-    const reply = await browser.submit({ decision: 'allow', scope: [scopes.readonly, scopes.media], redirect_uri: 'http://evil.example', client_id: clients.withSecret, state: 'other' });
+    const reply = await browser.submit({
+      decision: 'allow',
+      scope: [scopes.readonly, scopes.media],
+      redirect_uri: 'http://evil.example',
+      client_id: clients.withSecret,
+      state: 'other',
+    });
     const to = location(reply);
     expect(to.host).toBe('127.0.0.1:4567');
     expect(to.searchParams.get('state')).toBe('state-of-the-test');
@@ -155,7 +180,9 @@ describe('the redirect', () => {
   test('[OAS-3.13] is 302 or 303 with an encoded Location', async () => {
     const reply = await (await atConsent()).allow();
     expect(reply.status).toBe(303);
-    expect(reply.headers.location).toMatch(/^http:\/\/127\.0\.0\.1:4567\/callback\?state=state-of-the-test&code=4%2F0[A-Za-z0-9_-]+&scope=https%3A%2F%2F/);
+    expect(reply.headers.location).toMatch(
+      /^http:\/\/127\.0\.0\.1:4567\/callback\?state=state-of-the-test&code=4%2F0[A-Za-z0-9_-]+&scope=https%3A%2F%2F/,
+    );
     await control(server, 'PUT', '/consent', { mode: 'auto' });
     expect((await ask(server)).status).toBe(302);
     await control(server, 'PUT', '/consent', { mode: 'ask' });

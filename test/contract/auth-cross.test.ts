@@ -4,7 +4,26 @@ import { Store, type Change } from '../../src/mock/store.ts';
 import { defaultOptions } from '../../src/mock/defaults.ts';
 import { startMock } from '../../src/mock/server.ts';
 import { makeAuth } from '../../src/mock/auth/service.ts';
-import { type AuthServer, Browser, ada, ask, authServer, channels, clients, codeFor, control, exchange, location, post, raw, refresh, scopes, secret, tokensFor, verifier } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  Browser,
+  ada,
+  ask,
+  authServer,
+  channels,
+  clients,
+  codeFor,
+  control,
+  exchange,
+  location,
+  post,
+  raw,
+  refresh,
+  scopes,
+  secret,
+  tokensFor,
+  verifier,
+} from '../support/auth-server.ts';
 import { realHost } from '../support/real-host.ts';
 import { makeIdentity } from '../../src/mock/local-authority.ts';
 
@@ -35,7 +54,10 @@ describe('metadata', () => {
   });
   test('the key set has public halves only', async () => {
     const { keys } = (await raw(`${server.origin}/oauth2/certs`)).json;
-    expect(keys.map(({ kty, alg, use }: Record<string, string>) => [kty, alg, use])).toEqual([['RSA', 'RS256', 'sig'], ['EC', 'ES256', 'sig']]);
+    expect(keys.map(({ kty, alg, use }: Record<string, string>) => [kty, alg, use])).toEqual([
+      ['RSA', 'RS256', 'sig'],
+      ['EC', 'ES256', 'sig'],
+    ]);
     for (const key of keys) for (const secretPart of ['d', 'p', 'q', 'dp', 'dq', 'qi']) expect(key).not.toHaveProperty(secretPart);
   });
 });
@@ -63,10 +85,26 @@ describe('secrets', () => {
   });
   test('[OAS-12.12] secrets, verifiers and proofs are compared in constant time, wherever they are compared', () => {
     const source = (path: string) => readFileSync(new URL(`../../src/mock/auth/${path}`, import.meta.url), 'utf8');
-    for (const path of ['rules/verifier-matches-the-challenge.ts', 'tokens.ts', 'forms.ts', 'passwords.ts', 'integrity.ts', 'console/console-page.ts']) expect(source(path), path).toContain('sameText(');
+    for (const path of [
+      'rules/verifier-matches-the-challenge.ts',
+      'tokens.ts',
+      'forms.ts',
+      'passwords.ts',
+      'integrity.ts',
+      'console/console-page.ts',
+    ])
+      expect(source(path), path).toContain('sameText(');
     expect(source('digest.ts')).toContain('timingSafeEqual');
     const compared = /(secret|verifier|proof|challenge|hash)\s*(===|!==)(?!\s*(null|undefined))/;
-    for (const path of ['tokens.ts', 'forms.ts', 'token-endpoint.ts', 'revoke-endpoint.ts', 'rules/secret-is-right.ts', 'rules/verifier-matches-the-challenge.ts']) expect(source(path)).not.toMatch(compared);
+    for (const path of [
+      'tokens.ts',
+      'forms.ts',
+      'token-endpoint.ts',
+      'revoke-endpoint.ts',
+      'rules/secret-is-right.ts',
+      'rules/verifier-matches-the-challenge.ts',
+    ])
+      expect(source(path)).not.toMatch(compared);
   });
 });
 
@@ -125,7 +163,9 @@ describe('restart', () => {
     await first.close();
     const pending = commits.findLastIndex((text) => text.includes('"state":"pending"'));
     const second = await authServer({ store: restored(commits.slice(0, pending + 1)) });
-    await expect.poll(async () => (await control(second, 'GET', '/events/deliveries')).json.map((one: { state: string }) => one.state)).toEqual(['failed']);
+    await expect
+      .poll(async () => (await control(second, 'GET', '/events/deliveries')).json.map((one: { state: string }) => one.state))
+      .toEqual(['failed']);
     await second.close();
   });
 });
@@ -157,7 +197,8 @@ test('[OAS-12.7] the same seed and a set clock give the same codes and tokens', 
 });
 
 describe('faults and limits', () => {
-  const fault = (body: unknown) => raw(`${server.origin}/__opsctl/faults`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const fault = (body: unknown) =>
+    raw(`${server.origin}/__opsctl/faults`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   test('[OAS-12.8] latency, 500, 503, wrong content type, broken JSON and a cut connection at token and revoke', async () => {
     const tokens = await tokensFor(server);
     await fault({ path: '/token', status: 503, headers: { 'retry-after': '1' }, count: 1 });
@@ -211,8 +252,20 @@ test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; with
   await expect(raw(`${plain}/o/oauth2/v2/auth?client_id=${clients.desktop}`)).rejects.toThrow();
   await secure.close();
   const { handle } = makeAuth(server.world);
-  const request = { method: 'GET', path: '/o/oauth2/v2/auth', query: `client_id=${clients.desktop}`, headers: {}, body: new Uint8Array(), isTls: false };
-  for (const [remoteAddress, says] of [['192.0.2.1', 'from this machine only'], ['127.0.0.1', 'redirect_uri'], ['::1', 'redirect_uri'], ['::ffff:127.0.0.1', 'redirect_uri']] as const) {
+  const request = {
+    method: 'GET',
+    path: '/o/oauth2/v2/auth',
+    query: `client_id=${clients.desktop}`,
+    headers: {},
+    body: new Uint8Array(),
+    isTls: false,
+  };
+  for (const [remoteAddress, says] of [
+    ['192.0.2.1', 'from this machine only'],
+    ['127.0.0.1', 'redirect_uri'],
+    ['::1', 'redirect_uri'],
+    ['::ffff:127.0.0.1', 'redirect_uri'],
+  ] as const) {
     const reply = await handle({ ...request, remoteAddress });
     expect([reply.status, String(reply.body)]).toEqual([400, expect.stringContaining(says)]);
     expect(reply.headers).not.toHaveProperty('location');

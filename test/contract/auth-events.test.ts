@@ -41,14 +41,19 @@ beforeEach(async () => {
   answers.length = 0;
   probe = undefined;
 });
-const subscribe = (client: string = clients.desktop, types?: string[]) => control(server, 'POST', '/events/subscriptions', { client, receiver: url, ...(types ? { types } : {}) });
+const subscribe = (client: string = clients.desktop, types?: string[]) =>
+  control(server, 'POST', '/events/subscriptions', { client, receiver: url, ...(types ? { types } : {}) });
 const arrived = async (count: number): Promise<Got[]> => {
   await expect.poll(() => got.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(count);
   return got;
 };
 const claims = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 const settled = async () => {
-  await expect.poll(async () => (await control(server, 'GET', '/events/deliveries')).json.filter((one: { state: string }) => one.state === 'pending').length, { timeout: 10_000 }).toBe(0);
+  await expect
+    .poll(async () => (await control(server, 'GET', '/events/deliveries')).json.filter((one: { state: string }) => one.state === 'pending').length, {
+      timeout: 10_000,
+    })
+    .toBe(0);
   return (await control(server, 'GET', '/events/deliveries')).json;
 };
 const revoke = (token: string) => post(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, '');
@@ -69,7 +74,11 @@ describe('security events', () => {
       expect([typeof event.iat, typeof event.jti]).toEqual(['number', 'string']);
     }
     const byType = Object.assign({}, ...events.map((event) => event.events));
-    expect(Object.keys(byType).sort()).toEqual([`${base}/oauth/event-type/token-revoked`, `${base}/risc/event-type/account-disabled`, `${base}/risc/event-type/sessions-revoked`]);
+    expect(Object.keys(byType).sort()).toEqual([
+      `${base}/oauth/event-type/token-revoked`,
+      `${base}/risc/event-type/account-disabled`,
+      `${base}/risc/event-type/sessions-revoked`,
+    ]);
     const subject = { subject_type: 'iss-sub', iss: server.origin, sub: bob.sub };
     expect(byType[`${base}/risc/event-type/sessions-revoked`].subject).toEqual(subject);
     expect(byType[`${base}/risc/event-type/account-disabled`].subject).toEqual(subject);
@@ -139,7 +148,9 @@ describe('security events', () => {
     await subscribe();
     await tokensFor(server, {}, ada);
     const grants = (await control(server, 'GET', `/grants?user=${ada.email}`)).json;
-    const live = (await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`)).json.filter((one: { state: string }) => one.state === 'live');
+    const live = (await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`)).json.filter(
+      (one: { state: string }) => one.state === 'live',
+    );
     await control(server, 'DELETE', `/grants/${grants.find((one: { client: string }) => one.client === clients.desktop).id}`);
     await arrived(live.length);
     await tokensFor(server, {}, ada);

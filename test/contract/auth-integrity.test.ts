@@ -22,8 +22,12 @@ const asApp = (fields: Record<string, string> = {}) => refresh(server, token, { 
 describe('transitions of the integrity check', () => {
   test('[OAS-10.1] [OAS-10.2] enable without team ID, or with * in the bundle identifier', async () => {
     const bare = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.x' })).json.id;
-    const star = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.*', team_id: 'ABCDE12345' })).json.id;
-    for (const [client, field] of [[bare, 'team_id'], [star, 'bundle_id']]) {
+    const star = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.*', team_id: 'ABCDE12345' })).json
+      .id;
+    for (const [client, field] of [
+      [bare, 'team_id'],
+      [star, 'bundle_id'],
+    ]) {
       const reply = await control(server, 'POST', `/clients/${client}/integrity/enable`, {});
       expect([reply.status, Object.keys(reply.json.errors)]).toEqual([409, [field]]);
     }
@@ -89,7 +93,11 @@ describe('what it does to requests', () => {
     expect((await asApp()).status).toBe(200);
     server.advance(1000);
     const missing = await asApp();
-    expect([missing.status, missing.json.error, missing.json.error_description]).toEqual([400, 'unauthorized_client', expect.stringContaining('missing')]);
+    expect([missing.status, missing.json.error, missing.json.error_description]).toEqual([
+      400,
+      'unauthorized_client',
+      expect.stringContaining('missing'),
+    ]);
     expect((await asApp({ integrity_token: 'rubbish' })).json.error_description).toContain('invalid');
     expect((await asApp({ integrity_token: await genuine() })).status).toBe(200);
     const old = await genuine();

@@ -1,5 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AuthServer, ada, authServer, bob, channels, clients, codeFor, control, exchange, form, post, raw, refresh, scopes, tokensFor } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  ada,
+  authServer,
+  bob,
+  channels,
+  clients,
+  codeFor,
+  control,
+  exchange,
+  form,
+  post,
+  raw,
+  refresh,
+  scopes,
+  tokensFor,
+} from '../support/auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -49,7 +65,8 @@ describe('revoke', () => {
     expect((await refresh(server, old.refresh_token)).status).toBe(200);
   });
   test('[OAS-7.7] no token', async () => {
-    for (const reply of [await post(`${server.origin}/revoke`, {}), await revoke('')]) expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
+    for (const reply of [await post(`${server.origin}/revoke`, {}), await revoke('')])
+      expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
   });
   test.each(['GET', 'PUT', 'DELETE'])('[OAS-7.8] %s is 405', async (method) => {
     expect((await raw(`${server.origin}/revoke?token=x`, { method })).status).toBe(405);
@@ -149,7 +166,8 @@ describe('data API', () => {
     const status = async (scope: string, method: string, path: string, body?: unknown) => {
       const { access_token: token } = await tokensFor(server, { scope });
       const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-      return (await raw(`${server.origin}/media/v3${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })).status;
+      return (await raw(`${server.origin}/media/v3${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }))
+        .status;
     };
     expect(await status(full('media.channel-memberships.creator'), 'GET', '/members?part=snippet')).toBe(200);
     expect(await status(scopes.media, 'GET', '/members?part=snippet')).toBe(403);
@@ -182,7 +200,11 @@ describe('data API', () => {
     expect((await channels(server, token, 'part=id&mine=maybe')).status).toBe(400);
   });
   test('[OAS-8.11] a service account that is no content owner of several channels', async () => {
-    for (const [name, more, status] of [['solo', { is_content_owner: true, channels: 1 }, 403], ['guest', { channels: 5 }, 403], ['owner', { is_content_owner: true, channels: 2 }, 200]] as const) {
+    for (const [name, more, status] of [
+      ['solo', { is_content_owner: true, channels: 1 }, 403],
+      ['guest', { channels: 5 }, 403],
+      ['owner', { is_content_owner: true, channels: 2 }, 200],
+    ] as const) {
       const user = `${name}-robot@demo.example`;
       await control(server, 'POST', '/users', { email: user, kind: 'service-account', ...more });
       const { access_token: token } = (await control(server, 'POST', `/users/${user}/token`, { scopes: [scopes.readonly] })).json;
@@ -223,7 +245,16 @@ describe('errors', () => {
       expect(one.text).not.toMatch(/hot|vvvv|</);
       codes.push(one.json.error);
     }
-    expect(codes).toEqual(['unsupported_grant_type', 'invalid_request', 'invalid_request', 'invalid_grant', 'invalid_client', 'invalid_grant', 'invalid_scope', 'invalid_client']);
+    expect(codes).toEqual([
+      'unsupported_grant_type',
+      'invalid_request',
+      'invalid_request',
+      'invalid_grant',
+      'invalid_client',
+      'invalid_grant',
+      'invalid_scope',
+      'invalid_client',
+    ]);
     expect((await exchange(server, await codeFor(server), { redirect_uri: form({ a: 'b' }) })).json.error).toBe('invalid_grant');
   });
 });

@@ -1,6 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { type AuthServer, Browser, ada, authServer, channels, clients, codeFor, control, exchange, form, post, raw, redirect, refresh, scopes, secret, tokensFor, verifier } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  Browser,
+  ada,
+  authServer,
+  channels,
+  clients,
+  codeFor,
+  control,
+  exchange,
+  form,
+  post,
+  raw,
+  redirect,
+  refresh,
+  scopes,
+  secret,
+  tokensFor,
+  verifier,
+} from '../support/auth-server.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -98,11 +117,18 @@ describe('code exchange', () => {
   test('[OAS-5.27] a megabyte, ten thousand fields', async () => {
     const big = await token(`${form(base)}&code=${'x'.repeat(1_000_000)}`);
     expect(big.status).toBe(413);
-    const many = await token(Array.from({ length: 10_000 }, (_, i) => `f${i}=1`).join('&').slice(0, 60_000));
+    const many = await token(
+      Array.from({ length: 10_000 }, (_, i) => `f${i}=1`)
+        .join('&')
+        .slice(0, 60_000),
+    );
     expect([many.status, many.json.error]).toEqual([400, 'invalid_request']);
   });
   test('[OAS-5.28] [OAS-6.9] account disabled or deleted between code and token, and after', async () => {
-    for (const [end, name] of [['disable', 'one'], ['delete', 'two']] as const) {
+    for (const [end, name] of [
+      ['disable', 'one'],
+      ['delete', 'two'],
+    ] as const) {
       const user = { email: `${name}@demo.example`, password: 'p' };
       await control(server, 'POST', '/users', user);
       const tokens = await tokensFor(server, {}, user);
@@ -144,7 +170,11 @@ describe('proof keys', () => {
     ['every character', 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'],
   ])('[OAS-5.18] a verifier of %s works with S256 and plain', async (_, text) => {
     const s256 = createHash('sha256').update(text).digest('base64url');
-    for (const asked of [{ code_challenge: s256 }, { code_challenge: text, code_challenge_method: 'plain' }, { code_challenge: text, code_challenge_method: undefined }]) {
+    for (const asked of [
+      { code_challenge: s256 },
+      { code_challenge: text, code_challenge_method: 'plain' },
+      { code_challenge: text, code_challenge_method: undefined },
+    ]) {
       const reply = await exchange(server, await codeFor(server, asked), { code_verifier: text });
       expect(reply.status, reply.text).toBe(200);
     }
@@ -172,7 +202,9 @@ describe('proof keys', () => {
 describe('client authentication', () => {
   const own = { client_id: clients.withSecret };
   const code = () => codeFor(server, own);
-  const basic = (id: string, password: string) => ({ authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64')}` });
+  const basic = (id: string, password: string) => ({
+    authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64')}`,
+  });
   test('[OAS-5.21] a client with a secret: none, a wrong one, the right one', async () => {
     const none = await exchange(server, await code(), own);
     expect([none.status, none.json]).toEqual([401, { error: 'invalid_client', error_description: 'client_secret is missing.' }]);
@@ -232,7 +264,10 @@ describe('refresh', () => {
     const grant = `${ada.sub}.${clients.withSecret}`;
     const left = await control(server, 'POST', `/grants/${grant}/remove-scope`, { scope: scopes.upload });
     expect(left.json.scopes).toEqual([scopes.readonly]);
-    expect((await refresh(server, tokens.refresh_token, mine)).json).toEqual({ error: 'invalid_grant', error_description: 'Token has been expired or revoked.' });
+    expect((await refresh(server, tokens.refresh_token, mine)).json).toEqual({
+      error: 'invalid_grant',
+      error_description: 'Token has been expired or revoked.',
+    });
     const again = await tokensFor(server, { client_id: clients.withSecret });
     expect((await control(server, 'DELETE', `/grants/${grant}`)).status).toBe(204);
     expect((await refresh(server, again.refresh_token, mine)).json.error).toBe('invalid_grant');
@@ -280,7 +315,8 @@ describe('refresh', () => {
       { client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' },
       { client_id: clients.extension, redirect_uri: 'https://demoextensionitem.extensions.opsctl.example/cb' },
     ];
-    for (const app of apps) expect((await refresh(server, (await tokensFor(server, app)).refresh_token, { client_id: app.client_id })).status).toBe(200);
+    for (const app of apps)
+      expect((await refresh(server, (await tokensFor(server, app)).refresh_token, { client_id: app.client_id })).status).toBe(200);
   });
 });
 
@@ -317,7 +353,12 @@ describe('limits of refresh tokens', () => {
     expect((await refresh(server, second.refresh_token)).status).toBe(200);
     const fifth = await tokensFor(server, {}, user);
     expect((await refresh(server, second.refresh_token)).status).toBe(400);
-    for (const [tokens, more] of [[third, {}], [fourth, mine], [fifth, {}]] as const) expect((await refresh(server, tokens.refresh_token, more)).status).toBe(200);
+    for (const [tokens, more] of [
+      [third, {}],
+      [fourth, mine],
+      [fifth, {}],
+    ] as const)
+      expect((await refresh(server, tokens.refresh_token, more)).status).toBe(200);
     await set({ refresh_tokens_per_user: 500, refresh_tokens_per_client: 100 });
   });
 });

@@ -24,7 +24,11 @@ export type AuthServer = {
   close(): Promise<void>;
 };
 
-const entry: ServiceEntry = { name: 'auth', claims: (path) => !path.startsWith('/__opsctl/') || path.startsWith('/__opsctl/oauth'), load: async () => makeAuth };
+const entry: ServiceEntry = {
+  name: 'auth',
+  claims: (path) => !path.startsWith('/__opsctl/') || path.startsWith('/__opsctl/oauth'),
+  load: async () => makeAuth,
+};
 
 /** The authorization service alone over real HTTP on a free port, with a clock that the test moves. */
 export const authServer = async (
@@ -74,7 +78,12 @@ export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = 
   new Promise((resolve, reject) => {
     const asked = (url.startsWith('https:') ? sendTls : send)(
       url,
-      { method, headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers }, agent: false, rejectUnauthorized: false },
+      {
+        method,
+        headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers },
+        agent: false,
+        rejectUnauthorized: false,
+      },
       (reply) => {
         const chunks: Buffer[] = [];
         reply.on('data', (chunk: Buffer) => chunks.push(chunk));
