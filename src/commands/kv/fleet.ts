@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { int, req, str } from '../../kernel/field.ts';
 import { AppError, type Category } from '../../kernel/problem.ts';
 import type { Result } from '../../kernel/result.ts';
@@ -44,17 +44,18 @@ const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
   throw new AppError('unsafe', `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters are not ready`, { code: 'FLEET_NOT_READY', tryThis: problems });
 };
 
-const upgradeOne = async (context: Context, cluster: string): Promise<Upgraded<Detail>> => {
-  context.say.info(`${basename(cluster)}: begins (${cluster})`);
+const upgradeOne = async (context: Context, cluster: string, label: string): Promise<Upgraded<Detail>> => {
+  context.say.info(`${label}: begins`);
   const done = await runSelf(context, ['kv', 'upgrade', '--cluster', cluster, '--yes']);
   const report = parsed(done.stdout);
   const message = done.code === 0 ? (report?.message ?? 'done') : complaintIn(done.stderr);
-  context.say.info(`${basename(cluster)}: ${message}`);
+  context.say.info(`${label}: ${message}`);
   return { ok: done.code === 0, detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) } };
 };
 
-const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>) => ({
-  cluster,
+const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>, label: string) => ({
+  cluster: label,
+  file: cluster,
   outcome,
   message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
   duration_ms: detail?.report?.duration_ms ?? null,
@@ -66,13 +67,15 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   const [{ readFleet }, { runFleet }] = await Promise.all([import('../../upgrade/fleet/fleet-file.ts'), import('../../upgrade/fleet/run-fleet.ts')]);
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
+  const folder = dirname(resolve(context.host.cwd, values.file));
+  const label = (cluster: string): string => relative(folder, cluster);
   await checkAll(context, fleet);
-  await context.confirm(`Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${basename(fleet.canary)} first, then ${fleet.atOnce} at once?`);
+  await context.confirm(`Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`);
   let category: Category | 'done' = 'done';
   const rows = async function* () {
-    for await (const row of runFleet(fleet, (cluster) => upgradeOne(context, cluster), () => !context.signal.aborted)) {
+    for await (const row of runFleet(fleet, (cluster) => upgradeOne(context, cluster, label(cluster)), () => !context.signal.aborted)) {
       if (row.outcome !== 'done') category = 'partial';
-      yield rowOf(row);
+      yield rowOf(row, label(row.cluster));
     }
   };
   return { kind: 'rows', rows: rows(), view: { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' }, exit: () => category };

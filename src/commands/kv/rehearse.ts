@@ -53,7 +53,6 @@ const keepReport = async (context: Context, cluster: string, folder: string, run
   const { host, settings } = context;
   const { clusterFolder } = await import('../../upgrade/journal.ts');
   const kept = join(clusterFolder(settings.folders.state, cluster), 'rehearsals', run);
-  await host.files.makeFolder(kept, 0o700);
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
       const path = join(at, name);
@@ -64,7 +63,9 @@ const keepReport = async (context: Context, cluster: string, folder: string, run
     return undefined;
   };
   const from = await find(join(folder, 'home'));
-  if (from !== undefined) for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson']) await host.files.copy(join(from, name), join(kept, name));
+  if (from === undefined) return kept;
+  await host.files.makeFolder(kept, 0o700);
+  for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson']) await host.files.copy(join(from, name), join(kept, name));
   return kept;
 };
 

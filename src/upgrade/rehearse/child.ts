@@ -30,8 +30,17 @@ export const upgradeCopy = async (host: Host, home: string, args: readonly strin
     onEvent(event);
   }
   const { code } = await started.exited;
-  const complaint = report === undefined ? (await host.files.read(complaints))?.trim() : undefined;
+  const complaint = report === undefined ? complaintIn((await host.files.read(complaints)) ?? '') : undefined;
   return { code, ...(report === undefined ? {} : { report }), ...(complaint === undefined ? {} : { complaint }) };
+};
+/** The message of the error object that stderr ends with. */
+const complaintIn = (stderr: string): string | undefined => {
+  const last = lastLine(stderr);
+  try {
+    return (JSON.parse(last ?? '') as { message?: string }).message;
+  } catch {
+    return last;
+  }
 };
 const eventIn = (line: string): UpgradeEvent | undefined => {
   try {

@@ -213,7 +213,7 @@ const serve = async (host: Host, options: MemberOptions, form: Form, log: Member
   if (isTooOld) return 1;
   if (api.node.machine.clusterVersion !== undefined) sayVersion(api, undefined, api.node.machine.clusterVersion);
   follow(api, fatal);
-  if (isNew) await writeDatabase(host, api);
+  if ((await host.files.info(`${settings.dataDir}/member/snap/db`)) === undefined) await writeDatabase(host, api);
   const stopping = new AbortController();
   const changeFaults = async (): Promise<void> => faults.replace(await currentFaults());
   const ready = publish(api, stopping.signal);
