@@ -68,7 +68,7 @@ test('the table has a line for every line of the transcribed one', () => {
 });
 
 describe('every arrow, and every arrow that there is not', () => {
-  test.each(table)('%s: %s -> %s', async (from, action, state, hasChanges, moved) => {
+  test.each(table.map((line) => ({ line })))('$line', async ({ line: [from, action, state, hasChanges, moved] }) => {
     const id = await made(any, from);
     const before = await seen(any, id);
     const [method, verb, body] = requests[action] ?? ['', '', undefined];

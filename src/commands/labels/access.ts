@@ -68,7 +68,7 @@ const call = async (context: Context, operation: Operation, input: LooseInput, o
 };
 
 /** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
-export const withLabelAccess = (context: Context): Context => ({
+const withLabelAccess = (context: Context): Context => ({
   ...context,
   call: (service: Service, operation, input, options) =>
     service.name === 'labels' ? call(context, operation, input, options) : context.call(service, operation, input, options),

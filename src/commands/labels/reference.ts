@@ -14,7 +14,7 @@ const parts = (text: string): { bare: string; revision: string } => {
 };
 
 /** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
-export const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   const exact = labels.filter((label) => titleOf(label) === title);
   return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
 };
@@ -35,7 +35,7 @@ export const findByTitle = async (context: Context, title: string, asking: Askin
   return { label: found[0], titles: all.map(titleOf) };
 };
 
-export const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
+const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
   const close = nearest(text, titles);
   return new AppError('not-found', `there is no label with the id or title ${JSON.stringify(text)}`, {
     code: 'NO_SUCH_LABEL',

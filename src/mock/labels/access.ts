@@ -4,7 +4,7 @@ import { liveAccess } from '../auth/tokens.ts';
 import type { MockRequest, World } from '../service.ts';
 import { LabelError, denied } from './errors.ts';
 import { OWNER, isFirstUser, personOfUser } from './people.ts';
-import { type LabelRecord, type LabelState, type PermissionRecord } from './state.ts';
+import type { LabelRecord, LabelState, PermissionRecord } from './state.ts';
 
 export type Caller = {
   readonly person: string;
@@ -54,7 +54,7 @@ export const refuseScope = (caller: Caller, isRead: boolean, isAdminCall: boolea
 };
 
 /** facts labels 5: each role implies the ones before it. */
-export const roles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'];
+const roles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'];
 export const rank = (role: string): number => roles.indexOf(role);
 
 export const permissionsFor = (state: LabelState, label: string): Iterable<PermissionRecord> =>

@@ -93,7 +93,7 @@ export const isDeletable = (record: FieldRecord | ChoiceRecord, what: string): v
   if (record.state === 'PUBLISHED') throw failed('MUST_BE_DISABLED', what, `${what} is published: disable it before it is deleted.`);
 };
 
-export const stateText = (record: { state: string }): string => (record.state === 'UNPUBLISHED_DRAFT' ? 'a draft' : record.state.toLowerCase());
+const stateText = (record: { state: string }): string => (record.state === 'UNPUBLISHED_DRAFT' ? 'a draft' : record.state.toLowerCase());
 
 export const fitsFieldCount = (count: number, path: string): void => {
   if (count > constraints.maxFields)

@@ -24,7 +24,7 @@ const updateLabel = (draft: d.Draft, json: Json, path: string): Json => {
 
 type Edit = (draft: d.Draft, json: Json, path: string) => Json;
 /** facts labels 4: the twelve kinds. */
-export const edits: Readonly<Record<string, Edit>> = {
+const edits: Readonly<Record<string, Edit>> = {
   updateLabel,
   createField: fields.createField,
   updateField: fields.updateField,

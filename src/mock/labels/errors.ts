@@ -1,7 +1,7 @@
 import type { MockReply } from '../service.ts';
 
 /** facts labels 7: names of states and their HTTP numbers. */
-export const httpStatus = {
+const httpStatus = {
   INVALID_ARGUMENT: 400,
   FAILED_PRECONDITION: 400,
   UNAUTHENTICATED: 401,

@@ -12,7 +12,7 @@ type Transition = {
 };
 
 /** doc3 "States and transitions, A. Label", refined by facts labels 3. */
-export const transitions: Readonly<Record<Action, Transition>> = {
+const transitions: Readonly<Record<Action, Transition>> = {
   delta: {
     cites: 'doc3 A.Label: any, delta -> new draft revision',
     from: {

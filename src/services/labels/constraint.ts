@@ -3,10 +3,10 @@ import { bool, datetime, help, list, oneOf, out, str } from '../../kernel/field.
 import { calendarDate, userInfo } from './values.ts';
 import { int32, int64, schema } from './wire.ts';
 
-export const labelLockCapabilities = schema('LabelLockCapabilities', {
+const labelLockCapabilities = schema('LabelLockCapabilities', {
   canViewPolicy: help(bool(), 'Caller may see the policy behind the lock'),
 });
-export const labelLock = schema('LabelLock', {
+const labelLock = schema('LabelLock', {
   capabilities: out(help(labelLockCapabilities, 'Caller rights on the lock')),
   choiceId: help(str(), 'Locked choice; needs fieldId'),
   createTime: out(help(datetime(), 'When it was created (RFC 3339, UTC, Z)')),
@@ -20,36 +20,36 @@ export const listLabelLocksResponse = schema('ListLabelLocksResponse', {
   labelLocks: help(list(labelLock), 'Locks'),
   nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
 });
-export const listLimits = schema('ListLimits', {
+const listLimits = schema('ListLimits', {
   maxEntries: help(int32(), 'How many values at most'),
 });
-export const dateLimits = schema('DateLimits', {
+const dateLimits = schema('DateLimits', {
   maxValue: help(calendarDate, 'Latest allowed date'),
   minValue: help(calendarDate, 'Earliest allowed date'),
 });
-export const integerLimits = schema('IntegerLimits', {
+const integerLimits = schema('IntegerLimits', {
   maxValue: help(int64(), 'Int64 as string'),
   minValue: help(int64(), 'Int64 as string'),
 });
-export const textLimits = schema('TextLimits', {
+const textLimits = schema('TextLimits', {
   maxLength: help(int32(), 'Longest allowed value, characters'),
   minLength: help(int32(), 'Shortest allowed value, characters'),
 });
-export const longTextLimits = schema('LongTextLimits', {
+const longTextLimits = schema('LongTextLimits', {
   maxLength: help(int32(), 'Longest allowed value, characters'),
   minLength: help(int32(), 'Shortest allowed value, characters'),
 });
-export const selectionLimits = schema('SelectionLimits', {
+const selectionLimits = schema('SelectionLimits', {
   listLimits: help(listLimits, 'Limits of the multi-value variant'),
   maxChoices: help(int32(), 'Choices per field'),
   maxDeletedChoices: help(int32(), 'Deleted choices kept'),
   maxDisplayNameLength: help(int32(), 'Longest choice name'),
   maxIdLength: help(int32(), 'Longest choice id'),
 });
-export const userLimits = schema('UserLimits', {
+const userLimits = schema('UserLimits', {
   listLimits: help(listLimits, 'Limits of the multi-value variant'),
 });
-export const fieldLimits = schema('FieldLimits', {
+const fieldLimits = schema('FieldLimits', {
   dateLimits: help(dateLimits, 'Limits of date fields'),
   integerLimits: help(integerLimits, 'Limits of integer fields'),
   longTextLimits: help(longTextLimits, 'Limits of long text'),

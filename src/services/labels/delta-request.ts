@@ -15,44 +15,44 @@ import {
 import { labelProperties } from './label.ts';
 import { fieldMask, labelView, schema } from './wire.ts';
 
-export const createFieldRequest = schema('DeltaUpdateLabelRequestCreateFieldRequest', {
+const createFieldRequest = schema('DeltaUpdateLabelRequestCreateFieldRequest', {
   field: req(help(labelField, 'Field to add')),
 });
-export const createChoiceRequest = schema('DeltaUpdateLabelRequestCreateSelectionChoiceRequest', {
+const createChoiceRequest = schema('DeltaUpdateLabelRequestCreateSelectionChoiceRequest', {
   choice: req(help(choice, 'Choice to add')),
   fieldId: req(help(str(), 'Selection field that owns the choice')),
 });
-export const deleteFieldRequest = schema('DeltaUpdateLabelRequestDeleteFieldRequest', {
+const deleteFieldRequest = schema('DeltaUpdateLabelRequestDeleteFieldRequest', {
   id: req(help(str(), 'Field to remove')),
 });
-export const deleteChoiceRequest = schema('DeltaUpdateLabelRequestDeleteSelectionChoiceRequest', {
+const deleteChoiceRequest = schema('DeltaUpdateLabelRequestDeleteSelectionChoiceRequest', {
   fieldId: req(help(str(), 'Selection field that owns the choice')),
   id: req(help(str(), 'Choice to remove')),
 });
-export const disableFieldRequest = schema('DeltaUpdateLabelRequestDisableFieldRequest', {
+const disableFieldRequest = schema('DeltaUpdateLabelRequestDisableFieldRequest', {
   disabledPolicy: req(help(lifecycleDisabledPolicy, 'How the disabled field is shown')),
   id: req(help(str(), 'Field to disable')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
-export const disableChoiceRequest = schema('DeltaUpdateLabelRequestDisableSelectionChoiceRequest', {
+const disableChoiceRequest = schema('DeltaUpdateLabelRequestDisableSelectionChoiceRequest', {
   disabledPolicy: req(help(lifecycleDisabledPolicy, 'How the disabled choice is shown')),
   fieldId: req(help(str(), 'Selection field that owns the choice')),
   id: req(help(str(), 'Choice to disable')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
-export const enableFieldRequest = schema('DeltaUpdateLabelRequestEnableFieldRequest', {
+const enableFieldRequest = schema('DeltaUpdateLabelRequestEnableFieldRequest', {
   id: req(help(str(), 'Field to enable')),
 });
-export const enableChoiceRequest = schema('DeltaUpdateLabelRequestEnableSelectionChoiceRequest', {
+const enableChoiceRequest = schema('DeltaUpdateLabelRequestEnableSelectionChoiceRequest', {
   fieldId: req(help(str(), 'Selection field that owns the choice')),
   id: req(help(str(), 'Choice to enable')),
 });
-export const updateFieldRequest = schema('DeltaUpdateLabelRequestUpdateFieldPropertiesRequest', {
+const updateFieldRequest = schema('DeltaUpdateLabelRequestUpdateFieldPropertiesRequest', {
   id: req(help(str(), 'Field to change')),
   properties: req(help(fieldProperties, 'New basic properties')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
-export const updateFieldTypeRequest = schema(
+const updateFieldTypeRequest = schema(
   'DeltaUpdateLabelRequestUpdateFieldTypeRequest',
   {
     dateOptions: help(fieldDateOptions, 'Make it a date field'),
@@ -65,17 +65,17 @@ export const updateFieldTypeRequest = schema(
   },
   [['textOptions', 'integerOptions', 'dateOptions', 'selectionOptions', 'userOptions']],
 );
-export const updateLabelRequest = schema('DeltaUpdateLabelRequestUpdateLabelPropertiesRequest', {
+const updateLabelRequest = schema('DeltaUpdateLabelRequestUpdateLabelPropertiesRequest', {
   properties: req(help(labelProperties, 'New title/description')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
-export const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoicePropertiesRequest', {
+const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoicePropertiesRequest', {
   fieldId: req(help(str(), 'Selection field that owns the choice')),
   id: req(help(str(), 'Choice to change')),
   properties: req(help(choiceProperties, 'New choice properties')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
-export const deltaRequest = schema(
+const deltaRequest = schema(
   'DeltaUpdateLabelRequestRequest',
   {
     createField: help(createFieldRequest, 'Add a field'),

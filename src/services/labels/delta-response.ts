@@ -3,29 +3,29 @@ import { help, list, str } from '../../kernel/field.ts';
 import { label } from './label.ts';
 import { int32, schema } from './wire.ts';
 
-export const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
+const createFieldResponse = schema('DeltaUpdateLabelResponseCreateFieldResponse', {
   id: help(str(), 'Id given to the new field'),
   priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
 });
-export const createChoiceResponse = schema('DeltaUpdateLabelResponseCreateSelectionChoiceResponse', {
+const createChoiceResponse = schema('DeltaUpdateLabelResponseCreateSelectionChoiceResponse', {
   fieldId: help(str(), 'Selection field that owns the choice'),
   id: help(str(), 'Id given to the new choice'),
 });
-export const deleteFieldResponse = schema('DeltaUpdateLabelResponseDeleteFieldResponse', {});
-export const deleteChoiceResponse = schema('DeltaUpdateLabelResponseDeleteSelectionChoiceResponse', {});
-export const disableFieldResponse = schema('DeltaUpdateLabelResponseDisableFieldResponse', {});
-export const disableChoiceResponse = schema('DeltaUpdateLabelResponseDisableSelectionChoiceResponse', {});
-export const enableFieldResponse = schema('DeltaUpdateLabelResponseEnableFieldResponse', {});
-export const enableChoiceResponse = schema('DeltaUpdateLabelResponseEnableSelectionChoiceResponse', {});
-export const updateFieldResponse = schema('DeltaUpdateLabelResponseUpdateFieldPropertiesResponse', {
+const deleteFieldResponse = schema('DeltaUpdateLabelResponseDeleteFieldResponse', {});
+const deleteChoiceResponse = schema('DeltaUpdateLabelResponseDeleteSelectionChoiceResponse', {});
+const disableFieldResponse = schema('DeltaUpdateLabelResponseDisableFieldResponse', {});
+const disableChoiceResponse = schema('DeltaUpdateLabelResponseDisableSelectionChoiceResponse', {});
+const enableFieldResponse = schema('DeltaUpdateLabelResponseEnableFieldResponse', {});
+const enableChoiceResponse = schema('DeltaUpdateLabelResponseEnableSelectionChoiceResponse', {});
+const updateFieldResponse = schema('DeltaUpdateLabelResponseUpdateFieldPropertiesResponse', {
   priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
 });
-export const updateFieldTypeResponse = schema('DeltaUpdateLabelResponseUpdateFieldTypeResponse', {});
-export const updateLabelResponse = schema('DeltaUpdateLabelResponseUpdateLabelPropertiesResponse', {});
-export const updateChoiceResponse = schema('DeltaUpdateLabelResponseUpdateSelectionChoicePropertiesResponse', {
+const updateFieldTypeResponse = schema('DeltaUpdateLabelResponseUpdateFieldTypeResponse', {});
+const updateLabelResponse = schema('DeltaUpdateLabelResponseUpdateLabelPropertiesResponse', {});
+const updateChoiceResponse = schema('DeltaUpdateLabelResponseUpdateSelectionChoicePropertiesResponse', {
   priority: help(int32(), 'Resulting position, 1..n, server keeps it contiguous'),
 });
-export const deltaReply = schema(
+const deltaReply = schema(
   'DeltaUpdateLabelResponseResponse',
   {
     createField: help(createFieldResponse, 'Add a field'),

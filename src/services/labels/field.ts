@@ -3,24 +3,24 @@ import { bool, datetime, help, list, oneOf, out, str } from '../../kernel/field.
 import { badgeColors, badgeConfig, calendarDate, lifecycle, lockStatus, userInfo } from './values.ts';
 import { int32, int64, needed, onlyIn, schema } from './wire.ts';
 
-export const fieldAppliedCapabilities = schema('FieldAppliedCapabilities', {
+const fieldAppliedCapabilities = schema('FieldAppliedCapabilities', {
   canRead: help(bool(), 'Caller may read applied values'),
   canSearch: help(bool(), 'Caller may search by it'),
   canWrite: help(bool(), 'Caller may set it on items'),
 });
-export const fieldSchemaCapabilities = schema('FieldSchemaCapabilities', {
+const fieldSchemaCapabilities = schema('FieldSchemaCapabilities', {
   canDelete: help(bool(), 'Caller has the right and the object is in a deletable state (disabled)'),
   canDisable: help(bool(), 'Caller has the right and it is not disabled yet'),
   canEnable: help(bool(), 'Caller has the right and it is disabled'),
   canUpdate: help(bool(), 'Caller may edit it'),
 });
-export const fieldDisplayHints = schema('FieldDisplayHints', {
+const fieldDisplayHints = schema('FieldDisplayHints', {
   disabled: help(bool(), 'Show greyed out'),
   hiddenInSearch: help(bool(), 'Leave out of the search menu'),
   required: help(bool(), 'Mark as mandatory'),
   shownInApply: help(bool(), 'Offer in the apply menu'),
 });
-export const fieldListOptions = schema('FieldListOptions', {
+const fieldListOptions = schema('FieldListOptions', {
   maxEntries: help(int32(), 'How many values at most'),
 });
 export const fieldProperties = schema('FieldProperties', {
@@ -45,18 +45,18 @@ export const fieldDateOptions = schema('FieldDateOptions', {
 export const fieldUserOptions = schema('FieldUserOptions', {
   listOptions: help(fieldListOptions, 'Present = several values allowed; fixed once the field is published'),
 });
-export const choiceAppliedCapabilities = schema('FieldSelectionOptionsChoiceAppliedCapabilities', {
+const choiceAppliedCapabilities = schema('FieldSelectionOptionsChoiceAppliedCapabilities', {
   canRead: help(bool(), 'Caller may read applied values'),
   canSearch: help(bool(), 'Caller may search by it'),
   canSelect: help(bool(), 'Caller may choose it on an item'),
 });
-export const choiceSchemaCapabilities = schema('FieldSelectionOptionsChoiceSchemaCapabilities', {
+const choiceSchemaCapabilities = schema('FieldSelectionOptionsChoiceSchemaCapabilities', {
   canDelete: help(bool(), 'Caller has the right and the object is in a deletable state (disabled)'),
   canDisable: help(bool(), 'Caller has the right and it is not disabled yet'),
   canEnable: help(bool(), 'Caller has the right and it is disabled'),
   canUpdate: help(bool(), 'Caller may edit it'),
 });
-export const choiceDisplayHints = schema('FieldSelectionOptionsChoiceDisplayHints', {
+const choiceDisplayHints = schema('FieldSelectionOptionsChoiceDisplayHints', {
   badgeColors: help(badgeColors, 'Light-mode badge colours'),
   badgePriority: help(int64(), 'Int64 as string; lower shows first; 0 = no badge'),
   darkBadgeColors: help(badgeColors, 'Dark-mode badge colours'),

@@ -4,30 +4,30 @@ import { lifecycle, lifecycleDisabledPolicy, lockStatus, userInfo, writeControl 
 import { labelField } from './field.ts';
 import { copyMode, fieldMask, int64, labelView, needed, openEnum, schema } from './wire.ts';
 
-export const labelAppliedCapabilities = schema('LabelAppliedCapabilities', {
+const labelAppliedCapabilities = schema('LabelAppliedCapabilities', {
   canApply: help(bool(), 'Caller may apply the label'),
   canRead: help(bool(), 'Caller may read applied values'),
   canRemove: help(bool(), 'Caller may take the label off items'),
 });
-export const labelSchemaCapabilities = schema('LabelSchemaCapabilities', {
+const labelSchemaCapabilities = schema('LabelSchemaCapabilities', {
   canDelete: help(bool(), 'Caller has the right and the object is in a deletable state (disabled)'),
   canDisable: help(bool(), 'Caller has the right and it is not disabled yet'),
   canEnable: help(bool(), 'Caller has the right and it is disabled'),
   canUpdate: help(bool(), 'Caller may edit it'),
 });
-export const labelDisplayHints = schema('LabelDisplayHints', {
+const labelDisplayHints = schema('LabelDisplayHints', {
   disabled: help(bool(), 'Show greyed out'),
   hiddenInSearch: help(bool(), 'Leave out of the search menu'),
   priority: help(int64(), 'Int64 as string; list order'),
   shownInApply: help(bool(), 'Offer in the apply menu'),
 });
-export const labelAppliedLabelPolicy = schema('LabelAppliedLabelPolicy', {
+const labelAppliedLabelPolicy = schema('LabelAppliedLabelPolicy', {
   copyMode: help(copyMode, 'What happens to applied values when an item is copied'),
 });
-export const labelEnabledAppSettingsEnabledApp = schema('LabelEnabledAppSettingsEnabledApp', {
+const labelEnabledAppSettingsEnabledApp = schema('LabelEnabledAppSettingsEnabledApp', {
   app: help(openEnum('APP_UNSPECIFIED', 'FILES', 'MAIL'), 'App name'),
 });
-export const labelEnabledAppSettings = schema('LabelEnabledAppSettings', {
+const labelEnabledAppSettings = schema('LabelEnabledAppSettings', {
   enabledApps: help(list(labelEnabledAppSettingsEnabledApp), 'List of apps'),
 });
 export const labelProperties = schema('LabelProperties', {

@@ -18,11 +18,11 @@ export const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse
   labelPermissions: help(list(labelPermission), 'Permissions'),
   nextPageToken: help(str(), 'Token for the next page; absent/empty on the last page'),
 });
-export const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
+const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
   name: req(help(str(), 'Permission resource name')),
   useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
 });
-export const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
+const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
   labelPermission: req(help(labelPermission, 'Permission to create or change')),
   parent: needed(help(str(), 'Labels/<id>; must be empty or match the batch parent')),
   useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),

@@ -2,7 +2,7 @@
 import { bool, help, oneOf, out, str } from '../../kernel/field.ts';
 import { float, int32, int64, schema } from './wire.ts';
 
-export const badgeColor = schema('Color', {
+const badgeColor = schema('Color', {
   alpha: help(float(), '0..1, unset = opaque'),
   blue: help(float(), '0..1'),
   green: help(float(), '0..1'),

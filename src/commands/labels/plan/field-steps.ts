@@ -50,7 +50,7 @@ const propertyStep = (wanted: FieldDef, live: LiveField, place: Place, nameOf: (
 const sameEntries = (wanted: number | undefined, live: number | undefined): boolean => wanted === live || (wanted === 0 && live !== undefined);
 
 /** facts labels 3 "Rules that bite after publish", judged before anything is sent. */
-export const frozen = (wanted: FieldDef, live: LiveField, path: string): Problem[] => {
+const frozen = (wanted: FieldDef, live: LiveField, path: string): Problem[] => {
   if (live.state === 'UNPUBLISHED_DRAFT') return [];
   if (wanted.type !== live.type) {
     return [

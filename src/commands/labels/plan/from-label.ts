@@ -26,7 +26,7 @@ const choiceFrom = (choice: ChoiceJson): LiveChoice => ({
 });
 
 const kinds: readonly FieldKind[] = ['text', 'integer', 'date', 'selection', 'user'];
-export const kindOf = (field: FieldJson): FieldKind => kinds.find((kind) => field[`${kind}Options`] !== undefined) ?? 'text';
+const kindOf = (field: FieldJson): FieldKind => kinds.find((kind) => field[`${kind}Options`] !== undefined) ?? 'text';
 
 const fieldFrom = (field: FieldJson): LiveField => {
   const list = field.selectionOptions?.listOptions ?? field.userOptions?.listOptions;

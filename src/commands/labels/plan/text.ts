@@ -3,7 +3,7 @@ import type { Change, ChangeKind } from './change.ts';
 const marks: Readonly<Record<ChangeKind, string>> = { added: '+', renamed: '~', changed: '~', moved: '>', disabled: '-', enabled: '+', deleted: 'x' };
 
 /** `  ~ field Status renamed: from State` */
-export const changeLine = ({ kind, what, detail }: Change): string => `  ${marks[kind]} ${what} ${kind}${detail === undefined ? '' : `: ${detail}`}`;
+const changeLine = ({ kind, what, detail }: Change): string => `  ${marks[kind]} ${what} ${kind}${detail === undefined ? '' : `: ${detail}`}`;
 
 export const changesText = (changes: readonly Change[]): string => (changes.length === 0 ? '  no changes' : changes.map(changeLine).join('\n'));
 
