@@ -89,7 +89,8 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
 const storeGivenToken = async (context: Context, values: Values): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
   context.say.hide(token);
-  const server = await loginServer(context, { clientId: 'none', ...(await givenServer(context, { ...values, 'client-secret-stdin': false })) });
+  // A given token is sent as it is; no client is needed to use it.
+  const server = await loginServer(context, await givenServer(context, { ...values, 'client-id': values['client-id'] ?? 'none', 'client-secret-stdin': false }));
   const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
   const account: Account = {
     name: values.account ?? 'token',

@@ -1,0 +1,284 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Asked, goodTokens, type TokenServer, tokenServer } from '../../login/token-server.ts';
+import { addressOf, type Program, program } from './program.ts';
+
+let tokens: TokenServer;
+let opsctl: Program;
+const api = { status: 200, body: { kind: 'media#channelListResponse', items: [{ id: 'ch-1' }] } };
+const usual = (asked: Asked) => (asked.url.startsWith('/media/') ? api : asked.url === '/token' ? goodTokens : { status: 200, body: '' });
+beforeEach(async () => {
+  tokens = await tokenServer(usual);
+  opsctl = await program();
+});
+
+/** What must never be seen in an output, whatever a test did. The address of a waiting login is the one place for its state. */
+const secrets = (): string[] => {
+  const forms = tokens.asked.flatMap(({ form }) => ['code', 'code_verifier', 'refresh_token', 'client_secret'].map((name) => form.get(name)));
+  return ['at-secret-1', 'rt-secret-1', ...forms.filter((value) => value !== null)];
+};
+afterEach(async () => {
+  const said = opsctl.said().replace(/https?:\/\/\S+code_challenge=\S+/g, '');
+  for (const secret of secrets()) expect(said).not.toContain(secret);
+  const files = await opsctl.files().catch(() => '');
+  for (const secret of ['at-secret-1', 'rt-secret-1', 'client-secret-1']) expect(files).not.toContain(secret);
+  await opsctl.close();
+  await tokens.close();
+});
+
+const server = (): string[] => ['--auth-url', tokens.url, '--client-id', 'client-1', '--scope', 'x/media.readonly'];
+const waiting = (more: string[] = [], options: Parameters<Program['start']>[1] = {}) => opsctl.start(['login', ...server(), '--no-browser', ...more], options);
+const signIn = async (more: string[] = []): Promise<void> => {
+  const login = waiting(more);
+  const { state, redirect } = await addressOf(login);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect(await login.ended).toMatchObject({ code: 0 });
+};
+
+test('login, status, data API, sign-out: doc1 flow (a) to (g) through the program', async () => {
+  await signIn();
+  const status = await opsctl.run(['auth', 'status']);
+  expect(status.code).toBe(0);
+  expect(JSON.parse(status.stdout)).toMatchObject({ signed_in: true, verified: true, scopes: ['x/media.readonly'] });
+  const media = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'], { env: { OPSCTL_API_URL: tokens.url } });
+  expect(JSON.parse(media.stdout)).toEqual(api.body);
+  expect(tokens.asked.find(({ url }) => url.startsWith('/media/'))).toMatchObject({ url: '/media/v3/channels?part=id&mine=true', headers: { authorization: 'Bearer at-secret-1' } });
+  expect((await opsctl.run(['logout'])).code).toBe(0);
+  expect(tokens.asked.at(-1)).toMatchObject({ method: 'POST', url: '/revoke?token=rt-secret-1' });
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
+});
+
+test('the pasted address ends the wait while stdin stays open', async () => {
+  const login = waiting([], { input: 'open' });
+  const { state, redirect } = await addressOf(login);
+  login.child.stdin?.write('http://127.0.0.1:1/?code=a&state=wrong\n');
+  await login.seen(/pasted line was not used/);
+  login.child.stdin?.write(`${redirect({ code: 'code-secret-1' })}#state=${state}\n`);
+  expect(await login.ended).toMatchObject({ code: 0 });
+});
+
+test('the bare code can be pasted', async () => {
+  const login = waiting([], { input: 'code-secret-1\n' });
+  expect(await login.ended).toMatchObject({ code: 0 });
+  expect(tokens.asked[0]?.form.get('code')).toBe('code-secret-1');
+});
+
+test('split login: start, finish in another process, and no second finish', async () => {
+  const started = opsctl.start(['login', ...server(), '--start']);
+  const { state, redirect } = await addressOf(started);
+  expect((await started.ended).code).toBe(0);
+  expect((await opsctl.run(['login', '--finish', redirect({ code: 'x', state: 'wrong' })])).code).toBe(2);
+  expect(tokens.asked).toEqual([]);
+  const finished = await opsctl.run(['login', '--finish', '-'], { input: `${redirect({ code: 'code-secret-1', state })}\n` });
+  expect(finished.code).toBe(0);
+  expect(tokens.asked[0]?.form.get('redirect_uri')).toBe(redirect({}).slice(0, -1));
+  expect((await opsctl.run(['login', '--finish', '-'], { input: 'code-secret-1\n' })).code).toBe(4);
+});
+
+test('what a split login stores is for its owner alone, and is refused when it is not', async () => {
+  const started = opsctl.start(['login', ...server(), '--start']);
+  const { redirect, state } = await addressOf(started);
+  await started.ended;
+  const path = join(opsctl.home, 'state', 'mock', 'pending-login.json');
+  await readFile(path);
+  await chmod(path, 0o644);
+  expect((await opsctl.run(['login', '--finish', redirect({ code: 'x', state })])).code).toBe(3);
+});
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s ends a waiting login with %i', async (signal, code) => {
+  const login = waiting([], { input: 'open' });
+  await addressOf(login);
+  login.child.kill(signal);
+  expect((await login.ended).code).toBe(code);
+});
+
+test('--timeout: exit 4, and what to do is said', async () => {
+  const login = await waiting(['--timeout', '300ms'], { input: 'open' }).ended;
+  expect(login.code).toBe(4);
+  expect(login.stderr).toContain('--finish');
+});
+
+test('one waiting login per profile; --replace ends the other', async () => {
+  const first = waiting();
+  await addressOf(first);
+  const second = await waiting().ended;
+  expect(second.code).toBe(4);
+  expect(second.stderr).toContain(`process ${first.child.pid}`);
+  const third = waiting(['--replace']);
+  const { state, redirect } = await addressOf(third);
+  expect((await first.ended).code).toBe(143);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await third.ended).code).toBe(0);
+});
+
+test('denied in the browser: exit 4', async () => {
+  const login = waiting();
+  const { state, redirect } = await addressOf(login);
+  await fetch(redirect({ error: 'access_denied', state }));
+  expect((await login.ended).code).toBe(4);
+});
+
+test('partial consent is a success that names what is missing; --require-scopes makes it 4', async () => {
+  const login = waiting(['--scope', 'x/media.upload']);
+  const first = await addressOf(login);
+  expect(first.url.searchParams.get('scope')).toBe('x/media.readonly x/media.upload');
+  await fetch(first.redirect({ code: 'code-secret-1', state: first.state }));
+  const done = await login.ended;
+  expect(done.code).toBe(0);
+  expect(done.stderr).toContain('opsctl login --add-scope x/media.upload');
+  expect(JSON.parse(done.stdout)).toMatchObject({ missing_scopes: ['x/media.upload'] });
+  const strict = waiting(['--scope', 'x/media.upload', '--require-scopes']);
+  const second = await addressOf(strict);
+  await fetch(second.redirect({ code: 'code-secret-1', state: second.state }));
+  expect((await strict.ended).code).toBe(4);
+});
+
+test('--add-scope keeps what was granted', async () => {
+  await signIn();
+  const login = opsctl.start(['login', '--auth-url', tokens.url, '--client-id', 'client-1', '--no-browser', '--add-scope', 'x/media.upload']);
+  const { url, state, redirect } = await addressOf(login);
+  expect(url.searchParams.get('scope')).toBe('x/media.readonly x/media.upload');
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  await login.ended;
+  expect(JSON.parse((await opsctl.run(['auth', 'list'])).stdout)).toHaveLength(1);
+});
+
+test('a missing scope stops a command with the line that mends it', async () => {
+  await signIn();
+  const { code, stderr } = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'], { env: { OPSCTL_API_URL: tokens.url } });
+  expect(code).toBe(4);
+  expect(stderr).toContain('opsctl login --account default --add-scope x/mediapartner');
+  expect(tokens.asked.some(({ url }) => url.startsWith('/media/'))).toBe(false);
+});
+
+test('a refused token is refreshed once, and the request sent once more', async () => {
+  await signIn();
+  let calls = 0;
+  tokens.answer((asked) => {
+    if (!asked.url.startsWith('/media/')) return { ...goodTokens, body: { ...(goodTokens.body as object), access_token: 'at-secret-2' } };
+    return ++calls === 1 ? { status: 401, body: { error: { code: 401, message: 'Invalid Credentials' } } } : api;
+  });
+  expect((await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(0);
+  expect(calls).toBe(2);
+  tokens.answer((asked) => (asked.url.startsWith('/media/') ? { status: 401, body: { error: 'invalid_token' } } : goodTokens));
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
+  expect(calls).toBe(2);
+});
+
+test.each([
+  [403, { error: { code: 403, message: 'Request had insufficient authentication scopes.', errors: [{ reason: 'insufficientPermissions' }] } }, 4],
+  [403, { error: { code: 403, message: 'forbidden' } }, 5],
+  [400, { error: { code: 400, message: 'part is required' } }, 5],
+  [404, {}, 6],
+  [503, {}, 11],
+])('the data API answers %i %j: exit %i', async (status, body, code) => {
+  await signIn();
+  tokens.answer((asked) => (asked.url.startsWith('/media/') ? { status, body, headers: { 'retry-after': '0' } } : goodTokens));
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(code);
+});
+
+test('a given token: OPSCTL_ACCESS_TOKEN, --token-stdin, login --token-stdin', async () => {
+  const env = { OPSCTL_API_URL: tokens.url };
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { ...env, OPSCTL_ACCESS_TOKEN: 'at-secret-1' } })).code).toBe(0);
+  expect((await opsctl.run(['media', 'get', 'channels', '--token-stdin'], { env, input: 'at-secret-1\n' })).code).toBe(0);
+  expect((await opsctl.run(['login', '--auth-url', tokens.url, '--token-stdin', '--scope', 'x/media.readonly'], { input: 'at-secret-1\n' })).code).toBe(0);
+  expect((await opsctl.run(['media', 'get', 'channels'], { env })).code).toBe(0);
+  expect(tokens.asked.filter(({ headers }) => headers.authorization === 'Bearer at-secret-1')).toHaveLength(3);
+});
+
+test('the client secret comes from the environment or from stdin, never from a flag', async () => {
+  const login = opsctl.start(['login', ...server(), '--no-browser', '--client-secret-stdin'], { input: 'client-secret-1\n' });
+  const { state, redirect } = await addressOf(login);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
+  expect(tokens.asked[0]?.form.get('client_secret')).toBe('client-secret-1');
+  expect((await opsctl.run(['login', ...server(), '--client-secret', 'x'])).code).toBe(2);
+});
+
+test('two accounts: list, switch, sign out one', async () => {
+  await signIn(['--account', 'work']);
+  await signIn(['--account', 'home']);
+  const names = async () => (JSON.parse((await opsctl.run(['auth', 'list'])).stdout) as { account: string; current: boolean }[]).map(({ account, current }) => `${account}${current ? '*' : ''}`);
+  expect(await names()).toEqual(['work', 'home*']);
+  expect((await opsctl.run(['auth', 'switch', 'work'])).code).toBe(0);
+  expect(await names()).toEqual(['work*', 'home']);
+  expect((await opsctl.run(['auth', 'switch', 'nobody'])).code).toBe(4);
+  expect((await opsctl.run(['auth', 'logout', '--account', 'work'])).code).toBe(0);
+  expect(await names()).toEqual(['home*']);
+});
+
+test('a network that fails keeps the credential; logout --local forgets it', async () => {
+  await signIn();
+  tokens.answer({ cut: true });
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(11);
+  expect((await opsctl.run(['logout'])).code).toBe(11);
+  expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(0);
+  expect((await opsctl.run(['logout', '--local'])).code).toBe(0);
+  expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(4);
+});
+
+test('a revoked refresh token: auth status ends with 4 and says how to sign in again', async () => {
+  await signIn();
+  tokens.answer({ status: 400, body: { error: 'invalid_grant' } });
+  const { code, stderr } = await opsctl.run(['auth', 'status', '-o', 'json']);
+  expect(code).toBe(4);
+  expect(JSON.parse(stderr)).toMatchObject({ code: 'SIGN_IN_ENDED' });
+});
+
+test('stored credentials that others can read are refused', async () => {
+  await signIn();
+  await chmod(join(opsctl.home, 'state', 'mock', 'credentials.json'), 0o644);
+  expect((await opsctl.run(['auth', 'token'])).code).toBe(3);
+});
+
+test('a browser that cannot be started is noticed, and the address works all the same', async () => {
+  const login = opsctl.start(['login', ...server(), '--browser'], { env: { BROWSER: '/bin/false', DISPLAY: ':99' } });
+  const { state, redirect } = await addressOf(login);
+  await login.seen(/No browser could be started/);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
+});
+
+test('the browser command line holds no secret', async () => {
+  const script = join(opsctl.home, '..', 'browser.sh');
+  await writeFile(script, `#!/bin/sh\necho "$1" > ${script}.seen\n`, { mode: 0o755 });
+  const login = opsctl.start(['login', ...server(), '--browser'], { env: { BROWSER: script, DISPLAY: ':99' } });
+  const { url, state, redirect } = await addressOf(login);
+  await login.seen(/Waiting for the browser/);
+  const launched = (await readFile(`${script}.seen`, 'utf8')).trim();
+  expect(launched).not.toContain(state);
+  expect((await fetch(launched, { redirect: 'manual' })).headers.get('location')).toBe(url.href);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  await login.ended;
+});
+
+test('SSH: the line to copy has the port of this login', async () => {
+  const login = opsctl.start(['login', ...server()], { env: { SSH_CONNECTION: '1.2.3.4 5 10.0.0.9 22', USER: 'ada' } });
+  const { redirect, state } = await addressOf(login);
+  const [, port] = await login.seen(/ssh -N -L (\d+):127\.0\.0\.1:\d+ ada@10\.0\.0\.9/);
+  expect(redirect({})).toContain(`:${port}`);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  await login.ended;
+});
+
+test('without a terminal no browser is opened unless asked', async () => {
+  const login = opsctl.start(['login', ...server()], { env: { BROWSER: '/bin/false', DISPLAY: ':99' } });
+  const { redirect, state } = await addressOf(login);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).stderr).not.toContain('No browser could be started');
+});
+
+test.each([
+  [['--auth-url', 'http://accounts.example.com', '--client-id', 'c'], 2],
+  [['--auth-url', 'https://accounts.example.com'], 3],
+  [['--start', '--finish', 'x'], 2],
+  [['--redirect-path', 'callback'], 2],
+  [['--port', '0'], 2],
+])('login %j: exit %i before anything is sent', async (flags, code) => {
+  expect((await opsctl.run(['login', ...flags])).code).toBe(code);
+});
