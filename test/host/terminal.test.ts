@@ -33,6 +33,7 @@ const onTerminal = async (act: string, dialogue: readonly [appears: string, type
   const out = join(folder, `${act}-${Math.random()}.out`);
   const command = `stty cols 100; ${process.execPath} ${fixture} ${act} > ${out}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.on('error', () => {});
   let screen = '';
   const rest = [...dialogue];
   const answer = (): void => {
@@ -54,6 +55,8 @@ const inPipes = async (act: string, input = '', env: Record<string, string> = {}
   const [out, err]: [string[], string[]] = [[], []];
   child.stdout.on('data', (chunk) => out.push(String(chunk)));
   child.stderr.on('data', (chunk) => err.push(String(chunk)));
+  // A child that asks nothing may be gone before it is written to.
+  child.stdin.on('error', () => {});
   child.stdin.end(input);
   await ended(child);
   return { out: out.join(''), err: err.join('') };
