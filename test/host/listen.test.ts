@@ -34,7 +34,11 @@ const get = (listener: Listener, path: string) => host.network.request({ method:
 
 test('a URL over the limit is 414 and never reaches the handler', async () => {
   const seen: string[] = [];
-  const listener = await serve((request) => (seen.push(request.url), { status: 200 }), { maxUrlBytes: 50 });
+  const handler: Handler = (request) => {
+    seen.push(request.url);
+    return { status: 200 };
+  };
+  const listener = await serve(handler, { maxUrlBytes: 50 });
   expect((await get(listener, `/${'a'.repeat(49)}`)).status).toBe(200);
   expect((await get(listener, `/${'a'.repeat(50)}`)).status).toBe(414);
   expect(seen).toHaveLength(1);
