@@ -77,6 +77,7 @@ export const downloadCommand: Command = {
     },
     force: { field: bool(), summary: 'Write over a file that exists' },
   },
+  operation: { service: tracker, operation: tracker.table.files.download },
   examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],
   run: async (context, values) => {
     const { get } = tracker.table.files;

@@ -37,7 +37,7 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
 };
 
 /** Rows that a hand-written command covers better, as `resource verb`. */
-export const byHand: ReadonlySet<string> = new Set(['epics page', 'files upload', 'groups stories', 'search run']);
+export const byHand: ReadonlySet<string> = new Set(['epics page', 'files download', 'files upload', 'groups stories', 'search run']);
 
 /** The derived command that these words name, if they name one: `tracker labels create`. */
 export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<Command | undefined> => {

@@ -1,0 +1,190 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+
+let opsctl: Program;
+let folder: string;
+beforeAll(async () => {
+  opsctl = await program();
+  folder = mkdtempSync(join(tmpdir(), 'opsctl-story-'));
+  await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off']).first;
+});
+afterAll(async () => {
+  await opsctl.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+/** Writes that the server got since `clear` was called. */
+const requests = async (): Promise<{ method: string; path: string }[]> => opsctl.json(['mock', 'requests', '--limit', '500']);
+const writes = async (): Promise<number> => (await requests()).filter(({ method }) => method !== 'GET').length;
+
+test('names instead of ids, null apart from absent, and a dry run that shows what would be sent', async () => {
+  const made = await opsctl.json(['tracker', 'labels', 'create', '--name', 'bug', '--color', '#cc0000']);
+  const epic = await opsctl.json(['tracker', 'epics', 'create', '--name', 'Q4', '--label', 'bug', '--owner', '@ana']);
+  expect(epic.label_ids).toEqual([made.id]);
+  expect(epic.owner_ids).toHaveLength(1);
+  const changed = await opsctl.json(['tracker', 'labels', 'update', 'bug', '--unset', 'color']);
+  expect(changed).toMatchObject({ id: made.id, color: null, name: 'bug' });
+  const shown = await opsctl.json(['tracker', 'labels', 'update', 'bug', '--color', 'null', '--dry-run']);
+  expect(shown).toMatchObject({ dry_run: true, method: 'PUT', body: { color: null } });
+  expect(shown.url).toMatch(new RegExp(`/api/v3/labels/${made.id}$`));
+  expect(shown.headers['tracker-token']).toBe('***');
+});
+
+test('an unknown and an ambiguous name are explained', async () => {
+  const unknown = await opsctl.run(['tracker', 'labels', 'get', 'bugg']);
+  expect([unknown.code, unknown.stderr]).toEqual([6, expect.stringContaining('did you mean bug?')]);
+  for (const name of ['Twin', 'Twin']) await opsctl.json(['tracker', 'epics', 'create', '--name', name]);
+  const twin = await opsctl.run(['tracker', 'epics', 'get', 'Twin']);
+  expect([twin.code, twin.stderr]).toEqual([2, expect.stringMatching(/2 epics are called "Twin": \d+ \(Twin\); \d+ \(Twin\)/)]);
+});
+
+test('ensure and upsert: made once, changed only where it differs', async () => {
+  const first = await opsctl.json(['tracker', 'labels', 'ensure', '--name', 'once', '--color', '#112233']);
+  const again = await opsctl.json(['tracker', 'labels', 'ensure', '--name', 'once', '--color', '#445566']);
+  expect([again.id, again.color]).toEqual([first.id, '#112233']);
+  const before = await writes();
+  expect((await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#112233'])).id).toBe(first.id);
+  expect(await writes()).toBe(before);
+  expect((await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#445566'])).color).toBe('#445566');
+});
+
+test('bulk: dry run sends nothing, good rows are done, bad ones are named by line, and resume skips what is done', async () => {
+  const rows = [
+    { op: 'create', resource: 'labels', name: 'b1' },
+    { op: 'create', resource: 'labels', nam: 'b2' },
+    { op: 'create', resource: 'stories', name: 's1', labels: ['b1'], owner_ids: ['@ben'] },
+  ];
+  const path = file('rows.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+  const before = await writes();
+  const dry = await opsctl.run(['tracker', 'bulk', '-f', path, '--dry-run', '-o', 'ndjson']);
+  expect([dry.code, await writes()]).toEqual([9, before]);
+  const run = await opsctl.run(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--concurrency', '1']);
+  expect(run.code).toBe(9);
+  const outcomes = run.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(outcomes.map(({ line, status }) => [line, status])).toEqual([
+    [1, 'done'],
+    [2, 'failed'],
+    [3, 'done'],
+  ]);
+  expect(outcomes[1].error.message).toContain('did you mean name?');
+  const again = await opsctl.run(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--resume']);
+  expect(again.stdout.match(/"skipped"/g)).toHaveLength(2);
+  writeFileSync(path, JSON.stringify({ op: 'create', resource: 'labels', name: 'other' }));
+  const changed = await opsctl.run(['tracker', 'bulk', '-f', path, '--resume']);
+  expect([changed.code, changed.stderr]).toEqual([10, expect.stringContaining('line 1 is not what it was')]);
+});
+
+test('bulk from CSV on standard input', async () => {
+  const done = await opsctl.run(['tracker', 'bulk', '-f', '-', '--input-format', 'csv', '--resource', 'labels', '--op', 'create', '-o', 'ndjson'], {
+    input: 'name,color,description\ncsv1,#112233,"one, two"\ncsv2,,\n',
+  });
+  expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('2 done, 0 failed')]);
+  expect(await opsctl.json(['tracker', 'labels', 'get', 'csv1'])).toMatchObject({ color: '#112233', description: 'one, two' });
+});
+
+test('export, change, diff, apply; the second apply sends nothing', async () => {
+  const exported = await opsctl.run(['tracker', 'export']);
+  const path = file('workspace.yaml', exported.stdout);
+  expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(0);
+  writeFileSync(
+    path,
+    exported.stdout.replace('name: onboarding', 'name: welcome').replace('labels:\n', 'labels:\n  - name: declared\n    color: "#0a0b0c"\n'),
+  );
+  expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(20);
+  const refused = await opsctl.run(['tracker', 'apply', '-f', path]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+  expect((await opsctl.run(['tracker', 'apply', '-f', path, '--yes'])).code).toBe(0);
+  const labels: { name: string }[] = await opsctl.json(['tracker', 'labels', 'list']);
+  expect(labels.map(({ name }) => name)).toEqual(expect.arrayContaining(['welcome', 'declared']));
+  expect(labels.map(({ name }) => name)).not.toContain('onboarding');
+  const before = await writes();
+  expect((await opsctl.run(['tracker', 'apply', '-f', path, '--yes'])).code).toBe(0);
+  expect(await writes()).toBe(before);
+});
+
+test('prune leaves what is in use and says by what', async () => {
+  const path = file('few.yaml', 'labels: []\n');
+  const refused = await opsctl.run(['tracker', 'apply', '-f', path, '--prune', '--yes']);
+  expect([refused.code, refused.stderr]).toEqual([10, expect.stringMatching(/welcome is used by \d stories and is not pruned/)]);
+});
+
+test.each<[string, string]>([
+  ['labels:\n  - nam: x\n', 'labels[0].nam is not a known field (did you mean name?)'],
+  ['lables: []\n', 'did you mean labels?'],
+  ['labels:\n  - name: x\n    color: red\n', 'labels[0].color must be a hexadecimal colour'],
+  ['labels: [\n', 'is not YAML'],
+])('a wrong workspace file is explained: %j', async (text, message) => {
+  const wrong = await opsctl.run(['tracker', 'diff', '-f', file('wrong.yaml', text)]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
+});
+
+test('five files go up in two requests and come down byte for byte', async () => {
+  const bytes = Buffer.from(Array.from({ length: 3000 }, (_, i) => (i * 7) % 256));
+  writeFileSync(join(folder, 'raw.bin'), bytes);
+  const paths = [join(folder, 'raw.bin'), ...[1, 2, 3, 4].map((n) => file(`é ${n}.txt`, `text ${n}`))];
+  const made: { id: number; filename: string }[] = await opsctl.json(['tracker', 'files', 'upload', ...paths]);
+  expect(made.map(({ filename }) => filename)).toEqual(['raw.bin', 'é 1.txt', 'é 2.txt', 'é 3.txt', 'é 4.txt']);
+  const target = join(folder, 'down.bin');
+  await opsctl.json(['tracker', 'files', 'download', String(made[0]?.id), '--to', target]);
+  expect(readFileSync(target).equals(bytes)).toBe(true);
+  const again = await opsctl.run(['tracker', 'files', 'download', String(made[0]?.id), '--to', target]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('--force')]);
+});
+
+test('search pages to the end and never cuts silently', async () => {
+  const rows = Array.from({ length: 60 }, (_, i) => JSON.stringify({ op: 'create', resource: 'stories', name: `needle ${i}` })).join('\n');
+  expect((await opsctl.run(['tracker', 'bulk', '-f', '-', '--concurrency', '8', '-o', 'ndjson'], { input: rows })).code).toBe(0);
+  const some = await opsctl.run(['tracker', 'search', 'needle', '--type', 'story', '-o', 'name']);
+  expect([some.stdout.trim().split('\n').length, some.stderr]).toEqual([25, expect.stringContaining('25 of 60 shown')]);
+  const every = await opsctl.run(['tracker', 'search', 'needle', '--type', 'story', '--all', '-o', 'name']);
+  expect(new Set(every.stdout.trim().split('\n')).size).toBe(60);
+});
+
+test('deprecated things warn once on stderr with the replacement', async () => {
+  const old = await opsctl.run(['tracker', 'milestones', 'list']);
+  expect(old.stderr.match(/deprecated/g)).toHaveLength(1);
+  expect(old.stderr).toContain('objectives');
+});
+
+test('webhooks listen: a good delivery is a line, a forged one is refused', async () => {
+  const listening = opsctl.start([
+    'tracker',
+    'webhooks',
+    'listen',
+    '--port',
+    '38917',
+    '--secret-file',
+    file('secret', 's3cret\n'),
+    '--count',
+    '1',
+    '-o',
+    'ndjson',
+  ]);
+  const body = '{"id":"e1","version":"v1","actions":[]}';
+  const deliver = (signature: string) => fetch('http://127.0.0.1:38917/', { method: 'POST', body, headers: { 'payload-signature': signature } });
+  const forged = await (async () => {
+    for (let i = 0; i < 100; i++) {
+      try {
+        return (await deliver('0'.repeat(64))).status;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+    return 0;
+  })();
+  expect(forged).toBe(401);
+  expect((await deliver(createHmac('sha256', 's3cret').update(body).digest('hex'))).status).toBe(200);
+  const { code, stdout, stderr } = await listening.ended;
+  expect([code, JSON.parse(stdout).id]).toEqual([0, 'e1']);
+  expect(stderr).toContain('the signature does not fit the body');
+});
