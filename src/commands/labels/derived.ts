@@ -1,4 +1,4 @@
-import { int, str } from '../../kernel/field.ts';
+import { bool, int, str } from '../../kernel/field.ts';
 import type { Operation } from '../../kernel/operation.ts';
 import { problem, usageError } from '../../kernel/problem.ts';
 import { type Result, recordResult, rowsResult } from '../../kernel/result.ts';
@@ -54,7 +54,10 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
   ...(takesAdmin(operation) ? { admin: adminFlag } : {}),
   ...(takesPin(operation) ? { revision: { field: str(), summary: 'Refuse unless this is the latest revision', value: 'number' } } : {}),
   ...(paged(operation)
-    ? { limit: { field: int({ min: 1 }), summary: 'Stop after so many entries; all of them unless given', value: 'number' } }
+    ? {
+        all: { field: bool(), summary: 'All pages, as without --limit' },
+        limit: { field: int({ min: 1 }), summary: 'Stop after so many entries; all of them unless given', value: 'number' },
+      }
     : {}),
   ...(operation.bodyName === 'Label'
     ? {

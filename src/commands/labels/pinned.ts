@@ -9,11 +9,18 @@ const mayBeStale = (error: unknown): error is AppError =>
   ((error.detail.httpStatus === 400 && error.detail.code === 'FAILED_PRECONDITION') ||
     (error.detail.httpStatus === 409 && error.detail.code === 'ABORTED'));
 
-export type Stale = { readonly name: string; readonly title: string; readonly revisionId: string; readonly asking: Asking };
+export type Stale = {
+  readonly name: string;
+  readonly title: string;
+  readonly revisionId: string;
+  readonly asking: Asking;
+  /** What stands when the write is refused; "Nothing was changed." unless an earlier step was done. */
+  readonly stands?: string;
+};
 
 /**
  * Sends a write that is pinned to the revision that was shown. When it is refused, the label is read again: only a newer
- * revision means that somebody else was here, and then the difference is shown and nothing was changed.
+ * revision means that somebody else was here, and then the difference is shown.
  */
 export const pinned = async <T>(
   context: Context,
@@ -30,7 +37,7 @@ export const pinned = async <T>(
     if (now.revisionId === shown.revisionId) throw error;
     throw new AppError(
       'unsafe',
-      `label ${shown.title} was changed by somebody else meanwhile: you saw revision ${shown.revisionId}, now it is ${now.revisionId}. Nothing was changed.\nSince then:\n${diff(now)}`,
+      `label ${shown.title} was changed by somebody else meanwhile: you saw revision ${shown.revisionId}, now it is ${now.revisionId}. ${shown.stands ?? 'Nothing was changed.'}\nSince then:\n${diff(now)}`,
       {
         code: 'CHANGED_MEANWHILE',
         httpStatus: error.detail.httpStatus,

@@ -54,7 +54,8 @@ const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
 export const withLabel = async <T>(context: Context, typed: string, asking: Asking, use: (name: string) => Promise<T>): Promise<T> => {
   if (typed.startsWith('labels/')) return use(typed);
   const { bare, revision } = parts(typed);
-  if (looksLikeId(bare)) {
+  // A dry run ends at its first request, so what looks like an id must not be mistaken for one there.
+  if (looksLikeId(bare) && !context.isDryRun) {
     try {
       return await use(`labels/${bare}${revision}`);
     } catch (error) {
@@ -67,6 +68,7 @@ export const withLabel = async <T>(context: Context, typed: string, asking: Aski
   const whole = await findByTitle(context, typed, asking);
   if (whole.label !== undefined) return use(`labels/${whole.label.id}`);
   const { label, titles } = revision === '' ? whole : await findByTitle(context, bare, asking);
+  if (label === undefined && context.isDryRun && looksLikeId(bare)) return use(`labels/${typed}`);
   if (label === undefined) throw noSuchLabel(typed, titles);
   return use(`labels/${label.id}${revision}`);
 };

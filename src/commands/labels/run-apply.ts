@@ -139,7 +139,8 @@ const needsPublishing = ({ lifecycle }: LabelJson): boolean => lifecycle?.state 
 
 const publish = async (context: Context, label: LabelJson, title: string, admin: { useAdminAccess?: boolean }): Promise<LabelJson> => {
   const name = `labels/${label.id}`;
-  const shown = { name, title, revisionId: label.revisionId ?? '', asking: { admin: admin.useAdminAccess } };
+  const stands = 'The draft was saved, nothing was published.';
+  const shown = { name, title, revisionId: label.revisionId ?? '', asking: { admin: admin.useAdminAccess }, stands };
   const since = (now: LabelJson) => changesText(planFrom(liveFrom(now), liveFrom(label), { prune: true }).changes);
   const write = () => context.call(labelsService, labels.publish, { params: { name }, body: { ...admin, ...writeControl(label.revisionId) } });
   return (await pinned(context, shown, again, since, write)) as LabelJson;

@@ -58,10 +58,16 @@ const body = ({ asking }: Target, revisionId: string) => ({
   writeControl: { requiredRevisionId: revisionId },
 });
 
-const write = (context: Context, target: Target, revisionId: string, act: () => Promise<unknown>): Promise<unknown> => {
+const write = (context: Context, target: Target, revisionId: string, isDisabled: boolean, act: () => Promise<unknown>): Promise<unknown> => {
   const { name, live, asking } = target;
   const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), live));
-  return pinned(context, { name, title: live.title, revisionId, asking }, `opsctl labels get ${name}`, since, act);
+  return pinned(
+    context,
+    { name, title: live.title, revisionId, asking, ...(isDisabled ? { stands: 'The label was disabled, not deleted.' } : {}) },
+    `opsctl labels get ${name}`,
+    since,
+    act,
+  );
 };
 
 const remove = async (context: Context, target: Target): Promise<boolean> => {
@@ -69,13 +75,13 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
   let { revisionId } = live;
   const mustDisable = live.state === 'PUBLISHED';
   if (mustDisable) {
-    const disabled = (await write(context, target, revisionId, () =>
+    const disabled = (await write(context, target, revisionId, false, () =>
       context.call(labelsService, labels.disable, { params: { name }, body: body(target, live.revisionId) }),
     )) as LabelJson;
     revisionId = disabled.revisionId ?? revisionId;
   }
   const query = { ...(asking.admin ? { useAdminAccess: true } : {}), 'writeControl.requiredRevisionId': revisionId };
-  await write(context, target, revisionId, () => context.call(labelsService, labels.delete, { params: { name }, query }));
+  await write(context, target, revisionId, mustDisable, () => context.call(labelsService, labels.delete, { params: { name }, query }));
   return mustDisable;
 };
 

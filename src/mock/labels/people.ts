@@ -13,6 +13,9 @@ const directory: Readonly<Record<string, string>> = {
   'owner@example.com': OWNER,
   'colleague@example.com': COLLEAGUE,
   'reader@example.com': 'people/100000000000000000003',
+  // The demo users of the authorization server, also while nobody has asked that server anything yet.
+  'ada@demo.example': 'people/100001000000000000001',
+  'bob@demo.example': 'people/100002000000000000002',
   'all-staff@example.com': 'groups/01staffgroup',
   'legal-team@example.com': 'groups/02legalteam',
 };

@@ -124,7 +124,6 @@ export const latestOf = (state: LabelState, label: LabelRecord): Revision => {
 export const publishedOf = (state: LabelState, label: LabelRecord): Revision | undefined =>
   label.published === undefined ? undefined : revisionOf(state, label, label.published);
 export const permissionsOf = (state: LabelState, label: string): PermissionRecord[] => state.permissions.filter((p) => p.label === label);
-const locksOf = (state: LabelState, label: string): LockRecord[] => state.locks.filter((lock) => lock.label === label);
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 /** facts labels 9: ids match ([a-zA-Z0-9])+. */

@@ -16,7 +16,6 @@ export const needed = <const F extends Field>(field: F) => ({ ...field, needed: 
 
 export const labelView = oneOf('LABEL_VIEW_BASIC', 'LABEL_VIEW_FULL');
 export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', 'DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE');
-const labelRole = oneOf('LABEL_ROLE_UNSPECIFIED', 'READER', 'APPLIER', 'ORGANIZER', 'EDITOR');
 
 /** facts labels 2, path parameter patterns. */
 const name = (pattern: string, summary: string) => req(help(str(undefined, { pattern }), summary));

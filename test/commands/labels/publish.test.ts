@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Host } from '../../../src/host/host.ts';
+import { replyFrom } from '../../support/fake-host.ts';
 import { type Surrounding, answering, surrounding } from './around.ts';
 
 let at: Surrounding;
@@ -131,4 +133,57 @@ test('permissions sync shows the difference and sends atomic batches; the second
   expect((await at.run('permissions', 'sync', 'Contract', '-f', written, '-o', 'json')).json()).toMatchObject({ sent: false });
   const wrong = await at.run('permissions', 'sync', 'Contract', '-f', await at.file('w.yaml', '- {role: OWNER, email: a@b.c}'), '-o', 'json');
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('READER, APPLIER, ORGANIZER, EDITOR') });
+});
+
+/** A service that fails one kind of request in its own way. */
+const meddling =
+  (ending: string, act: () => Promise<unknown>, reply?: { status: number; body: unknown }) =>
+  (host: Host): Host => ({
+    ...host,
+    network: {
+      ...host.network,
+      request: async (request) => {
+        if (!request.url.includes(ending)) return host.network.request(request);
+        await act();
+        return reply === undefined ? host.network.request(request) : replyFrom({ status: reply.status, body: reply.body });
+      },
+    },
+  });
+
+test('409 ABORTED of other services means the same as 400 FAILED_PRECONDITION, once the label has moved', async () => {
+  const id = await at.id('Project phase');
+  const aborted = { status: 409, body: { error: { code: 409, message: 'etag', status: 'ABORTED' } } };
+  const still = await at.runOn(
+    meddling(':publish', async () => {}, aborted),
+    'publish',
+    'Project phase',
+    '--yes',
+    '-o',
+    'json',
+  );
+  expect(still.code).toBe(5);
+  const edit = { requests: [{ updateLabel: { properties: { title: 'Moved' } } }] };
+  const moved = await at.runOn(
+    meddling(':publish', () => at.server.send('POST', `/labels/${id}:delta`, edit), aborted),
+    'publish',
+    'Project phase',
+    '--yes',
+    '-o',
+    'json',
+  );
+  expect(moved).toMatchObject({ code: 10, stderr: expect.stringContaining('CHANGED_MEANWHILE') });
+});
+
+test('an edit between the two steps of a command says what stands', async () => {
+  const file = await at.file('two.yaml', 'title: Two steps\n');
+  await at.run('apply', '-f', file, '--publish');
+  const id = await at.id('Two steps');
+  const edit = (title: string) => () => at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title } } }] });
+  const next = await at.file('two.yaml', `id: ${id}\ntitle: Two steps now\n`);
+  const applied = await at.runOn(meddling(':publish', edit('Theirs')), 'apply', '-f', next, '--publish');
+  expect(applied).toMatchObject({ code: 10, stderr: expect.stringContaining('The draft was saved, nothing was published.') });
+  const remove = meddling('writeControl.requiredRevisionId', edit('Theirs again'));
+  const retired = await at.runOn(remove, 'retire', id, '--yes', '--title', 'Theirs');
+  expect(retired).toMatchObject({ code: 10, stderr: expect.stringContaining('The label was disabled, not deleted.') });
+  expect(await state('Theirs again')).toMatchObject({ state: 'DISABLED' });
 });
