@@ -6,7 +6,7 @@ import { MOCK_PROFILE, type Profiles, profileNames } from './profiles.ts';
 import type { Settings } from './settings.ts';
 
 /** Where settings of a real service go when no profile was ever named. */
-export const DEFAULT_PROFILE = 'default';
+const DEFAULT_PROFILE = 'default';
 
 /** The key of that name. Throws a usage error that names the nearest one. */
 export const knownKey = (name: string): Key => {

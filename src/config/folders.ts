@@ -5,7 +5,7 @@ export type Folders = { readonly config: string; readonly state: string; readonl
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
 
 /** decisions 4: OPSCTL_HOME is one folder for all three; else the XDG folders (their specification has relative values ignored). */
-export const roots = (host: World): Folders => {
+const roots = (host: World): Folders => {
   const { env, platform } = host;
   const own = env.OPSCTL_HOME;
   if (own) {

@@ -16,7 +16,7 @@ export type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undef
 const configError = (code: string, message: string, ...tryThis: string[]): AppError => new AppError('config', message, { code, tryThis });
 
 /** A name that is in no file is most likely mistyped. */
-export const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
+const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
   profile.isNew
     ? configError(
         'PROFILE_UNKNOWN',
@@ -26,7 +26,7 @@ export const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
     : undefined;
 
 /** decisions 4: naming another profile than `mock` means a real service. */
-export const profileIsMock: Guard = ({ profile }, { url }) =>
+const profileIsMock: Guard = ({ profile }, { url }) =>
   profile.name === MOCK_PROFILE
     ? undefined
     : configError(
@@ -37,7 +37,7 @@ export const profileIsMock: Guard = ({ profile }, { url }) =>
       );
 
 /** decisions 4: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
-export const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
+const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
   const homeless = borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
   const token = [...secrets, ...homeless].map((key) => settings.get(key)).find((setting) => setting !== undefined);
   return (
@@ -52,7 +52,7 @@ export const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
 };
 
 /** decisions 4: OPSCTL_MOCK=never turns the default off. */
-export const mockIsNotOff: Guard = (settings, { url }) => {
+const mockIsNotOff: Guard = (settings, { url }) => {
   const mock = settings.get('mock');
   if (mock === undefined) return undefined;
   if (mock.value !== 'never') return configError('MOCK_SETTING', `mock (${mock.origin}) can only be \`never\`; got ${JSON.stringify(mock.value)}`);

@@ -11,7 +11,7 @@ type Env = Host['env'];
 const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The name becomes a folder's, so that it must be nothing that leads elsewhere. */
-export const checkProfileName = (name: string, origin: string): void => {
+const checkProfileName = (name: string, origin: string): void => {
   if (PROFILE_NAME.test(name)) return;
   const shape = 'must be 1 to 64 letters, digits, dots, dashes or underscores, and start with a letter or digit';
   throw new AppError('config', `the profile name ${JSON.stringify(name)} (${origin}) ${shape}`, { code: 'PROFILE_NAME' });

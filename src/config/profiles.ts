@@ -13,7 +13,7 @@ const broken = (file: string, why: string): AppError =>
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Checks what an editor may have broken, and says where. Pure. */
-export const parseProfiles = (text: string, file: string): Profiles => {
+const parseProfiles = (text: string, file: string): Profiles => {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -3,7 +3,7 @@ export type Row = unknown;
 export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value at a dotted path; a key that itself has dots is found first, and `labels.0.name` reaches into lists. */
-export const valueAt = (row: Row, path: string): unknown => {
+const valueAt = (row: Row, path: string): unknown => {
   if (isRecord(row) && Object.hasOwn(row, path)) return row[path];
   let at: unknown = row;
   for (const step of path.split('.')) {

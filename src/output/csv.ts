@@ -2,7 +2,7 @@ import { type Row, columnOf, keysOf } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
 /** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
-export const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 /** Lists and records as JSON, so that nothing is lost. */
 const csvText = (value: unknown): string => {

@@ -35,7 +35,7 @@ export const appErrorFrom = (thrown: unknown): AppError => {
 };
 
 /** decisions 5: one JSON object with the same keys for every error. */
-export const errorJson = (error: AppError) => ({
+const errorJson = (error: AppError) => ({
   code: codeOf(error),
   category: error.category,
   exit_code: exitCode(error.category),
@@ -50,7 +50,7 @@ export const errorJson = (error: AppError) => ({
 });
 
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
-export const errorLines = ({ message, detail }: AppError): string[] => [
+const errorLines = ({ message, detail }: AppError): string[] => [
   message,
   ...(detail.problems ?? []).map((problem) => `  ${problemText(problem)}`),
   ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),

@@ -19,7 +19,7 @@ const base64Cores = (secret: Buffer): string[] =>
   });
 
 /** Every way a secret may be spelled in output: as it is, in JSON, CSV, a URL, a form, base64 and base64url. Pure. */
-export const formsOf = (secret: string): string[] => {
+const formsOf = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
   const encoded = encodeURIComponent(bytes.toString());
   const strict = encoded.replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -17,7 +17,7 @@ export type TableOptions = {
 };
 
 /** Takes places from the widest column until the line fits, or no column can give more. Pure. */
-export const squeeze = (widths: readonly number[], available: number): number[] => {
+const squeeze = (widths: readonly number[], available: number): number[] => {
   const result = [...widths];
   let over = result.reduce((sum, width) => sum + width, GAP * (result.length - 1)) - available;
   while (over > 0) {

@@ -3,7 +3,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const pick = (env: Env, name: string): string | undefined => env[name.toLowerCase()] || env[name.toUpperCase()] || undefined;
 
 /** Requests to this machine never go through a proxy: the proxy would look for the service on itself. */
-export const isLoopback = (hostname: string): boolean =>
+const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || hostname === '::1' || /^127(\.\d{1,3}){3}$/.test(hostname);
 
 /** One entry of NO_PROXY: `*`, `example.com` (and below it), `.example.com`, `10.0.0.5`, each with an optional `:port`. */
