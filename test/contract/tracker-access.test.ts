@@ -107,7 +107,7 @@ describe('an empty workspace', () => {
     const lists = [
       '/labels',
       '/epics',
-      '/stories/../objectives',
+      '/objectives',
       '/categories',
       '/projects',
       '/iterations',

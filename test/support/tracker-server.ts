@@ -3,7 +3,11 @@ import { type RunningMock, startMock } from '../../src/mock/server.ts';
 import type { MockOptions } from '../../src/mock/service.ts';
 import { Store } from '../../src/mock/store.ts';
 import { makeTracker } from '../../src/mock/tracker/service.ts';
+import { tracker } from '../../src/services/tracker/index.ts';
+import { conformance } from './conformance.ts';
 import { realHost } from './real-host.ts';
+
+const problemsOf = conformance(tracker);
 
 export const TOKEN = 'contract-token';
 
@@ -65,6 +69,8 @@ export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'de
       );
       if (answer.status === 500)
         throw new Error(`the mock failed at ${method} ${path}: ${failures.map((e) => (e instanceof Error ? e.stack : String(e))).join('\n')}`);
+      const wrong = problemsOf(method, path.startsWith('http') ? new URL(path).pathname : `/api/v3${path.split('?')[0]}`, answer);
+      if (wrong.length > 0) throw new Error(`the answer of ${method} ${path} is not as its row says: ${wrong.slice(0, 5).join('; ')}`);
       return answer;
     },
     close: async () => {

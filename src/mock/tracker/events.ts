@@ -11,7 +11,7 @@ type Action = { readonly id: number; readonly entity_type: string; readonly acti
 const SILENT = new Set(['updated_at', 'position', 'entity_type']);
 
 /** facts tracker 8: `{field: {old, new}}`, and `{adds, removes}` for lists. */
-export const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
+const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
   const changes: Record<string, Plain> = {};
   for (const key of Object.keys(after)) {
     const [was, is] = [before[key], after[key]];

@@ -5,7 +5,7 @@ import { epicStateType } from './epic-state.ts';
 export const labelsOfEpic = (epic: StoredEpic): readonly number[] => epic.label_ids;
 
 /** doc2 Resources: Label.stats, counted from the stories and epics that carry the label. */
-export const labelStats = (state: Tracker, id: number) => {
+const labelStats = (state: Tracker, id: number) => {
   const { stories, pointsOf, points, total, unestimated } = state.tallies.of('label', id);
   const epics = { backlog: 0, unstarted: 0, started: 0, done: 0 };
   let all = 0;

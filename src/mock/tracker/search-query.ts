@@ -4,7 +4,7 @@ export type Term = { readonly operator: string; readonly value: string; readonly
 /** facts tracker 5: "AND by default, `!` inverts; quoted strings". */
 const TOKEN = /(!|-)?(?:([a-z][a-z-]*):)?(?:"((?:[^"\\]|\\.)*)"|(\S+))/gi;
 
-export const OPERATORS = new Set([
+const OPERATORS = new Set([
   'id',
   'epic',
   'label',

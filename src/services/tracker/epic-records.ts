@@ -39,7 +39,7 @@ export const threadedComment: RefField<ThreadedComment> = ref<ThreadedComment>('
 const withReplies: ObjectField = record('ThreadedComment', { ...commentFields, comments: list(threadedComment) });
 
 /** doc2 Resources: Epic.stats. */
-export const epicStats = record('EpicStats', {
+const epicStats = record('EpicStats', {
   last_story_update: orNull(datetime()),
   num_points: int(),
   num_points_backlog: int(),

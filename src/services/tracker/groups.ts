@@ -99,7 +99,7 @@ export const groups = {
     cites: 'doc2 GET /groups/{group-public-id}/stories',
     params: id,
     query: {
-      limit: help(int({ min: 1, max: 1000, default: 1000 }), 'Stories at most'),
+      limit: help(int({ min: 0, max: 1000, default: 1000 }), 'Stories at most'),
       offset: help(int({ min: 0, default: 0 }), 'Stories to leave out at the start'),
     },
     ok: 200,

@@ -1,7 +1,7 @@
 import { bool, color, datetime, int, maybe, orNull, record, str } from '../../kernel/field.ts';
 
 /** doc2 Resources: Label without `stats`, as embedded in stories and epics and returned for `slim=true` (facts 6). */
-export const labelSlimFields = {
+const labelSlimFields = {
   id: int(),
   name: str(128),
   description: orNull(str(1024)),
@@ -15,7 +15,7 @@ export const labelSlimFields = {
 } as const;
 
 /** doc2 Resources: Label.stats, all int. */
-export const labelStats = record('LabelStats', {
+const labelStats = record('LabelStats', {
   num_epics: int(),
   num_epics_completed: int(),
   num_epics_in_progress: int(),

@@ -3,7 +3,7 @@ import { linkedFile, uploadedFile } from './file-records.ts';
 import { labelSlim } from './records.ts';
 
 /** facts 6: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
-export const storyLinkInStory = record('TypedStoryLink', {
+const storyLinkInStory = record('TypedStoryLink', {
   id: int(),
   subject_id: int(),
   object_id: int(),

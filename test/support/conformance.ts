@@ -1,0 +1,33 @@
+import { check } from '../../src/kernel/check.ts';
+import { type Field, bare } from '../../src/kernel/field.ts';
+import type { Service } from '../../src/kernel/operation.ts';
+import { problemText } from '../../src/kernel/problem.ts';
+import { routerFor } from '../../src/mock/router.ts';
+
+/** Keys of records that an answer lacks although their row says that they are there. */
+const missing = (outer: Field, value: unknown, path: string): string[] => {
+  const field = bare(outer);
+  if (value === null || value === undefined) return [];
+  if (field.type === 'array') return (value as unknown[]).flatMap((one, i) => missing(field.items, one, `${path}[${i}]`));
+  if (field.type !== 'object') return [];
+  const record = value as Record<string, unknown>;
+  return Object.entries(field.fields).flatMap(([key, inner]) => {
+    const at = path === '' ? key : `${path}.${key}`;
+    if (record[key] === undefined) return field.complete && !inner.optional ? [`${at} is missing`] : [];
+    return missing(inner, record[key], at);
+  });
+};
+
+/** What is wrong with an answer, by the row that it belongs to: status, unknown and missing keys, types, limits. */
+export const conformance = (service: Service) => {
+  const route = routerFor(service.table);
+  return (method: string, path: string, answer: { readonly status: number; readonly text: string; readonly body: unknown }): string[] => {
+    if (answer.status >= 300 || !path.startsWith(`${service.basePath}/`)) return [];
+    const match = route(method, path.slice(service.basePath.length));
+    if (match.kind !== 'operation') return [`${answer.status} for a path without a row`];
+    const { ok, returns } = match.named.operation;
+    if (answer.status !== ok) return [`status ${answer.status}, the row says ${ok}`];
+    if (returns === undefined) return answer.body === undefined ? [] : ['a body, the row has none'];
+    return [...check(returns, answer.body).map(problemText), ...missing(returns, answer.body, '')];
+  };
+};
