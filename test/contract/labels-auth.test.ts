@@ -57,7 +57,7 @@ describe('two users', () => {
     const { json: label } = await server.send('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'Hers' } }, ana);
     const path = `/labels/${label.id}`;
     expect(await status('GET', path, undefined, ben)).toBe(403);
-    expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({});
+    expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({ labels: [] });
     expect(await status('GET', `${path}?useAdminAccess=true`, undefined, ben)).toBe(403);
     expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(403);
     expect((await server.send('GET', '/users/me/capabilities', undefined, ben)).json).toMatchObject({

@@ -161,6 +161,10 @@ const run =
     });
   };
 
+/** Members that only the service sets are ignored by it, so they are no flags. */
+const settable = (flags: Readonly<Record<string, Flag>>): Record<string, Flag> =>
+  Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
+
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
 export const derived = (): Command[] =>
   commandsFrom(labelsService).map((command) => {
@@ -169,7 +173,7 @@ export const derived = (): Command[] =>
       ...command,
       path: pathOf(command.path),
       args: argumentsFor(operation),
-      flags: { ...command.flags, ...extraFlags(operation) },
+      flags: { ...settable(command.flags ?? {}), ...extraFlags(operation) },
       run: run({ command, operation }),
     });
   });

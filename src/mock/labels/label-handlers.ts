@@ -49,7 +49,7 @@ const list: Handler = (call) => {
     // facts labels 2 publishedOnly: names with the published revision; current revisions have names without one.
     return labelJson(viewer, label, revision, view, query.publishedOnly ? `labels/${label.id}@${revision.id}` : undefined);
   });
-  return { ...(labels.length > 0 ? { labels } : {}), ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
+  return { labels, ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
 };
 
 const get: Handler = (call) => {

@@ -93,7 +93,7 @@ const list: Handler = (call) => {
   const page = pageOf(permissionsFor(call.state, parent.label.id), call.query, 50, ['permissions', parent.label.id, call.query.useAdminAccess]);
   const labelPermissions = page.items.map((p) => permissionJson(p, parent.name));
   return {
-    ...(labelPermissions.length > 0 ? { labelPermissions } : {}),
+    labelPermissions,
     ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }),
   };
 };
@@ -154,6 +154,6 @@ const listLocks: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'READER');
   const page = pageOf(locksFor(call.state, parent.label.id), call.query, 100, ['locks', parent.label.id]);
   const labelLocks = page.items.map((lock) => lockJson(lock, parent.name));
-  return { ...(labelLocks.length > 0 ? { labelLocks } : {}), ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
+  return { labelLocks, ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
 };
 export const locks = { list: listLocks };

@@ -113,7 +113,7 @@ test.each([
   const ran = await at.run('apply', '-f', await at.file('wrong.yaml', text), '-o', 'json');
   expect(ran.code).toBe(10);
   expect(ran.stderr).toContain(said);
-  expect((await at.server.send('GET', '/labels')).json).toEqual({});
+  expect((await at.server.send('GET', '/labels')).json).toEqual({ labels: [] });
 });
 
 test.each([
