@@ -179,7 +179,8 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
       throw new MemberFailure(member.name, `${member.name} was good and then was not: ${health.detail}`);
     }
     if (health.ok && host.elapsed() >= until) break;
-    await host.sleep(Math.min(stablePollMs, Math.max(1, until - host.elapsed())));
+    const left = until - host.elapsed();
+    await host.sleep(left > 0 ? Math.min(stablePollMs, left) : stablePollMs);
   }
   run.emit({ event: 'gate-check', member: member.name, check: 'stable', ok: true, detail: `good for ${forMs / 1000} s` });
 };

@@ -1,15 +1,26 @@
-import { AppError } from '../../kernel/problem.ts';
 import type { Host } from '../../host/host.ts';
-import type { ClusterFile } from '../types.ts';
+import type { ClusterFile, MemberSpec } from '../types.ts';
 import type { Driver } from './driver.ts';
+import type { Shell } from './shell.ts';
 
-/** The driver that the cluster file names. Only its own file is loaded. */
+/** The driver that the cluster file names. Only what it needs is loaded. */
 export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
-  switch (kind) {
-    case 'local':
-      return (await import('./local.ts')).localDriver(host);
-    default:
-      throw new AppError('config', `driver ${kind} is not known`, { code: 'CLUSTER_FILE' });
-  }
+  if (kind === 'local') return (await import('./local.ts')).localDriver(host);
+  const [{ scriptDriver }, { localShell, sshShell }, managers] = await Promise.all([import('./script-driver.ts'), import('./shell.ts'), import('./managers.ts')]);
+  const makers = {
+    local: managers.pidFileManager,
+    systemd: managers.systemdManager,
+    docker: managers.dockerManager,
+    'static-pod': managers.staticPodManager,
+    hooks: managers.hooksManager,
+  };
+  const manager = makers[kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind](cluster);
+  const shells = new Map<string, Shell>();
+  const shellFor = (member: MemberSpec): Shell => {
+    const found = shells.get(member.name) ?? (kind === 'ssh' ? sshShell(host, cluster, member) : localShell(host));
+    shells.set(member.name, found);
+    return found;
+  };
+  return scriptDriver(host, cluster, shellFor, manager);
 };
