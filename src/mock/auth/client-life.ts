@@ -1,7 +1,7 @@
 import { clientLimits } from '../../services/auth/client-types.ts';
 import type { Auth, Client } from './state.ts';
 
-export const dayMs = 86_400_000;
+const dayMs = 86_400_000;
 export type ClientLife =
   | { readonly state: 'active' }
   | { readonly state: 'deleted'; readonly at: number; readonly because: 'asked' | 'unused'; readonly restorableUntil: number };

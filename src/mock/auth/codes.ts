@@ -3,7 +3,7 @@ import { addGrant, grantOf } from './grants.ts';
 import type { Asked, Auth, Code, User } from './state.ts';
 
 /** facts 3.16: opaque, 256 bits, with a slash that clients must decode. */
-export const codePrefix = '4/0';
+const codePrefix = '4/0';
 
 /** A code for what the user granted. Call inside a transaction. */
 export const issueCode = (

@@ -26,7 +26,7 @@ export type Visit = {
   readonly status: 302 | 303;
 };
 
-export const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
+const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
   visit.browser.isNew ? [setCookie(visit.auth, visit.browser.cookie)] : [];
 
 const stepOf = (visit: Visit, step: string): Step => ({

@@ -1,7 +1,7 @@
 import { scopeName } from '../../services/auth/scopes.ts';
 import type { Auth, Grant } from './state.ts';
 
-export const grantId = (user: string, client: string): string => `${user}.${client}`;
+const grantId = (user: string, client: string): string => `${user}.${client}`;
 export const grantOf = (auth: Auth, user: string, client: string): Grant | undefined => auth.grants.get(grantId(user, client));
 
 /** Everything the user ever let this client do; later consents add to it. Call inside a transaction. */

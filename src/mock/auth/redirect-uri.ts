@@ -35,9 +35,9 @@ export const customSchemeProblem = (form: { scheme: string; rest: string }): str
   return new RegExp(`^${TAIL}$`).test(form.rest) && !form.rest.startsWith('?') ? undefined : 'A custom scheme redirect is SCHEME:/PATH';
 };
 
-export const extensionHost = (item: string): string => `${item}.extensions.opsctl.example`;
+const extensionHost = (item: string): string => `${item}.extensions.opsctl.example`;
 /** doc1: "the reverse-DNS name is of a domain controlled by the developer or of the client ID". */
-export const impliedSchemes = (client: Client): string[] =>
+const impliedSchemes = (client: Client): string[] =>
   [client.package_name, client.bundle_id, client.id.split('.').reverse().join('.')].filter((scheme) => scheme !== null);
 
 const loopbackMatches = (client: Client, form: { host: string; path: string }, anyPath: boolean): boolean => {

@@ -1,9 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { World } from '../service.ts';
 import { base64url, sameText, sha256, tokenHash } from './digest.ts';
 import { TokenRefusal } from './errors.ts';
 import { isClientActive } from './client-life.ts';
-import { type Auth, type Client, type Code, type Family, authState } from './state.ts';
+import type { Auth, Client, Code, Family } from './state.ts';
 
 /**
  * An access token is not stored: number of its refresh token, end, scopes as a bit mask over those of the refresh
@@ -12,8 +11,8 @@ import { type Auth, type Client, type Code, type Family, authState } from './sta
  */
 const BODY = 24;
 const MAC = 24;
-export const accessPrefix = 'ma1.';
-export const refreshPrefix = '1//';
+const accessPrefix = 'ma1.';
+const refreshPrefix = '1//';
 
 const mac = (auth: Auth, body: Uint8Array): Buffer => createHmac('sha256', auth.secret()).update(body).digest().subarray(0, MAC);
 
@@ -55,9 +54,6 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
   if (auth.users.get(family.user)?.state !== 'active' || !(isServiceToken || (client && isClientActive(auth, client)))) return undefined;
   return found;
 };
-
-/** Scopes of a live access token; undefined when it opens nothing. */
-export const tokenScopes = (world: World, token: string): readonly string[] | undefined => liveAccess(authState(world), token)?.scopes;
 
 export const isLive = (auth: Auth, family: Family): boolean =>
   family.stopped_at === null && family.revoked_at === null && (family.ends_at === null || family.ends_at > auth.world.now());

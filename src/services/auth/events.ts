@@ -1,5 +1,5 @@
 /** doc1 Events. `{secevent_base}` is open in the document. */
-export const secEventBase = 'https://schemas.opsctl.example/secevent';
+const secEventBase = 'https://schemas.opsctl.example/secevent';
 export const eventTypes = {
   sessionsRevoked: `${secEventBase}/risc/event-type/sessions-revoked`,
   tokenRevoked: `${secEventBase}/oauth/event-type/token-revoked`,

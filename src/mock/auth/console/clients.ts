@@ -28,7 +28,7 @@ const newId = (auth: Auth, project: number): string => {
   const letters = [...auth.world.random(32)].map((byte) => alphabet[byte % 36]).join('');
   return `${project}-${letters}.apps.opsctl.example`;
 };
-export const newSecret = (auth: Auth): string => `OCS-${base64url(auth.world.random(24))}`;
+const newSecret = (auth: Auth): string => `OCS-${base64url(auth.world.random(24))}`;
 
 type Draft = Values<typeof clientFields> & { readonly type: Client['type']; readonly name: string };
 /** A client from checked values; shared by the console and the seed. */

@@ -11,13 +11,13 @@ const typed = [...new Set(Object.values(clientTypeRows).flatMap((row) => row.fie
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== '' && value !== false;
 
 /** doc1 OAuth client: each type has its own fields. */
-export const fieldsBelongToTheType: ClientRule = (draft) =>
+const fieldsBelongToTheType: ClientRule = (draft) =>
   typed
     .filter((field) => isSet(draft[field]) && !typesOf(field).includes(draft.type))
     .map((field) => problem(field, 'rule', `is not a field of ${draft.type} clients`, `it belongs to ${typesOf(field).join(', ')}`));
 
 /** doc1 OAuth client: package name and fingerprint of mobile A, bundle identifier of mobile B, store ID of universal desktop. */
-export const requiredFieldsAreGiven: ClientRule = (draft) =>
+const requiredFieldsAreGiven: ClientRule = (draft) =>
   clientTypeRows[draft.type].required
     .filter((field) => !isSet(draft[field]))
     .map((field) => problem(field, 'required', `is required for ${draft.type} clients`));
@@ -36,7 +36,7 @@ export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
       ];
 
 /** doc1: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
-export const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
+const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
   if (typeof id !== 'string' || id === '') return [];
   if (type === 'mobile-b' && !/^\d+$/.test(id))
     return [problem('store_id', 'format', 'must be digits only: the last part of the store URL of the app')];
@@ -64,7 +64,7 @@ const redirectProblem = (type: ClientType, uri: string): string | undefined => {
   return form.kind === 'https' && redirects.https ? undefined : `is invalid for the type ${title}`;
 };
 /** doc1 Redirect URI forms and Limits: custom URI scheme of universal desktop, at most 39 characters. */
-export const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }) =>
+const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }) =>
   ((uris as string[] | undefined) ?? []).flatMap((uri, i) => {
     const found = redirectProblem(type, uri);
     return found === undefined ? [] : [problem(`redirect_uris[${i}]`, 'rule', found)];
