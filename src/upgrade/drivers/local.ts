@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { AppError } from '../../kernel/problem.ts';
-import type { Host } from '../../host/host.ts';
+import type { Host, Started } from '../../host/host.ts';
 import { argvOf, shellLine } from '../command-line.ts';
 import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
@@ -8,6 +8,7 @@ import type { Driver, Which } from './driver.ts';
 import { configFacts, folderFacts } from './folder-facts.ts';
 
 const pollMs = 10;
+const pidFileWithinMs = 1000;
 const tailBytes = 256 * 1024;
 
 /** The process id of the pid file, when that process runs and is this member. */
@@ -15,9 +16,12 @@ const runningPid = (host: Host, member: MemberSpec): { readonly pid?: number; re
   const text = member.pid_file === undefined ? undefined : host.files.readNow(member.pid_file);
   const pid = Number.parseInt(text ?? '', 10);
   if (!(pid > 1) || !host.processes.isAlive(pid)) return {};
-  const line = host.files.readNow(`/proc/${pid}/cmdline`)?.split('\0');
+  const cmdline = host.files.readNow(`/proc/${pid}/cmdline`);
+  // Empty for the moment in which a process becomes another program: the shell that starts a member, its wrapper, the server.
+  if (cmdline === undefined || cmdline === '') return { pid };
+  const line = cmdline.split('\0');
   // A pid that was given to another program since must never be signalled.
-  if (line === undefined || isOf(line, member)) return { pid };
+  if (isOf(line, member)) return { pid };
   return { problem: `${member.pid_file} names process ${pid}, which is ${basename(line[0] ?? '?')} and not this member` };
 };
 
@@ -120,7 +124,18 @@ const start = async (host: Host, member: MemberSpec, which: Which) => {
   const started = await host.processes.start('/bin/sh', ['-c', script, 'sh', member.pid_file as string, ...argv], { env: member.env, detached: true, logFile: member.log_file });
   const isWritten = (): boolean => Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
+  await pidFileWritten(host, member.pid_file as string, started);
   return { pid: started.pid, exited: started.exited };
+};
+
+/** Until the shell has written it the pid file still names the process before. */
+const pidFileWritten = async (host: Host, path: string, started: Started): Promise<void> => {
+  let isOver = false;
+  const end = host.elapsed() + pidFileWithinMs;
+  void started.exited.then(() => {
+    isOver = true;
+  });
+  while (!isOver && host.elapsed() < end && host.files.readNow(path)?.trim() !== String(started.pid)) await host.sleep(1);
 };
 
 const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {

@@ -13,7 +13,8 @@ export const pidOf = (host: Host, member: RehearsalMember): number | undefined =
   const pid = Number.parseInt(host.files.readNow(member.pidFile) ?? '', 10);
   if (!(pid > 1) || !host.processes.isAlive(pid)) return undefined;
   const line = host.files.readNow(`/proc/${pid}/cmdline`);
-  return line === undefined || line.includes(member.dataDir) || (member.configFile !== undefined && line.includes(member.configFile)) ? pid : undefined;
+  // Empty while the process becomes another program.
+  return line === undefined || line === '' || line.includes(member.dataDir) || (member.configFile !== undefined && line.includes(member.configFile)) ? pid : undefined;
 };
 
 export const startProcess = async (host: Host, rehearsal: Rehearsal, member: RehearsalMember, which: Which): Promise<number> => {
