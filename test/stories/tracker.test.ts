@@ -98,7 +98,10 @@ test('export, change, diff, apply; the second apply sends nothing', async () => 
   expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(0);
   writeFileSync(
     path,
-    exported.stdout.replace('name: onboarding', 'name: welcome').replace('labels:\n', 'labels:\n  - name: declared\n    color: "#0a0b0c"\n'),
+    exported.stdout
+      .replaceAll('name: onboarding', 'name: welcome')
+      .replaceAll('- onboarding', '- welcome')
+      .replace('labels:\n', 'labels:\n  - name: declared\n    color: "#0a0b0c"\n'),
   );
   expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(20);
   const refused = await opsctl.run(['tracker', 'apply', '-f', path]);

@@ -117,6 +117,15 @@ test('what depends on others is made after them and removed before them', () => 
     'delete labels z',
   ]);
 });
+test('a renamed label is the same label where it is used, and its old name is one that nobody has', () => {
+  const current = {
+    labels: [label(1, 'old', { external_id: 'x' })],
+    iterations: [{ id: 1, name: 'S', start_date: '2026-01-01', end_date: '2026-01-02', labels: [{ name: 'old' }], group_ids: [] }],
+  };
+  const iteration = (name: string) => ({ name: 'S', start_date: '2026-01-01', end_date: '2026-01-02', labels: [name] });
+  expect(lines({ labels: [{ name: 'new', external_id: 'x' }], iterations: [iteration('new')] }, current)).toEqual(['update labels old']);
+  expect(() => plan({ labels: [{ name: 'new', external_id: 'x' }], iterations: [iteration('old')] }, current)).toThrow(/contradicts itself/);
+});
 test('a name that stands twice is refused', () => {
   expect(() => plan({ labels: [{ name: 'a' }, { name: 'a' }] }, { labels: [] })).toThrow(/contradicts itself/);
 });

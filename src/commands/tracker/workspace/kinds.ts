@@ -4,6 +4,10 @@ import { tracker } from '../../../services/tracker/index.ts';
 
 const { table } = tracker;
 export type Row = Readonly<Record<string, unknown>>;
+/** A workspace file: only the lists that stand in it are looked at. */
+export type Workspace = Readonly<Record<string, readonly Row[] | undefined>>;
+/** What the service has, by list. */
+export type Current = Readonly<Record<string, readonly Row[]>>;
 /** What must be known to turn ids into names and back. */
 export type Lookup = { readonly groups: readonly Row[]; readonly epics: readonly Row[]; readonly objectives: readonly Row[] };
 

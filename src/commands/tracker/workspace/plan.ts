@@ -1,10 +1,7 @@
 import { AppError, problem, type Problem, usageError } from '../../../kernel/problem.ts';
-import { type Lookup, type Row, type WorkspaceKind, kindNames, workspaceKinds } from './kinds.ts';
+import { type Names, afterRenames, dangling, match, namesOf } from './plan-names.ts';
+import { type Current, type Lookup, type Row, type Workspace, type WorkspaceKind, kindNames, workspaceKinds } from './kinds.ts';
 
-/** A workspace file: only the lists that stand in it are looked at. */
-export type Workspace = Readonly<Record<string, readonly Row[] | undefined>>;
-/** What the service has, by list. */
-export type Current = Readonly<Record<string, readonly Row[]>>;
 export type FieldChange = { readonly from: unknown; readonly to: unknown };
 export type Action = {
   readonly action: 'create' | 'update' | 'delete' | 'archive';
@@ -24,13 +21,6 @@ export type Plan = {
 const sorted = (value: unknown): unknown => (Array.isArray(value) && value.every((item) => typeof item !== 'object') ? [...value].sort() : value);
 /** Absent, null and empty text mean the same for a text that was never set; the order of names in a list means nothing. */
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a ?? '') ?? '') === JSON.stringify(sorted(b ?? '') ?? '');
-
-/** By external_id first, so that a changed name is a rename; then by name. Each record answers for one entry. */
-const match = (wanted: Row, rows: readonly Row[], taken: ReadonlySet<Row>): Row | undefined => {
-  const free = rows.filter((row) => !taken.has(row));
-  const byId = wanted.external_id === undefined ? undefined : free.find((row) => row.external_id === wanted.external_id);
-  return byId ?? free.find((row) => row.name === wanted.name);
-};
 
 type ValueRow = { readonly value: string; readonly color_key?: unknown };
 /** Without --prune a value that the file leaves out stays, behind those that it names. */
@@ -60,7 +50,10 @@ const changesOf = (kind: WorkspaceKind, wanted: Row, shown: Row, prune: boolean)
 
 type Part = { actions: Action[]; kept: number; refused: Problem[]; extra: { kind: string; name: string }[] };
 
-const planRest = (kindName: string, kind: WorkspaceKind, rest: readonly Row[], lookup: Lookup, options: PlanOptions, part: Part): void => {
+/** Everything that planning one list needs, and where it puts what it finds. */
+type Planning = { readonly lookup: Lookup; readonly options: PlanOptions; readonly names: ReadonlyMap<string, Names>; readonly part: Part };
+
+const planRest = (kindName: string, kind: WorkspaceKind, rest: readonly Row[], { lookup, options, part }: Planning): void => {
   for (const row of rest) {
     const name = String(row.name);
     if (!options.prune || kindName === 'custom_fields') {
@@ -70,34 +63,35 @@ const planRest = (kindName: string, kind: WorkspaceKind, rest: readonly Row[], l
     const usedBy = kind.usedBy(row, lookup);
     if (usedBy !== undefined && !options.force) {
       part.refused.push(problem(`${kindName}: ${name}`, 'rule', `is used by ${usedBy} and is not pruned`, '--force prunes it all the same'));
-    } else if (kind.remove === undefined) {
-      if (row.archived !== true)
-        part.actions.push({ action: 'archive', kind: kindName, name, id: row.id, changes: { archived: { from: false, to: true } } });
-    } else part.actions.push({ action: 'delete', kind: kindName, name, id: row.id, changes: {} });
+    } else if (kind.remove !== undefined) part.actions.push({ action: 'delete', kind: kindName, name, id: row.id, changes: {} });
+    else if (row.archived !== true)
+      part.actions.push({ action: 'archive', kind: kindName, name, id: row.id, changes: { archived: { from: false, to: true } } });
   }
 };
 
-const planKind = (kindName: string, wanted: readonly Row[], rows: readonly Row[], lookup: Lookup, options: PlanOptions, part: Part): void => {
+const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, part: Part): void => {
+  const name = String(entry.name);
+  if (kind.create === undefined) {
+    part.refused.push(problem(`${kindName}: ${name}`, 'rule', 'does not exist, and the service has no way to create it'));
+    return;
+  }
+  const changes = Object.fromEntries(Object.entries(entry).map(([field, to]) => [field, { from: null, to }]));
+  part.actions.push({ action: 'create', kind: kindName, name, changes });
+};
+
+const planKind = (kindName: string, wanted: readonly Row[], rows: readonly Row[], planning: Planning): void => {
   const kind = workspaceKinds[kindName];
   if (kind === undefined) return;
+  const { lookup, options, names, part } = planning;
   const taken = new Set<Row>();
   for (const entry of wanted) {
     const row = match(entry, rows, taken);
-    const name = String(entry.name);
     if (row === undefined) {
-      if (kind.create === undefined)
-        part.refused.push(problem(`${kindName}: ${name}`, 'rule', 'does not exist, and the service has no way to create it'));
-      else
-        part.actions.push({
-          action: 'create',
-          kind: kindName,
-          name,
-          changes: Object.fromEntries(Object.entries(entry).map(([field, to]) => [field, { from: null, to }])),
-        });
+      planNew(kindName, kind, entry, part);
       continue;
     }
     taken.add(row);
-    const changes = changesOf(kind, entry, kind.show(row, lookup), options.prune);
+    const changes = changesOf(kind, entry, afterRenames(kindName, kind.show(row, lookup), names), options.prune);
     if (Object.keys(changes).length === 0) part.kept += 1;
     else part.actions.push({ action: 'update', kind: kindName, name: String(row.name), id: row.id, changes });
   }
@@ -105,9 +99,7 @@ const planKind = (kindName: string, wanted: readonly Row[], rows: readonly Row[]
     kindName,
     kind,
     rows.filter((row) => !taken.has(row)),
-    lookup,
-    options,
-    part,
+    planning,
   );
 };
 
@@ -123,12 +115,13 @@ const doubled = (workspace: Workspace): Problem[] =>
 
 /** The smallest list of changes that makes the service what the file says. Deletes come last, in reverse order. Pure. */
 export const planWorkspace = (workspace: Workspace, current: Current, lookup: Lookup, options: PlanOptions): Plan => {
-  const problems = doubled(workspace);
+  const names = namesOf(workspace, current);
+  const problems = [...doubled(workspace), ...dangling(workspace, names)];
   if (problems.length > 0) throw usageError('the workspace file contradicts itself', problems);
   const part: Part = { actions: [], kept: 0, refused: [], extra: [] };
   for (const kind of kindNames) {
     const wanted = workspace[kind];
-    if (wanted !== undefined) planKind(kind, wanted, current[kind] ?? [], lookup, options, part);
+    if (wanted !== undefined) planKind(kind, wanted, current[kind] ?? [], { lookup, options, names, part });
   }
   const removals = part.actions.filter(({ action }) => action === 'delete').reverse();
   return { ...part, actions: [...part.actions.filter(({ action }) => action !== 'delete'), ...removals] };

@@ -5,8 +5,7 @@ import { nearest } from '../../../kernel/nearest.ts';
 import { type Problem, problem, usageError } from '../../../kernel/problem.ts';
 import { tracker } from '../../../services/tracker/index.ts';
 import type { Context } from '../../command.ts';
-import { type Lookup, type Row, kindNames, workspaceKinds } from './kinds.ts';
-import type { Current, Workspace } from './plan.ts';
+import { type Current, type Lookup, type Row, type Workspace, kindNames, workspaceKinds } from './kinds.ts';
 
 const problemsOf = (file: Row): Problem[] =>
   Object.entries(file).flatMap(([key, value]) => {
