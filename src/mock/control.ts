@@ -76,6 +76,29 @@ const clearClock = ({ clock }: Controlled) => {
   return clock.state();
 };
 
+/** Switches of the tracker's workspace (doc2 Errors 403; States of the two features); one that was never set is on. */
+const featuresInput = obj({
+  documents: bool(),
+  'entity-templates': bool(),
+  iterations: bool(),
+  'group-entitlement': bool(),
+  'objective-entitlement': bool(),
+});
+const features = async ({ world, services }: Controlled) => {
+  await services.loadAll();
+  const set = world.store.collection<boolean>('tracker.features');
+  return Object.fromEntries(Object.keys(featuresInput.fields).map((name) => [name, set.get(name) ?? true]));
+};
+const setFeatures = async (on: Controlled, asked: Asked) => {
+  const wanted: Readonly<Record<string, boolean>> = bodyAs(asked, featuresInput);
+  // Filled first: a reset that comes after would set them all on again.
+  await on.services.loadAll();
+  on.world.store.transact(() => {
+    for (const [name, isOn] of Object.entries(wanted)) on.world.store.collection<boolean>('tracker.features').put(name, isOn);
+  });
+  return features(on);
+};
+
 const kindInput = obj({ kind: oneOf('demo', 'empty') });
 const reset = async (on: Controlled, asked: Asked) => {
   await on.services.reset(bodyAs(asked, kindInput).kind ?? 'demo');
@@ -125,6 +148,8 @@ const routes: readonly Route[] = [
   { method: 'GET', path: /^clock$/, run: ({ clock }) => clock.state() },
   { method: 'PUT', path: /^clock$/, run: setClock },
   { method: 'DELETE', path: /^clock$/, run: clearClock },
+  { method: 'GET', path: /^features$/, run: features },
+  { method: 'PUT', path: /^features$/, run: setFeatures },
   { method: 'GET', path: /^faults$/, run: ({ faults }) => faults.list() },
   { method: 'POST', path: /^faults$/, run: ({ faults }, asked) => faults.add(bodyAs(asked, faultInput)) },
   { method: 'DELETE', path: /^faults$/, run: ({ faults }) => faults.clear() },

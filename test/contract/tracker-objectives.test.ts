@@ -78,7 +78,7 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     expect((await ask('GET', `/${kind}/${made.id}`)).body.stats.average_cycle_time).toBe(2 * 3600);
   });
   test('403 UnusableEntitlementError when the plan does not include it', async () => {
-    server.store.transact(() => server.store.collection('tracker.features').put('objective-entitlement', false));
+    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ 'objective-entitlement': false }) });
     const answer = await ask('POST', `/${kind}`, { name: 'o' });
     expect([answer.status, answer.body]).toEqual([
       403,

@@ -165,9 +165,25 @@ describe('documents', () => {
   });
   test('403 DisabledFeatureError on list and create when the feature is off', async () => {
     await ask('GET', '/documents');
-    server.store.transact(() => server.store.collection('tracker.features').put('documents', false));
+    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ documents: false }) });
     for (const answer of [await ask('GET', '/documents'), await ask('POST', '/documents', { title: 't', content: 'c' })]) {
       expect([answer.status, answer.body]).toEqual([403, { feature_tag: 'documents', message: 'Documents are switched off in this workspace.' }]);
     }
+  });
+});
+
+describe('switches of the workspace', () => {
+  const features = (method: string, body?: unknown) =>
+    fetch(`${server.mock.origin}/__opsctl/features`, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+  test('all are on; they can be seen and set through the control interface, and a reset sets them on again', async () => {
+    const on = { documents: true, 'entity-templates': true, iterations: true, 'group-entitlement': true, 'objective-entitlement': true };
+    expect(await (await features('GET')).json()).toEqual(on);
+    await ask('PUT', '/iterations/disable');
+    expect(await (await features('PUT', { documents: false })).json()).toEqual({ ...on, iterations: false, documents: false });
+    await fetch(`${server.mock.origin}/__opsctl/reset`, { method: 'POST', body: '{}' });
+    expect(await (await features('GET')).json()).toEqual(on);
+  });
+  test.each([{ document: false }, { documents: 'off' }, { documents: null }])('%o is refused', async (body) => {
+    expect((await features('PUT', body)).status).toBe(400);
   });
 });

@@ -71,7 +71,7 @@ describe('groups', () => {
   });
   test('403 UnusableEntitlementError on create and update when the plan does not include it', async () => {
     await ask('GET', '/groups');
-    server.store.transact(() => server.store.collection('tracker.features').put('group-entitlement', false));
+    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ 'group-entitlement': false }) });
     const refused = {
       reason_tag: 'entitlement-violation',
       entitlement_tag: 'teams',

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
 import { faultsAdd, faultsClear, faultsList } from './faults.ts';
+import { featuresSet, featuresShow } from './features.ts';
 import { commands as kv } from './kv/commands.ts';
 import { commands as oauth } from './oauth/commands.ts';
 import { requestsCommand } from './requests.ts';
@@ -25,6 +26,8 @@ export const commands: readonly Command[] = [
   faultsList,
   faultsAdd,
   faultsClear,
+  featuresShow,
+  featuresSet,
   ...kv,
   ...oauth,
 ];
