@@ -292,6 +292,19 @@ describe.each(transports)('%s transport', (transport) => {
       expect(atFirst).toBeLessThan(1000);
     });
 
+    test('may go on after an early answer, which is read to its end', async () => {
+      const host = makeHost();
+      async function* every20Ms(count: number): AsyncGenerator<Bytes> {
+        for (let i = 0; i < count; i++) {
+          await host.sleep(20);
+          yield Buffer.from('x');
+        }
+      }
+      const url = await serve(host, () => ({ status: 200, body: every20Ms(60) }));
+      const reply = await ask(host, { method: 'POST', url, body: every20Ms(5), timeoutMs: 700 });
+      expect(await reply.text()).toBe('x'.repeat(60));
+    });
+
     test('a source that fails ends the request, and says why', async () => {
       const host = makeHost();
       async function* failing(): AsyncGenerator<Bytes> {

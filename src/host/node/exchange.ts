@@ -83,7 +83,7 @@ const replyFrom = (wire: Wire, call: Call, request: HttpRequest): HttpReply => {
   return { status: wire.status, headers: wire.headers, stream, bytes, text: async () => new TextDecoder().decode(await bytes()) };
 };
 
-/** Sends one request with the limits of `HttpRequest`, whatever carries it. Throws NetworkError only, or what the body's source threw. */
+/** Sends one request with the limits of `HttpRequest`, whatever carries it. Throws NetworkError only. */
 export const exchange = async (transport: Transport, request: HttpRequest, prepared: Prepared): Promise<HttpReply> => {
   const connectMs = request.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   const where = prepared.url.origin;
@@ -94,12 +94,14 @@ export const exchange = async (transport: Transport, request: HttpRequest, prepa
   };
   const clock = alarm(() => end(timeoutError(call, connectMs)));
   clock.wind(connectMs);
+  let isAnswered = false;
   const attempt = transport.start(prepared, {
     connected() {
       call.sent = true;
       clock.wind(call.timeoutMs);
     },
-    moved: () => clock.wind(call.timeoutMs),
+    // After an early answer the upload may go on; the clock is then the answer's.
+    moved: () => (isAnswered ? undefined : clock.wind(call.timeoutMs)),
   });
   const call: Call = {
     where,
@@ -117,6 +119,7 @@ export const exchange = async (transport: Transport, request: HttpRequest, prepa
     request.signal?.removeEventListener('abort', call.onAbort);
     throw call.fail(error);
   } finally {
+    isAnswered = true;
     clock.stop();
   }
 };
