@@ -29,7 +29,7 @@ export const labels = {
     bodyName: 'Label',
     ok: 200,
     returns: label,
-    cli: { columns, examples: [`opsctl labels create --label-type ADMIN --properties '{"title":"Contract"}'`] },
+    cli: { columns, examples: ['opsctl labels create --label-type SHARED --title Contract'] },
   }),
   list: op({
     method: 'GET',
