@@ -1,0 +1,202 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { type Simulated, complaint, lostAt, post, simulated, startWriting, text64 } from '../support/simulated.ts';
+
+let home: Program;
+const clusters: Simulated[] = [];
+beforeEach(() => {
+  home = program();
+});
+afterEach(async () => {
+  await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
+  await home.close();
+});
+const start = async (...flags: string[]): Promise<Simulated> => {
+  const cluster = await simulated(home, '--monitor-ms', '500', ...flags);
+  clusters.push(cluster);
+  return cluster;
+};
+
+describe('3.2 → 3.3 on simulated members', () => {
+  it.each([1, 3, 5])('%i members: nothing acknowledged is lost, a verified snapshot of each, the cluster version is new at the end', async (count) => {
+    const cluster = await start('--members', String(count));
+    const writer = startWriting(cluster.urls);
+    const accept = count === 1 ? ['--accept', 'quorum-survives'] : [];
+    const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accept);
+    const history = await writer.stop();
+    expect(ended.code, ended.stderr).toBe(0);
+    const report = JSON.parse(ended.stdout);
+    expect(report).toMatchObject({ outcome: 'done', from: '3.2', to: '3.3', cluster_version_after: '3.3.0' });
+    expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
+    expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
+    expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
+    if (count > 1) expect(history.failed).toBe(0);
+    expect(history.acknowledged.length).toBeGreaterThan(10);
+    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+  });
+
+  it('the report is there as Markdown, JSON and a page', async () => {
+    const cluster = await start();
+    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+    const as = async (...args: string[]) => (await home.run(['kv', 'report', '--cluster', cluster.file, ...args])).stdout;
+    expect(await as('--as', 'markdown')).toContain('# Upgrade of rehearsal from 3.2 to 3.3: done');
+    expect(JSON.parse(await as('-o', 'json')).outcome).toBe('done');
+    const file = join(home.home, 'page.html');
+    await as('--out', file);
+    const page = readFileSync(file, 'utf8');
+    expect(page).toContain('<svg class="timeline"');
+    expect(page).toMatch(/n\d led for/);
+    expect(page).not.toContain('<script');
+    const missing = await home.run(['kv', 'report', 'nothing', '--cluster', cluster.file, '-o', 'json']);
+    expect([missing.code, complaint(missing).code]).toEqual([6, 'NO_RUN']);
+  });
+
+  it('configuration files are rewritten for 3.3, comments kept', async () => {
+    const cluster = await start('--config-files');
+    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+    const text = readFileSync(join(cluster.dir, 'n1.conf.yaml'), 'utf8');
+    expect(text).toMatch(/auto-compaction-mode: ["']?periodic/);
+    expect(text).toMatch(/auto-compaction-retention: ["']24h?["']/);
+    expect(text).toContain('# hours of history that are kept');
+  });
+
+  it('auth on: the user of the cluster file is used, and the password is nowhere in the output', async () => {
+    const cluster = await start('--auth');
+    const password = readFileSync(join(cluster.dir, 'password'), 'utf8').trim();
+    const ended = await cluster.kv('upgrade', '--stable-for', '0', '-v');
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(ended.stdout + ended.stderr).not.toContain(password);
+    expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+  });
+});
+
+describe('what can go wrong', () => {
+  it.each([
+    ['crash-at-start', []],
+    ['exit-after', ['--ms', '300']],
+    ['never-healthy', []],
+  ])('%s of a new binary: that member has its old version back, nothing is lost, exit code 12', async (kind, more) => {
+    const cluster = await start();
+    writeFileSync(cluster.file, `timeouts: { gate_seconds: 4 }\n${readFileSync(cluster.file, 'utf8')}`);
+    for (const name of cluster.names) await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
+    const writer = startWriting(cluster.urls);
+    const ended = await cluster.kv('upgrade', '--stable-for', '1');
+    const history = await writer.stop();
+    expect(ended.code).toBe(12);
+    expect(ended.stderr).toMatch(/n\d/);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    expect(history.failed).toBe(0);
+    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+  });
+
+  it('an alarm, a member down, a binary one minor too far: refused with nothing touched', async () => {
+    const cluster = await start();
+    const pids = async () => JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
+    const before = await pids();
+    await cluster.mock('fault', 'nospace', '--member', 'n2');
+    const alarmed = await cluster.kv('upgrade');
+    expect([alarmed.code, complaint(alarmed).code]).toEqual([10, 'NO_ALARMS']);
+    await cluster.mock('fault', 'clear', '--member', 'n2');
+    const tooFar = await start('--new-version', '3.4.23');
+    const far = await tooFar.kv('upgrade', '--to', '3.3');
+    expect([far.code, complaint(far).message]).toEqual([10, expect.stringMatching(/3\.4\.23/)]);
+    expect(await pids()).toEqual(before);
+    await cluster.mock('stop', '--member', 'n3', '--kill');
+    const down = await cluster.kv('upgrade');
+    expect([down.code, complaint(down).message]).toEqual([10, expect.stringContaining('n3')]);
+    expect((await pids()).slice(0, 2)).toEqual(before.slice(0, 2));
+  });
+
+  it('a member that ignores the stop is not killed: the run stops and says so', async () => {
+    const cluster = await start();
+    writeFileSync(cluster.file, `timeouts: { stop_seconds: 1 }\n${readFileSync(cluster.file, 'utf8')}`);
+    for (const name of cluster.names) await cluster.mock('fault', 'ignore-sigterm', '--member', name);
+    const ended = await cluster.kv('upgrade', '--stable-for', '0');
+    expect(ended.code).toBe(8);
+    expect(complaint(ended).message).toMatch(/n\d/);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    for (const name of cluster.names) await cluster.mock('fault', 'clear', '--member', name);
+    expect((await cluster.kv('resume')).code).toBe(0);
+    expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+  });
+
+  it('held before the last member everything goes back; after the last nothing does', async () => {
+    const cluster = await start();
+    const held = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
+    expect(held.code).toBe(8);
+    expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
+    expect(await cluster.clusterVersions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
+    expect((await cluster.kv('rollback')).code).toBe(12);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+    expect((await cluster.kv('rollback')).code).not.toBe(0);
+    await cluster.mock('stop', '--member', 'n1');
+    await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
+    await expect.poll(() => cluster.log('n1'), { timeout: 10_000 }).toContain('cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).');
+  });
+});
+
+describe('kv rehearse', () => {
+  it('runs the same plan on simulated servers with the same keys; the cluster is not touched', async () => {
+    const cluster = await start();
+    for (let i = 0; i < 20; i += 1) await post(cluster.urls[0] as string, '/kv/put', { key: text64(`k${i}`), value: text64('x'.repeat(i * 100)) });
+    await post(cluster.urls[0] as string, '/kv/deleterange', { key: text64('k7') });
+    const before = JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
+    const ended = await cluster.kv('rehearse', '--stable-for', '0');
+    expect(ended.code, ended.stderr).toBe(0);
+    const result = JSON.parse(ended.stdout);
+    expect(result).toMatchObject({ ok: true, mode: 'simulated servers', outcome: 'done', keys_before: 19, keys_after: 19 });
+    expect(existsSync(join(result.folder, 'report.html'))).toBe(true);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    expect(JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid)).toEqual(before);
+  });
+  it('refuses --real where it is not possible', async () => {
+    const cluster = await start('--members', '1');
+    const ended = await cluster.kv('rehearse', '--real', '--accept', 'quorum-survives');
+    expect([ended.code, complaint(ended).message]).toEqual([2, expect.stringContaining('wrong usage')]);
+  });
+});
+
+describe('kv fleet', () => {
+  const fleetOf = async (count: number): Promise<{ file: string; all: Simulated[] }> => {
+    const all: Simulated[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const cluster = await start('--members', '3', '--quota', String(1_000_000_000 + i));
+      writeFileSync(cluster.file, readFileSync(cluster.file, 'utf8').replace('name: rehearsal', `name: fleet-${i}`));
+      all.push(cluster);
+    }
+    const file = join(home.home, 'fleet.yaml');
+    writeFileSync(file, `name: shops\ncanary: ${all[1]?.file}\nat_once: 2\nclusters:\n${all.map((one) => `  - ${one.file}\n`).join('')}`);
+    return { file, all };
+  };
+  it('upgrades the canary first, then the others; a second run finds nothing to do', async () => {
+    const { file, all } = await fleetOf(2);
+    const rows = await home.json(['kv', 'fleet', file, '--yes']);
+    expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual([
+      [all[1]?.file, 'done'],
+      [all[0]?.file, 'done'],
+    ]);
+    for (const cluster of all) expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+    expect((await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message)).toEqual([expect.stringContaining('already'), expect.stringContaining('already')]);
+  });
+  it('stops at the first failure: the others are not touched', async () => {
+    const { file, all } = await fleetOf(2);
+    for (const name of ['n1', 'n2', 'n3']) await all[1]?.mock('fault', 'crash-at-start', '--member', name, '--only-version', '3.3');
+    const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
+    expect(ended.code).toBe(9);
+    expect(JSON.parse(ended.stdout).map(({ outcome, exit_code }: { outcome: string; exit_code: number }) => [outcome, exit_code])).toEqual([
+      ['failed', 12],
+      ['not started', null],
+    ]);
+    expect(await all[0]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+  });
+  it('looks at every cluster first: one that is not ready refuses all', async () => {
+    const { file, all } = await fleetOf(2);
+    await all[0]?.mock('stop', '--member', 'n1', '--kill');
+    const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
+    expect([ended.code, complaint(ended).code]).toEqual([10, 'FLEET_NOT_READY']);
+    expect(await all[1]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+  });
+});

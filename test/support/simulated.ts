@@ -1,0 +1,85 @@
+/** Simulated clusters for stories: started by the program itself, with a constant writer whose history is checked. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ended, Program } from './built-program.ts';
+
+export const text64 = (text: string): string => Buffer.from(text).toString('base64');
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** 3.3 redirects /v3alpha, so that one path serves every member of a 3.2 → 3.3 upgrade. */
+export const post = async (url: string, path: string, body: unknown, headers: Record<string, string> = {}) => {
+  const reply = await fetch(`${url}/v3alpha${path}`, { method: 'POST', body: JSON.stringify(body), headers, signal: AbortSignal.timeout(3000) });
+  const text = await reply.text();
+  return { status: reply.status, json: JSON.parse(text) };
+};
+
+export type Simulated = {
+  readonly dir: string;
+  readonly file: string;
+  readonly urls: readonly string[];
+  readonly names: readonly string[];
+  /** `mock kv VERB --dir …`. */
+  mock(verb: string, ...args: string[]): Promise<Ended>;
+  /** `kv VERB --cluster … --yes`. */
+  kv(verb: string, ...args: string[]): Promise<Ended>;
+  versions(): Promise<string[]>;
+  clusterVersions(): Promise<string[]>;
+  log(name: string): string;
+  stop(): Promise<void>;
+};
+export const simulated = async (program: Program, ...flags: string[]): Promise<Simulated> => {
+  const dir = join(program.home, `cluster-${flags.join('').replaceAll(/[^a-z0-9]/g, '')}`);
+  const started = await program.json(['mock', 'kv', 'start', '--dir', dir, ...flags]);
+  const urls: string[] = started.endpoints;
+  const field = (name: string) => async (url: string): Promise<string> => {
+    const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(2000) }).then((reply) => reply.json() as Promise<Record<string, string>>).catch((): Record<string, string> => ({}));
+    return answer[name] ?? 'off';
+  };
+  return {
+    dir,
+    file: started.cluster_file,
+    urls,
+    names: started.members.map(({ name }: { name: string }) => name),
+    mock: (verb, ...args) => program.run(['mock', 'kv', verb, ...args, '--dir', dir, '-o', 'json']),
+    kv: (verb, ...args) => program.run(['kv', verb, '--cluster', started.cluster_file, '--yes', '-o', 'json', ...args]),
+    versions: () => Promise.all(urls.map(field('kvserver'))),
+    clusterVersions: () => Promise.all(urls.map(field('kvcluster'))),
+    log: (name) => readFileSync(join(dir, `${name}.log`), 'utf8'),
+    stop: async () => void (await program.run(['mock', 'kv', 'stop', '--kill', '--dir', dir])),
+  };
+};
+/** The error object that -o json ends stderr with. */
+export const complaint = ({ stderr }: Ended): { code: string; message: string; exit_code: number; hint: string | null } => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+
+export type History = { readonly acknowledged: string[]; readonly failed: number };
+/** Writes all the time, with fail-over; `stop` tells what was acknowledged. */
+export const startWriting = (urls: readonly string[], headers: Record<string, string> = {}) => {
+  const acknowledged: string[] = [];
+  let [failed, isOver] = [0, false];
+  const write = async (n: number): Promise<void> => {
+    for (let tries = 0; tries < 4 * urls.length; tries += 1) {
+      const reply = await post(urls[(n + tries) % urls.length] as string, '/kv/put', { key: text64(`w/${n}`), value: text64(String(n)) }, headers).catch(() => undefined);
+      if (reply?.status === 200) return void acknowledged.push(`w/${n}`);
+      await pause(20);
+    }
+    failed += 1;
+  };
+  const work = (async () => {
+    for (let n = 0; !isOver; n += 1) {
+      await write(n);
+      await pause(5);
+    }
+  })();
+  return {
+    stop: async (): Promise<History> => {
+      isOver = true;
+      await work;
+      return { acknowledged, failed };
+    },
+  };
+};
+/** Acknowledged writes that a member does not have. */
+export const lostAt = async (url: string, { acknowledged }: History): Promise<string[]> => {
+  const { json } = await post(url, '/kv/range', { key: text64('w/'), range_end: text64('w0'), keys_only: true });
+  const there = new Set((json.kvs ?? []).map((kv: { key: string }) => Buffer.from(kv.key, 'base64').toString()));
+  return acknowledged.filter((key) => !there.has(key));
+};
