@@ -40,7 +40,12 @@ export type LoginPlan = {
 /** One authorization request: what must be remembered until its answer. */
 export type Attempt = { readonly secrets: Secrets; readonly redirectUri: string; readonly requested: readonly string[]; readonly url: string };
 
-export const attemptFor = (around: Surroundings, plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint'>, redirectUri: string, secrets: Secrets): Attempt => {
+export const attemptFor = (
+  around: Surroundings,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint'>,
+  redirectUri: string,
+  secrets: Secrets,
+): Attempt => {
   for (const secret of [secrets.verifier, secrets.state, secrets.nonce]) around.say.hide(secret);
   const url = authorizeUrl({
     endpoint: plan.server.endpoints.authorize,
@@ -65,7 +70,10 @@ const partyOf = async (around: Surroundings, plan: Pick<LoginPlan, 'server' | 's
   const issuer = callback?.params.get('iss') ?? undefined;
   if (metadata === undefined) return { ...base, ...(issuer === undefined ? {} : { issuer }) };
   if (issuer !== undefined && issuer !== metadata.issuer)
-    throw new AppError('auth', 'the answer comes from another issuer than the server names (mix-up)', { code: 'ISSUER_MISMATCH', tryThis: ['check --auth-url and --token-url'] });
+    throw new AppError('auth', 'the answer comes from another issuer than the server names (mix-up)', {
+      code: 'ISSUER_MISMATCH',
+      tryThis: ['check --auth-url and --token-url'],
+    });
   return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
 };
 
@@ -90,7 +98,10 @@ export const complete = async (
 
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
   error === 'access_denied'
-    ? new AppError('auth', 'access was denied in the browser', { code: 'ACCESS_DENIED', tryThis: ['opsctl login, and allow at least one permission'] })
+    ? new AppError('auth', 'access was denied in the browser', {
+        code: 'ACCESS_DENIED',
+        tryThis: ['opsctl login, and allow at least one permission'],
+      })
     : serviceFailure('the authorization server refused', error, description);
 
 const timedOut = (timeoutMs: number, port: number): AppError =>
@@ -117,7 +128,9 @@ const firstAnswer = async (around: Surroundings, plan: LoginPlan, redirect: Redi
     () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
     () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
   );
-  const pasted: Promise<Settled> = plan.readsPaste ? pastedVerdict(around, { state: secrets.state }, stop).then((verdict) => verdict ?? never) : never;
+  const pasted: Promise<Settled> = plan.readsPaste
+    ? pastedVerdict(around, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
+    : never;
   try {
     return await Promise.race([redirect.settled, pasted, time, extra.then(() => never)]);
   } finally {
@@ -132,7 +145,8 @@ const openWith = async (around: Surroundings, plan: LoginPlan, redirect: Redirec
   if (choice.open && !opened) around.say.warn('No browser could be started here; open the address above yourself.');
   if (opened) around.say.info('Waiting for the browser…');
   else for (const line of hints(at, redirect.port, around.host.hostname)) around.say.info(line);
-  if (!opened && plan.readsPaste) around.say.info('The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.');
+  if (!opened && plan.readsPaste)
+    around.say.info('The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.');
 };
 
 const failureFor = (error: unknown): ReturnType<typeof failurePage> =>
@@ -140,7 +154,12 @@ const failureFor = (error: unknown): ReturnType<typeof failurePage> =>
     ? failurePage(error.message, error.detail.tryThis?.[0] === undefined ? 'The terminal says more.' : `To try again: ${error.detail.tryThis[0]}.`)
     : failurePage('opsctl met an unexpected error.', 'The terminal says more.');
 
-const outcomeOf = async (around: Surroundings, plan: LoginPlan, attempt: Attempt, verdict: Extract<Verdict, { kind: 'code' | 'refused' }>): Promise<Account> => {
+const outcomeOf = async (
+  around: Surroundings,
+  plan: LoginPlan,
+  attempt: Attempt,
+  verdict: Extract<Verdict, { kind: 'code' | 'refused' }>,
+): Promise<Account> => {
   if (verdict.kind === 'refused') throw refusedByUser(verdict.refusal);
   if (verdict.callback.source === 'typed') around.say.info('A code alone carries no state; it is bound to this login by its proof key.');
   return complete(around, plan, attempt, verdict.callback);

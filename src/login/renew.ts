@@ -64,7 +64,8 @@ const store = async (vault: Vault, account: Account, answer: Answer, nowMs: numb
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
 const afterRefusal = async (around: Surroundings, vault: Vault, refused: Account): Promise<Account> => {
   const now = named(await vault.read(), refused.name);
-  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken) return store(vault, now, await ask(around, now), around.host.now());
+  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken)
+    return store(vault, now, await ask(around, now), around.host.now());
   const why = 'the service says that it expired or was revoked';
   const data = await vault.change((latest) => {
     const stored = named(latest, refused.name);

@@ -46,7 +46,13 @@ export const loginServer = async (around: Surroundings, given: Given): Promise<L
     const target = await around.target('auth');
     const clientId = given.clientId ?? setting('auth.client_id') ?? (target.isMock ? demoClientId : undefined);
     if (clientId === undefined) throw noClient();
-    return { endpoints: embeddedEndpoints(target.baseUrl), key: target.isMock ? mockKey : new URL(target.baseUrl).origin, isMock: target.isMock, clientId, ...secret };
+    return {
+      endpoints: embeddedEndpoints(target.baseUrl),
+      key: target.isMock ? mockKey : new URL(target.baseUrl).origin,
+      isMock: target.isMock,
+      clientId,
+      ...secret,
+    };
   }
   const endpoints = endpointsFrom({
     auth,

@@ -14,7 +14,10 @@ export const revokeToken = async (around: Surroundings, account: Account, token:
   if (first !== 'wants-standard') return first;
   const second = processRevoke(await sendPatiently(around.host, 'revoke', standardRevokeRequest(party, token), around.signal));
   if (second !== 'wants-standard') return second;
-  throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', { code: 'REVOKE_REFUSED', tryThis: ['check --revoke-url', 'opsctl logout --local'] });
+  throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', {
+    code: 'REVOKE_REFUSED',
+    tryThis: ['check --revoke-url', 'opsctl logout --local'],
+  });
 };
 
 export type SignedOut = { readonly account: string; readonly revoked: boolean; readonly removed: boolean };

@@ -46,14 +46,23 @@ export const finishSplit = async (around: Surroundings, pasted: string, clientSe
   const verdict = verdictOfPaste(pasted, { state: pending.state });
   if (verdict.kind === 'ignored' || verdict.kind === 'relay') {
     const why = verdict.kind === 'ignored' ? verdict.why : 'the state is missing';
-    throw new AppError('usage', `--finish: ${why}`, { code: 'WRONG_CALLBACK', tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (begins anew)'] });
+    throw new AppError('usage', `--finish: ${why}`, {
+      code: 'WRONG_CALLBACK',
+      tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (begins anew)'],
+    });
   }
   if (verdict.kind === 'refused') {
     await dropPending(around);
     throw refusedByUser(verdict.refusal);
   }
   const secret = clientSecret ?? around.settings.get('auth.client_secret')?.value;
-  const server = { endpoints: pending.endpoints, key: pending.server, isMock: pending.server === mockKey, clientId: pending.clientId, clientSecret: secret };
+  const server = {
+    endpoints: pending.endpoints,
+    key: pending.server,
+    isMock: pending.server === mockKey,
+    clientId: pending.clientId,
+    clientSecret: secret,
+  };
   const plan = { server, scopes: pending.requested, account: pending.account };
   const attempt = { redirectUri: pending.redirectUri, requested: pending.requested, secrets: { verifier: pending.verifier, nonce: pending.nonce } };
   const account = await complete(around, plan, attempt, verdict.callback);

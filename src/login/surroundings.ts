@@ -16,5 +16,7 @@ export type Surroundings = {
     hide(secret: string): void;
   };
   readonly signal: AbortSignal;
-  target(service: 'auth' | 'api'): Promise<{ readonly baseUrl: string; readonly isMock: boolean; readonly headers: Readonly<Record<string, string>>; readonly origin: string }>;
+  target(
+    service: 'auth' | 'api',
+  ): Promise<{ readonly baseUrl: string; readonly isMock: boolean; readonly headers: Readonly<Record<string, string>>; readonly origin: string }>;
 };

@@ -44,10 +44,14 @@ const fullFormLike = (account: Account, scope: string): string => {
 };
 
 const tooShort = (account: Account, minTtlMs: number): AppError =>
-  new AppError('refused', `the service gives tokens that live ${Math.round(((account.accessExpiresMs ?? 0) - account.obtainedMs) / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`, {
-    code: 'TTL_TOO_LONG',
-    tryThis: ['ask for a shorter --min-ttl'],
-  });
+  new AppError(
+    'refused',
+    `the service gives tokens that live ${Math.round(((account.accessExpiresMs ?? 0) - account.obtainedMs) / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`,
+    {
+      code: 'TTL_TOO_LONG',
+      tryThis: ['ask for a shorter --min-ttl'],
+    },
+  );
 
 /** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
 export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {

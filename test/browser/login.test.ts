@@ -25,9 +25,20 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     server = opsctl.start(['mock', 'serve', '--ephemeral', '-o', 'json', ...flags], { input: 'open' });
     const [line] = await server.seen(/\{"ready":true.*\}\n/);
     const { auth, media } = JSON.parse(line);
-    return ['--auth-url', auth.authorization_endpoint, '--token-url', auth.token_endpoint, '--revoke-url', auth.revocation_endpoint, '--client-id', auth.client_id, media.base_url];
+    return [
+      '--auth-url',
+      auth.authorization_endpoint,
+      '--token-url',
+      auth.token_endpoint,
+      '--revoke-url',
+      auth.revocation_endpoint,
+      '--client-id',
+      auth.client_id,
+      media.base_url,
+    ];
   };
-  const shoot = (name: string): string | undefined => (process.env.OPSCTL_SCREENSHOTS === undefined ? undefined : `${process.env.OPSCTL_SCREENSHOTS}/${name}.png`);
+  const shoot = (name: string): string | undefined =>
+    process.env.OPSCTL_SCREENSHOTS === undefined ? undefined : `${process.env.OPSCTL_SCREENSHOTS}/${name}.png`;
 
   const walk = async (url: string, press: 'Allow' | 'Deny', uncheck?: string) => {
     const context = await browser.newContext();

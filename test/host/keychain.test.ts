@@ -12,11 +12,11 @@ test.each([
   expect(nodeKeychain(env, platform) !== undefined).toBe(has);
 });
 
-test('a keychain that cannot be asked rejects, and does not hang', async () => {
+test('a keychain that cannot be asked answers within its limit, one way or the other', async () => {
   const keychain = nodeKeychain({ DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }, 'linux');
-  await expect(keychain?.set('opsctl-test', 'nobody', 'x').then(() => keychain.remove('opsctl-test', 'nobody')))
-    .resolves.toBeUndefined()
-    .catch((error: unknown) => {
-      expect(error).toBeInstanceOf(Error);
-    });
+  const outcome = await keychain?.get('opsctl-test', 'nobody').then(
+    () => 'answered',
+    () => 'refused',
+  );
+  expect(['answered', 'refused']).toContain(outcome);
 });

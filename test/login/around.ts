@@ -21,7 +21,11 @@ export type AroundOptions = {
 export const makeAround = async (options: AroundOptions = {}): Promise<Around> => {
   const real: RealHost = await realHost({ OPSCTL_KEYCHAIN: 'never', ...options.env });
   const stderr: string[] = [];
-  const quiet: Host = { ...real.host, hostname: real.host.hostname, terminal: { ...real.host.terminal, stderr: { isTty: false, columns: 80, write: async (text) => void stderr.push(String(text)) } } };
+  const quiet: Host = {
+    ...real.host,
+    hostname: real.host.hostname,
+    terminal: { ...real.host.terminal, stderr: { isTty: false, columns: 80, write: async (text) => void stderr.push(String(text)) } },
+  };
   const host = options.host?.(quiet) ?? quiet;
   const folder = options.folder ?? join(real.folder, 'state');
   mkdirSync(folder, { recursive: true });

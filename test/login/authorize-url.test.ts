@@ -30,6 +30,8 @@ test('a nonce is sent when an id_token will come, and only then', () => {
 });
 
 test('a query that the endpoint has already is kept', () => {
-  const url = new URL(authorizeUrl({ endpoint: 'https://a.example/auth?tenant=7', clientId: 'id', redirectUri: 'http://127.0.0.1:1', scopes: ['a'], secrets }));
+  const url = new URL(
+    authorizeUrl({ endpoint: 'https://a.example/auth?tenant=7', clientId: 'id', redirectUri: 'http://127.0.0.1:1', scopes: ['a'], secrets }),
+  );
   expect(url.searchParams.get('tenant')).toBe('7');
 });

@@ -203,7 +203,9 @@ test('an id_token without metadata is still checked for audience and nonce', asy
     const now = Math.floor(Date.now() / 1000);
     return `${part({ alg: 'RS256' })}.${part({ iss: 'https://i.example', aud, sub: 's1', nonce: login.url.searchParams.get('nonce'), iat: now, exp: now + 600, email: 'ada@example.com' })}.${part({})}`;
   };
-  login.tokens.answer(({ url }) => (url === '/token' ? { body: { ...(goodTokens.body as object), id_token: claims('another-client') } } : { status: 404, body: {} }));
+  login.tokens.answer(({ url }) =>
+    url === '/token' ? { body: { ...(goodTokens.body as object), id_token: claims('another-client') } } : { status: 404, body: {} },
+  );
   await login.redirect();
   expect(await failed(login)).toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
 });

@@ -39,7 +39,11 @@ const stored = async (around: Around): Promise<Account | undefined> => (await op
 test('doc1 Refresh: the fields of the request, and the answer merged', async () => {
   const { around, tokens } = await signedIn();
   expect(await accessToken(around)).toMatchObject({ token: 'at-2-secret', origin: 'account ada' });
-  expect(Object.fromEntries(tokens.asked[0]?.form ?? [])).toEqual({ client_id: 'client-1', grant_type: 'refresh_token', refresh_token: 'rt-1-secret' });
+  expect(Object.fromEntries(tokens.asked[0]?.form ?? [])).toEqual({
+    client_id: 'client-1',
+    grant_type: 'refresh_token',
+    refresh_token: 'rt-1-secret',
+  });
   expect(await stored(around)).toMatchObject({ accessToken: 'at-2-secret', refreshToken: 'rt-1-secret' });
 });
 
@@ -86,7 +90,10 @@ test('an outage that passes is waited for', async () => {
 const refused: Answer = { status: 400, body: { error: 'invalid_grant', error_description: 'Token has been expired or revoked.' } };
 test('invalid_grant ends the sign-in: the tokens go, the account stays, later commands ask nothing', async () => {
   const { around, tokens } = await signedIn(refused);
-  await expect(accessToken(around)).rejects.toMatchObject({ category: 'auth', detail: { code: 'SIGN_IN_ENDED', tryThis: ['opsctl login --account ada'] } });
+  await expect(accessToken(around)).rejects.toMatchObject({
+    category: 'auth',
+    detail: { code: 'SIGN_IN_ENDED', tryThis: ['opsctl login --account ada'] },
+  });
   expect(await stored(around)).toMatchObject({ name: 'ada', ended: expect.stringContaining('revoked') });
   expect(await stored(around)).not.toHaveProperty('refreshToken');
   await expect(accessToken(around)).rejects.toMatchObject({ category: 'auth' });
@@ -172,7 +179,9 @@ test.each([
 });
 
 test('a server of the standard gets the token in the body', async () => {
-  const { around, tokens, account } = await signedIn(({ form }) => (form.has('token') ? { status: 200, body: '' } : { status: 400, body: { error: 'invalid_request' } }));
+  const { around, tokens, account } = await signedIn(({ form }) =>
+    form.has('token') ? { status: 200, body: '' } : { status: 400, body: { error: 'invalid_request' } },
+  );
   expect(await signOut(around, account, false)).toMatchObject({ revoked: true });
   expect(Object.fromEntries(tokens.asked[1]?.form ?? [])).toEqual({ token: 'rt-1-secret', client_id: 'client-1' });
 });

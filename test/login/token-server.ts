@@ -2,7 +2,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 export type Asked = { readonly method: string; readonly url: string; readonly form: URLSearchParams; readonly headers: IncomingMessage['headers'] };
-export type Answer = { readonly status?: number; readonly body?: unknown; readonly type?: string; readonly headers?: Record<string, string>; readonly cut?: true; readonly delayMs?: number };
+export type Answer = {
+  readonly status?: number;
+  readonly body?: unknown;
+  readonly type?: string;
+  readonly headers?: Record<string, string>;
+  readonly cut?: true;
+  readonly delayMs?: number;
+};
 export type TokenServer = {
   readonly url: string;
   readonly asked: Asked[];
@@ -21,7 +28,10 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return text;
 };
 
-const write = async (response: ServerResponse, { status = 200, body = '', type = 'application/json', headers = {}, cut, delayMs }: Answer): Promise<void> => {
+const write = async (
+  response: ServerResponse,
+  { status = 200, body = '', type = 'application/json', headers = {}, cut, delayMs }: Answer,
+): Promise<void> => {
   if (delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, delayMs));
   if (cut) return void response.destroy();
   response.writeHead(status, { 'content-type': type, ...headers });

@@ -23,7 +23,7 @@ export type WaitingLogin = {
 };
 export type Reply = { readonly status: number; readonly headers: Record<string, string | string[] | undefined>; readonly body: string };
 
-export const planFor = (tokens: TokenServer, more: Partial<LoginPlan> = {}): LoginPlan => ({
+const planFor = (tokens: TokenServer, more: Partial<LoginPlan> = {}): LoginPlan => ({
   server: {
     endpoints: { authorize: `${tokens.url}/o/oauth2/v2/auth`, token: `${tokens.url}/token`, revoke: `${tokens.url}/revoke` },
     key: tokens.url,
@@ -42,13 +42,23 @@ export const planFor = (tokens: TokenServer, more: Partial<LoginPlan> = {}): Log
 export const get = (url: string, options: { method?: string; headers?: Record<string, string>; body?: string } = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const { hostname, port, pathname, search } = new URL(url);
-    const sent = request({ host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + search, method: options.method ?? 'GET', headers: options.headers, agent: false }, (response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (part: string) => (body += part));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
-      response.on('error', reject);
-    });
+    const sent = request(
+      {
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port,
+        path: pathname + search,
+        method: options.method ?? 'GET',
+        headers: options.headers,
+        agent: false,
+      },
+      (response) => {
+        let body = '';
+        response.setEncoding('utf8');
+        response.on('data', (part: string) => (body += part));
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }));
+        response.on('error', reject);
+      },
+    );
     sent.on('error', reject);
     sent.end(options.body);
   });
@@ -99,7 +109,8 @@ export const waitingLogin = async (more: Partial<LoginPlan> = {}, given: { token
     url,
     outcome,
     isDone: () => isDone,
-    redirect: (params = { code: 'code-secret-1', state }) => get(`${redirectUri}${redirectUri.split('/').length > 3 ? '' : '/'}?${new URLSearchParams(params)}`),
+    redirect: (params = { code: 'code-secret-1', state }) =>
+      get(`${redirectUri}${redirectUri.split('/').length > 3 ? '' : '/'}?${new URLSearchParams(params)}`),
     end: async () => {
       around.abort.abort(new Error('end of the test'));
       await outcome;

@@ -63,7 +63,16 @@ describe('oidc-provider 9.13.3', () => {
     await browser?.close();
     await closed(server);
   });
-  const at = (client = 'opsctl'): string[] => ['--auth-url', `${issuer}/auth`, '--token-url', `${issuer}/token`, '--revoke-url', `${issuer}/token/revocation`, '--client-id', client];
+  const at = (client = 'opsctl'): string[] => [
+    '--auth-url',
+    `${issuer}/auth`,
+    '--token-url',
+    `${issuer}/token`,
+    '--revoke-url',
+    `${issuer}/token/revocation`,
+    '--client-id',
+    client,
+  ];
 
   /** Its own development pages: any name and password, then consent. */
   const signInWith = async (url: string): Promise<string> => {

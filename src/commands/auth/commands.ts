@@ -9,4 +9,14 @@ import { status } from './status.ts';
 import { switchAccount } from './switch.ts';
 import { token } from './token.ts';
 
-export const commands: readonly Command[] = [status, list, switchAccount, token, refresh, revoke, logoutCommand(['auth', 'logout']), events, conformance];
+export const commands: readonly Command[] = [
+  status,
+  list,
+  switchAccount,
+  token,
+  refresh,
+  revoke,
+  logoutCommand(['auth', 'logout']),
+  events,
+  conformance,
+];

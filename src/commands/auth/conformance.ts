@@ -18,7 +18,10 @@ export const conformance: Command = {
   },
   examples: [
     { line: 'opsctl auth conformance', says: 'The embedded server' },
-    { line: 'opsctl auth conformance --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE --only rfc', says: 'Another server' },
+    {
+      line: 'opsctl auth conformance --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE --only rfc',
+      says: 'Another server',
+    },
   ],
   run: async (context, values) => (await import('./run-conformance.ts')).runConformance(context, values),
 };

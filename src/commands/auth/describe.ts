@@ -24,10 +24,13 @@ export const describeAccount = (account: Account, nowMs: number) => ({
 export type Described = ReturnType<typeof describeAccount>;
 
 /** Servers may leave identity scopes out of the answer, or name them otherwise; the id_token shows them. */
-export const missingScopes = (account: Account): string[] => missing(account.requested, account.granted).filter((scope) => !isIdentity(scope) || account.idToken === undefined);
+export const missingScopes = (account: Account): string[] =>
+  missing(account.requested, account.granted).filter((scope) => !isIdentity(scope) || account.idToken === undefined);
 
 export const lifeText = (account: Account, nowMs: number): string =>
-  account.accessExpiresMs === undefined ? 'token without a known end' : `token valid for ${durationText(Math.max(0, account.accessExpiresMs - nowMs))}`;
+  account.accessExpiresMs === undefined
+    ? 'token without a known end'
+    : `token valid for ${durationText(Math.max(0, account.accessExpiresMs - nowMs))}`;
 
 export const scopeLines = (account: Account): string[] => {
   const gone = new Set(missingScopes(account));

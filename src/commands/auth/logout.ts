@@ -7,7 +7,8 @@ import { accountFlag } from './account-flag.ts';
 export const logoutCommand = (path: readonly string[]): Command => ({
   path,
   summary: 'Sign out: revoke the tokens at the server and forget them here',
-  about: 'A token that the server no longer knows counts as revoked. When the server cannot be reached the credential is kept, unless --local is given.',
+  about:
+    'A token that the server no longer knows counts as revoked. When the server cannot be reached the credential is kept, unless --local is given.',
   flags: {
     account: accountFlag,
     all: { field: bool(), summary: 'All accounts of this profile' },
@@ -26,7 +27,11 @@ export const logoutCommand = (path: readonly string[]): Command => ({
     if (values.all === true) {
       const rows = [];
       for (const account of data.accounts) rows.push(await signOut(context, account, isLocal));
-      return rowsResult(rows, { columns: ['account', 'revoked', 'removed'], name: 'account', message: `${rows.length} account${rows.length === 1 ? '' : 's'} signed out` });
+      return rowsResult(rows, {
+        columns: ['account', 'revoked', 'removed'],
+        name: 'account',
+        message: `${rows.length} account${rows.length === 1 ? '' : 's'} signed out`,
+      });
     }
     const done = await signOut(context, chosenAccount(data, values.account, configuredServer(context)), isLocal);
     return recordResult(done, { message: `${done.account} signed out${done.revoked ? ', tokens revoked' : ''}`, name: 'account' });

@@ -14,6 +14,9 @@ export const refresh: Command = {
     const { describeAccount, lifeText } = await import('./describe.ts');
     const stored = chosenAccount(await openVault(context).read(), values.account, configuredServer(context));
     const account = await renewed(context, stored, { minTtlMs: 0, force: true });
-    return recordResult(describeAccount(account, context.host.now()), { message: `${account.name}: ${lifeText(account, context.host.now())}`, name: 'account' });
+    return recordResult(describeAccount(account, context.host.now()), {
+      message: `${account.name}: ${lifeText(account, context.host.now())}`,
+      name: 'account',
+    });
   },
 };

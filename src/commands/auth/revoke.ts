@@ -8,7 +8,10 @@ export const revoke: Command = {
   path: ['auth', 'revoke'],
   summary: 'Revoke the tokens of an account at the server and keep the account in the list',
   about: 'Revoking an access token that has a refresh token ends both (document 1, Revoke).',
-  flags: { account: accountFlag, token: { field: oneOf('refresh', 'access'), value: 'refresh|access', summary: 'Which one is sent; the refresh token unless given' } },
+  flags: {
+    account: accountFlag,
+    token: { field: oneOf('refresh', 'access'), value: 'refresh|access', summary: 'Which one is sent; the refresh token unless given' },
+  },
   examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
   run: async (context, values) => {
     const { openVault } = await import('../../login/vault/vault.ts');

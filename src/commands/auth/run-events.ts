@@ -39,7 +39,8 @@ const subscribe = async (context: Context, origin: string, client: string, url: 
   const headers = { 'content-type': 'application/json' };
   const reply = await context.host.network.request({ method: 'POST', url: base, headers, body: JSON.stringify({ client, receiver: url }) });
   const { id } = JSON.parse(await reply.text()) as { id?: string };
-  if (reply.status >= 400 || id === undefined) throw new AppError('refused', `the embedded server did not accept the subscription (HTTP ${reply.status})`, { httpStatus: reply.status });
+  if (reply.status >= 400 || id === undefined)
+    throw new AppError('refused', `the embedded server did not accept the subscription (HTTP ${reply.status})`, { httpStatus: reply.status });
   return async () => {
     await (await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })).text();
   };
@@ -47,12 +48,19 @@ const subscribe = async (context: Context, origin: string, client: string, url: 
 
 export const runEvents = async (context: Context, values: Values): Promise<Result> => {
   const accounts = (await openVault(context).read()).accounts;
-  const server = await loginServer(context, { authUrl: values['auth-url'], tokenUrl: values['token-url'], clientId: values['client-id'] ?? accounts[0]?.clientId });
+  const server = await loginServer(context, {
+    authUrl: values['auth-url'],
+    tokenUrl: values['token-url'],
+    clientId: values['client-id'] ?? accounts[0]?.clientId,
+  });
   const metadata = await discover(context.host, server.endpoints);
   const issuer: string | undefined = values.issuer ?? metadata?.issuer;
   const jwksUri: string | undefined = values['jwks-url'] ?? metadata?.jwksUri;
   if (issuer === undefined || jwksUri === undefined)
-    throw new AppError('config', 'the server does not publish its issuer and keys', { code: 'NO_METADATA', tryThis: ['give --issuer and --jwks-url'] });
+    throw new AppError('config', 'the server does not publish its issuer and keys', {
+      code: 'NO_METADATA',
+      tryThis: ['give --issuer and --jwks-url'],
+    });
   const audiences = [...new Set([server.clientId, ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId)])];
   const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
   const onEvent = (event: Received) => {

@@ -31,13 +31,16 @@ type Wanted = { readonly scopes: string[]; readonly account?: string; readonly l
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
-  const named = (flag: string): string[] => ((values[flag] ?? []) as string[]).flatMap(scopesFrom).map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
+  const named = (flag: string): string[] =>
+    ((values[flag] ?? []) as string[]).flatMap(scopesFrom).map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
   const [asked, more] = [named('scope'), named('add-scope')];
-  if (more.length === 0) return { scopes: asked.length > 0 ? asked : defaultScopes(server), account: values.account, loginHint: values['login-hint'] };
+  if (more.length === 0)
+    return { scopes: asked.length > 0 ? asked : defaultScopes(server), account: values.account, loginHint: values['login-hint'] };
   const { accounts, current } = await openVault(context).read();
   const known = accounts.filter((each) => each.server === server.key);
   const before = known.find(({ name }) => name === (values.account ?? current)) ?? (values.account === undefined ? known[0] : undefined);
-  const kept = before === undefined ? [] : union(before.granted, before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'));
+  const kept =
+    before === undefined ? [] : union(before.granted, before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'));
   return {
     scopes: union(kept, asked, more),
     account: values.account ?? before?.name,
@@ -80,7 +83,9 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
   const who = account.email ?? account.name;
   const message = `signed in as ${who}: ${gone.length === 0 ? `all ${asked} scopes` : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
   if (gone.length > 0) {
-    context.say.warn(`Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`);
+    context.say.warn(
+      `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
+    );
   }
   const text = [`Signed in as ${who} at ${account.server}`, ...scopeLines(account), `  ${lifeText(account, nowMs)}`].join('\n');
   return recordResult(describeAccount(account, nowMs), { message, text, name: 'account' }, requiresAll && gone.length > 0 ? 'auth' : undefined);
@@ -90,7 +95,10 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
   const token = await readSecret(context.host, 'token-stdin');
   context.say.hide(token);
   // A given token is sent as it is; no client is needed to use it.
-  const server = await loginServer(context, await givenServer(context, { ...values, 'client-id': values['client-id'] ?? 'none', 'client-secret-stdin': false }));
+  const server = await loginServer(
+    context,
+    await givenServer(context, { ...values, 'client-id': values['client-id'] ?? 'none', 'client-secret-stdin': false }),
+  );
   const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
   const account: Account = {
     name: values.account ?? 'token',
@@ -123,7 +131,8 @@ const interactive = async (context: Context, values: Values): Promise<Result> =>
 };
 
 export const runLogin = async (context: Context, values: Values): Promise<Result> => {
-  if (context.isDryRun) throw usageError('login has no dry run: it only asks the browser', [], ['opsctl login --start prints the address and sends nothing']);
+  if (context.isDryRun)
+    throw usageError('login has no dry run: it only asks the browser', [], ['opsctl login --start prints the address and sends nothing']);
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   if (values.finish !== undefined) return finish(context, values);
   if (values.start !== true) return interactive(context, values);

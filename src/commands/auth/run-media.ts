@@ -21,7 +21,8 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
     const at = pair.indexOf('=');
     if (at < 1) throw usageError('wrong usage', [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)]);
     // doc1 Endpoints 5: the header is preferred because query strings appear in server logs.
-    if (pair.slice(0, at) === 'access_token') throw usageError('wrong usage', [problem('--param', 'rule', 'must not carry the token; it goes in the header')]);
+    if (pair.slice(0, at) === 'access_token')
+      throw usageError('wrong usage', [problem('--param', 'rule', 'must not carry the token; it goes in the header')]);
     query.append(pair.slice(0, at), pair.slice(at + 1));
   }
   return query;
@@ -51,12 +52,22 @@ const refusal = (read: Read, path: string, token: AccessToken): AppError => {
   const why = errorText(read);
   const base = { httpStatus: read.status };
   if (read.status === 401)
-    return new AppError('auth', `the data API refuses the access token (${token.origin}): ${why}`, { ...base, code: 'TOKEN_REFUSED', tryThis: ['opsctl auth status', 'opsctl login'] });
-  const isScope = read.status === 403 && /insufficient[_ ]?(scope|permission|authentication scope)/i.test(`${read.headers['www-authenticate'] ?? ''} ${read.text}`);
+    return new AppError('auth', `the data API refuses the access token (${token.origin}): ${why}`, {
+      ...base,
+      code: 'TOKEN_REFUSED',
+      tryThis: ['opsctl auth status', 'opsctl login'],
+    });
+  const isScope =
+    read.status === 403 && /insufficient[_ ]?(scope|permission|authentication scope)/i.test(`${read.headers['www-authenticate'] ?? ''} ${read.text}`);
   if (isScope) {
     const wanted = /scope="([^"]+)"/.exec(read.headers['www-authenticate'] ?? '')?.[1]?.split(' ') ?? [...scopesFor(path)];
     const named = wanted.length > 0 ? ` ${wanted.join(' or ')}` : '';
-    return new AppError('auth', `the access token lacks the scope${named}`, { ...base, code: 'MISSING_SCOPE', tryThis: [addScopeLine(wanted.slice(0, 1), token.account?.name)], data: { missing: wanted } });
+    return new AppError('auth', `the access token lacks the scope${named}`, {
+      ...base,
+      code: 'MISSING_SCOPE',
+      tryThis: [addScopeLine(wanted.slice(0, 1), token.account?.name)],
+      data: { missing: wanted },
+    });
   }
   if (read.status === 404) return new AppError('not-found', `the data API has no ${path}: ${why}`, base);
   if (read.status === 429) return new AppError('rate-limit', `the data API: ${why}`, { ...base, retryable: true });
@@ -93,7 +104,8 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);
-  const ask = async ({ token: secret }: AccessToken): Promise<Read> => sendPatiently(context.host, 'data API', requestTo(target, bare, query, secret), context.signal);
+  const ask = async ({ token: secret }: AccessToken): Promise<Read> =>
+    sendPatiently(context.host, 'data API', requestTo(target, bare, query, secret), context.signal);
   if (context.isDryRun) {
     const { dryRun } = await import('../../client/dry-run.ts');
     const shown = dryRun(requestTo(target, bare, query, token.token) as Parameters<typeof dryRun>[0]);
@@ -101,7 +113,8 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   }
   let read = await ask(token);
   // One refresh and one more try: a token that was revoked early looks good from here.
-  if (read.status === 401 && token.account !== undefined) read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
+  if (read.status === 401 && token.account !== undefined)
+    read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
   if (read.status >= 400) throw refusal(read, bare, token);
   if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
   return recordResult(JSON.parse(read.text) as unknown);

@@ -6,7 +6,8 @@ import { accountFlag } from './account-flag.ts';
 export const status: Command = {
   path: ['auth', 'status'],
   summary: 'Say who is signed in, and ask the server whether that still holds',
-  about: 'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
+  about:
+    'Ends with 4 when nobody is signed in or the sign-in is no longer valid, and with 11 when the server cannot be asked; --offline looks at the stored times only.',
   flags: { account: accountFlag, offline: { field: bool(), summary: 'Do not ask the server' } },
   examples: [
     { line: 'opsctl auth status', says: 'Exit code 0 means: signed in and accepted' },
@@ -30,8 +31,18 @@ export const status: Command = {
     const nowMs = context.host.now();
     const described = describeAccount(account, nowMs);
     const key = (await vault.keyPlace()) ?? 'file';
-    const data = { ...described, verified: canAsk, storage: key === 'keychain' ? 'encrypted file, key in the keychain' : 'encrypted file, key in a file', origin: `profile ${context.settings.profile.name}` };
-    const text = [`${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`, ...scopeLines(account), `  ${lifeText(account, nowMs)}`, `  ${data.storage}: ${vault.path}`].join('\n');
+    const data = {
+      ...described,
+      verified: canAsk,
+      storage: key === 'keychain' ? 'encrypted file, key in the keychain' : 'encrypted file, key in a file',
+      origin: `profile ${context.settings.profile.name}`,
+    };
+    const text = [
+      `${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`,
+      ...scopeLines(account),
+      `  ${lifeText(account, nowMs)}`,
+      `  ${data.storage}: ${vault.path}`,
+    ].join('\n');
     return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');
   },
 };

@@ -44,7 +44,8 @@ const paramsOf = (location: string): URLSearchParams => {
   const url = new URL(location, 'http://127.0.0.1');
   return new URLSearchParams([...url.searchParams, ...new URLSearchParams(url.hash.slice(1))]);
 };
-export const errorInLocation = (location: string | undefined): string | undefined => (location === undefined ? undefined : (paramsOf(location).get('error') ?? undefined));
+export const errorInLocation = (location: string | undefined): string | undefined =>
+  location === undefined ? undefined : (paramsOf(location).get('error') ?? undefined);
 
 const verifier = 'opsctl-conformance-verifier-that-is-long-enough-0123456789';
 export const goodVerifier = verifier;
@@ -61,7 +62,7 @@ export const requestTo = (probe: Probe, changes: Readonly<Record<string, string 
   return url.href;
 };
 
-export const browserAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+const browserAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
 export const open = (probe: Probe, url: string, agent = browserAgent): Promise<Read> =>
   probe.send({ method: 'GET', url, headers: { 'user-agent': agent, accept: 'text/html' } });
 

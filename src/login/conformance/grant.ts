@@ -79,15 +79,37 @@ export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
   const rows = [
     row('G1', 'the state comes back unchanged', 'doc1 Endpoints 1', saw(true, 'query or fragment')),
     row('G2', 'token_type is Bearer', 'doc1 Token response', saw(String(fieldOf(wire, 'token_type')).toLowerCase() === 'bearer', 'token_type')),
-    row('G3', 'expires_in is a positive whole number', 'doc1 Token response', saw(Number.isInteger(fieldOf(wire, 'expires_in')) && Number(fieldOf(wire, 'expires_in')) > 0, `${fieldOf(wire, 'expires_in')} s`)),
-    row('G4', 'a refresh token is returned', 'doc1 Token response', saw(answer.refreshToken !== undefined, answer.refreshToken === undefined ? 'none' : 'one')),
-    row('G5', 'scopes beyond the asked ones are not granted', 'doc1 Authentication 5', saw(missing(scopes, probe.scopes).length === 0, scopes.join(' ').slice(0, 80))),
+    row(
+      'G3',
+      'expires_in is a positive whole number',
+      'doc1 Token response',
+      saw(Number.isInteger(fieldOf(wire, 'expires_in')) && Number(fieldOf(wire, 'expires_in')) > 0, `${fieldOf(wire, 'expires_in')} s`),
+    ),
+    row(
+      'G4',
+      'a refresh token is returned',
+      'doc1 Token response',
+      saw(answer.refreshToken !== undefined, answer.refreshToken === undefined ? 'none' : 'one'),
+    ),
+    row(
+      'G5',
+      'scopes beyond the asked ones are not granted',
+      'doc1 Authentication 5',
+      saw(missing(scopes, probe.scopes).length === 0, scopes.join(' ').slice(0, 80)),
+    ),
   ];
   if (answer.refreshToken === undefined) return rows;
   const refreshed = await probe.send(refreshRequest(probe.party, answer.refreshToken));
   const next = fieldOf(refreshed, 'access_token');
   if (typeof next === 'string') probe.hide(next);
-  rows.push(row('G6', 'a refresh gives another access token', 'doc1 Endpoints 3', saw(refreshed.status === 200 && typeof next === 'string' && next !== answer.accessToken, sawOf(refreshed))));
+  rows.push(
+    row(
+      'G6',
+      'a refresh gives another access token',
+      'doc1 Endpoints 3',
+      saw(refreshed.status === 200 && typeof next === 'string' && next !== answer.accessToken, sawOf(refreshed)),
+    ),
+  );
   const rotated = fieldOf(refreshed, 'refresh_token');
   const live = typeof rotated === 'string' ? rotated : answer.refreshToken;
   probe.hide(live);
@@ -95,6 +117,8 @@ export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
   const after = await probe.send(refreshRequest(probe.party, live));
   rows.push(row('G9', 'a revoked refresh token: invalid_grant', 'doc1 States', saw(errorOf(after) === 'invalid_grant', sawOf(after))));
   const reused = await again();
-  rows.push(row('G7', 'a code is good for one use', 'RFC 6749 4.1.2', saw(reused.status >= 400 && errorOf(reused) === 'invalid_grant', sawOf(reused))));
+  rows.push(
+    row('G7', 'a code is good for one use', 'RFC 6749 4.1.2', saw(reused.status >= 400 && errorOf(reused) === 'invalid_grant', sawOf(reused))),
+  );
   return rows.sort((a, b) => a.id.localeCompare(b.id));
 };

@@ -8,7 +8,10 @@ import { revokeChecks, tokenChecks } from './token.ts';
 
 export const allChecks: readonly Check[] = [...authorizationChecks, ...tokenChecks, ...revokeChecks];
 
-export const sender = (host: Host, signal: AbortSignal) => (request: HttpRequest): Promise<Read> => send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
+export const sender =
+  (host: Host, signal: AbortSignal) =>
+  (request: HttpRequest): Promise<Read> =>
+    send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
 
 /** Any free-looking port: nothing is ever sent there, because nobody signs in in these checks. */
 export const probeFor = (host: Host, server: LoginServer, scopes: readonly string[], path: string, signal: AbortSignal): Probe => ({

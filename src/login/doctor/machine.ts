@@ -22,8 +22,12 @@ export const portFindings = async ({ host }: Surroundings, port: number): Promis
   const v6 = await listens(host, '::1', port);
   const taken = `another program has it; opsctl login without --port, or find it: ss -ltnp 'sport = :${port}'`;
   return [
-    v4 === undefined ? ok('listen on 127.0.0.1', name) : fails('listen on 127.0.0.1', v4, v4 === 'EADDRINUSE' ? taken : 'opsctl login --no-browser, and paste the address'),
-    v6 === undefined ? ok('listen on ::1', name) : warns('listen on ::1', v6, v6 === 'EADDRINUSE' ? taken : 'not needed: the redirect goes to 127.0.0.1'),
+    v4 === undefined
+      ? ok('listen on 127.0.0.1', name)
+      : fails('listen on 127.0.0.1', v4, v4 === 'EADDRINUSE' ? taken : 'opsctl login --no-browser, and paste the address'),
+    v6 === undefined
+      ? ok('listen on ::1', name)
+      : warns('listen on ::1', v6, v6 === 'EADDRINUSE' ? taken : 'not needed: the redirect goes to 127.0.0.1'),
   ];
 };
 
@@ -31,7 +35,9 @@ export const browserFinding = async ({ host }: Surroundings, hasTerminal: boolea
   const at = await place(host);
   const { open, why } = browserChoice(at, {}, hasTerminal);
   if (open) return ok('browser', host.env.BROWSER === undefined ? why : `BROWSER=${host.env.BROWSER}`);
-  const remedy = at.isSsh ? `opsctl login --port 8400, and on your computer: ${forwardLine(8400, at, host.hostname)}` : 'opsctl login --no-browser, open the address elsewhere and paste the result; or opsctl login --start';
+  const remedy = at.isSsh
+    ? `opsctl login --port 8400, and on your computer: ${forwardLine(8400, at, host.hostname)}`
+    : 'opsctl login --no-browser, open the address elsewhere and paste the result; or opsctl login --start';
   return warns('browser', `is not opened: ${why}`, remedy);
 };
 
@@ -51,7 +57,12 @@ export const vaultFinding = async (around: Surroundings): Promise<Finding> => {
   const vault = openVault(around);
   try {
     const { accounts } = await vault.read();
-    return ok('stored credentials', accounts.length === 0 ? 'none yet' : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await vault.keyPlace()) ?? 'file'}`);
+    return ok(
+      'stored credentials',
+      accounts.length === 0
+        ? 'none yet'
+        : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await vault.keyPlace()) ?? 'file'}`,
+    );
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return fails('stored credentials', error.message, error.detail.tryThis?.[0] ?? '');

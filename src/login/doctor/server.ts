@@ -11,7 +11,14 @@ const proxyHelp = 'check HTTPS_PROXY and NO_PROXY';
 
 const reachFailure = (check: string, error: unknown): Finding => {
   if (!(error instanceof NetworkError)) return fails(check, 'failed', 'try again with --verbose');
-  const remedy = error.code === 'TLS' ? caHelp : error.code === 'PROXY' ? proxyHelp : error.code === 'DNS' ? 'check the host name' : 'check the address, the proxy and the firewall';
+  const remedy =
+    error.code === 'TLS'
+      ? caHelp
+      : error.code === 'PROXY'
+        ? proxyHelp
+        : error.code === 'DNS'
+          ? 'check the host name'
+          : 'check the address, the proxy and the firewall';
   return fails(check, safeText(error.message, 120), remedy);
 };
 
@@ -38,7 +45,9 @@ const authorityFinding = (around: Surroundings, url: URL, isReached: boolean): F
   const extra = around.settings.get('ca_file')?.value ?? around.host.env.NODE_EXTRA_CA_CERTS;
   if (url.protocol === 'http:') return ok('certificate authority', 'plain HTTP on this machine');
   const named = extra === undefined ? 'the usual ones' : `the usual ones and ${extra}`;
-  return isReached ? ok('certificate authority', `the certificate of ${url.host} is trusted by ${named}`) : warns('certificate authority', `could not be checked; trusted: ${named}`, caHelp);
+  return isReached
+    ? ok('certificate authority', `the certificate of ${url.host} is trusted by ${named}`)
+    : warns('certificate authority', `could not be checked; trusted: ${named}`, caHelp);
 };
 
 const tokenFindings = async (around: Surroundings, server: LoginServer): Promise<Finding[]> => {
@@ -47,17 +56,26 @@ const tokenFindings = async (around: Surroundings, server: LoginServer): Promise
   let reply: HttpReply;
   let body: string;
   try {
-    reply = await around.host.network.request({ method: 'POST', url: url.href, headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: '', timeoutMs: 10_000 });
+    reply = await around.host.network.request({
+      method: 'POST',
+      url: url.href,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: '',
+      timeoutMs: 10_000,
+    });
     body = await reply.text();
   } catch (error) {
     return [reachFailure('token endpoint', error), ...common(false)];
   }
   const isToken = reply.status >= 400 && reply.status < 500 && /"error"/.test(body);
-  const reached = isToken ? ok('token endpoint', url.href) : fails('token endpoint', `${url.href} answers HTTP ${reply.status}, not like a token endpoint`, 'check --token-url');
+  const reached = isToken
+    ? ok('token endpoint', url.href)
+    : fails('token endpoint', `${url.href} answers HTTP ${reply.status}, not like a token endpoint`, 'check --token-url');
   return [reached, clockFinding(around.host.now(), reply.headers.date), ...common(true)];
 };
 
-const codes = /\b(redirect_uri_mismatch|invalid_client|deleted_client|invalid_scope|org_internal|admin_policy_enforced|disallowed_useragent|invalid_grant|invalid_request)\b/;
+const codes =
+  /\b(redirect_uri_mismatch|invalid_client|deleted_client|invalid_scope|org_internal|admin_policy_enforced|disallowed_useragent|invalid_grant|invalid_request)\b/;
 const remedies: Readonly<Record<string, string>> = {
   redirect_uri_mismatch: 'register http://127.0.0.1 (any port) for the client, or give --redirect-path and --port as registered',
   invalid_client: 'check --client-id',
@@ -80,4 +98,7 @@ const redirectFinding = async (probe: Probe): Promise<Finding> => {
   }
 };
 
-export const serverFindings = async (around: Surroundings, probe: Probe): Promise<Finding[]> => [...(await tokenFindings(around, probe.server)), await redirectFinding(probe)];
+export const serverFindings = async (around: Surroundings, probe: Probe): Promise<Finding[]> => [
+  ...(await tokenFindings(around, probe.server)),
+  await redirectFinding(probe),
+];

@@ -15,7 +15,10 @@ const namesToken = (subject: Readonly<Record<string, unknown>>, token: string | 
 };
 
 const isOf = (account: Account, event: SecurityEvent, { subject = {} }: EventBody): boolean =>
-  account.clientId === event.audience && typeof subject.sub === 'string' && subject.sub === account.subject && (subject.iss ?? event.issuer) === event.issuer;
+  account.clientId === event.audience &&
+  typeof subject.sub === 'string' &&
+  subject.sub === account.subject &&
+  (subject.iss ?? event.issuer) === event.issuer;
 
 /** The last part decides: {secevent_base} is open in the document. */
 const kindOf = (type: string): string => type.slice(type.lastIndexOf('/') + 1);
@@ -26,14 +29,21 @@ const withoutAccess = (account: Account): Account => {
 };
 
 /** doc1 Events: what each of the three types means for a stored account; undefined when it does not concern it. */
-const changed = (account: Account, event: SecurityEvent, type: string, body: EventBody): { readonly account: Account; readonly did: Effect['did'] } | undefined => {
+const changed = (
+  account: Account,
+  event: SecurityEvent,
+  type: string,
+  body: EventBody,
+): { readonly account: Account; readonly did: Effect['did'] } | undefined => {
   const kind = kindOf(type);
   const ends = (why: string) => ({ account: endedAccount(account, why), did: 'dropped the credential' as const });
-  if (kind === 'token-revoked' && account.clientId === event.audience && namesToken(body.subject ?? {}, account.refreshToken)) return ends('a security event revoked the token');
+  if (kind === 'token-revoked' && account.clientId === event.audience && namesToken(body.subject ?? {}, account.refreshToken))
+    return ends('a security event revoked the token');
   if (kind === 'tokens-revoked' && isOf(account, event, body)) return ends('a security event revoked all tokens of the account');
   if (kind === 'account-disabled' && isOf(account, event, body)) return ends('the account was disabled');
   // The browser sessions ended; whether the refresh token still holds is for the service to say at the next use.
-  if (kind === 'sessions-revoked' && isOf(account, event, body) && account.accessToken !== undefined) return { account: withoutAccess(account), did: 'dropped the access token' };
+  if (kind === 'sessions-revoked' && isOf(account, event, body) && account.accessToken !== undefined)
+    return { account: withoutAccess(account), did: 'dropped the access token' };
   return undefined;
 };
 

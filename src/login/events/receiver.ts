@@ -53,7 +53,8 @@ export const listenForEvents = async (around: Surroundings, options: ReceiverOpt
   };
   const handle = async (request: Incoming): Promise<Outgoing> => {
     if (request.method !== 'POST') return reply(405, { err: 'invalid_request', description: 'only POST is answered' });
-    if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? '')) return reply(400, { err: 'invalid_request', description: 'the content type must be application/secevent+jwt' });
+    if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
+      return reply(400, { err: 'invalid_request', description: 'the content type must be application/secevent+jwt' });
     const bytes = await request.read(maxBodyBytes).catch(() => undefined);
     if (bytes === undefined) return reply(413, { err: 'invalid_request', description: 'the body is too large' });
     const event = await verified(around, options, cache, Buffer.from(bytes).toString('latin1')).catch(() => undefined);
@@ -68,5 +69,11 @@ export const listenForEvents = async (around: Surroundings, options: ReceiverOpt
     if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
     return reply(202);
   };
-  return around.host.network.listen(handle, { host: options.host, port: options.port, maxUrlBytes: 2048, requestTimeoutMs: 5000, maxConnections: 64 });
+  return around.host.network.listen(handle, {
+    host: options.host,
+    port: options.port,
+    maxUrlBytes: 2048,
+    requestTimeoutMs: 5000,
+    maxConnections: 64,
+  });
 };

@@ -3,7 +3,13 @@ import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 /** RFC 8935 2.4: why a delivery was not accepted. */
 export type Rejection = { readonly err: 'invalid_request' | 'invalid_key' | 'invalid_issuer' | 'invalid_audience'; readonly description: string };
 /** RFC 8417: one signed statement of a service about an account. */
-export type SecurityEvent = { readonly id: string; readonly issuer: string; readonly audience: string; readonly issuedMs: number; readonly events: Readonly<Record<string, EventBody>> };
+export type SecurityEvent = {
+  readonly id: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly issuedMs: number;
+  readonly events: Readonly<Record<string, EventBody>>;
+};
 export type EventBody = { readonly subject?: Readonly<Record<string, unknown>>; readonly [more: string]: unknown };
 export type Key = JsonWebKey & { readonly kid?: string; readonly alg?: string; readonly use?: string };
 export type Trust = { readonly issuer: string; readonly audiences: readonly string[]; readonly keys: readonly Key[]; readonly nowMs: number };
@@ -66,6 +72,7 @@ export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEv
   const [header, claims] = [json(parts[0]), json(parts[1])];
   if (parts.length !== 3 || header === undefined || claims === undefined) return reject('invalid_request', 'the body is not a signed token');
   // An id_token or access token of the same issuer must not pass for an event (RFC 8417 4.6).
-  if (header.typ !== undefined && String(header.typ).toLowerCase().replace('application/', '') !== 'secevent+jwt') return reject('invalid_request', 'the token is of another kind');
+  if (header.typ !== undefined && String(header.typ).toLowerCase().replace('application/', '') !== 'secevent+jwt')
+    return reject('invalid_request', 'the token is of another kind');
   return checkSignature(token.trim(), header, trust.keys) ?? checkClaims(claims, trust);
 };

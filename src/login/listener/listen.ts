@@ -46,7 +46,9 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     if (decision.quiet === true || lines > maxLines) return;
     lines++;
     const arrival = { method: request.method, url: request.url, host: request.headers.host };
-    options.onIgnored(lines > maxLines ? 'more requests arrived that were not for this login; they are no longer listed' : arrivalLine(arrival, decision.why));
+    options.onIgnored(
+      lines > maxLines ? 'more requests arrived that were not for this login; they are no longer listed' : arrivalLine(arrival, decision.why),
+    );
   };
   const launch = (): Outgoing | Page => {
     const to = target;

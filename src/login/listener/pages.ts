@@ -15,8 +15,7 @@ type Content = {
 };
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-export const escapeHtml = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char] ?? char);
+export const escapeHtml = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char] ?? char);
 
 const style = `:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e3e6eb;--good:#12805c;--bad:#b3261e;--plain:#3457a6}
 @media(prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b2129;--ink:#eef1f5;--soft:#a2adbb;--line:#2d3540;--good:#4cc79a;--bad:#ff8a80;--plain:#8fb0ff}}
@@ -80,7 +79,12 @@ export const successPage = (account: string | undefined, scopes: readonly ScopeR
   });
 
 export const failurePage = (reason: string, whatNext: string): Page =>
-  render({ status: 400, tone: 'bad', title: 'Sign-in did not complete', lines: [reason, whatNext, 'You can close this window and return to the terminal.'] });
+  render({
+    status: 400,
+    tone: 'bad',
+    title: 'Sign-in did not complete',
+    lines: [reason, whatNext, 'You can close this window and return to the terminal.'],
+  });
 
 export const ignoredPage = (status: number, why: string): Page =>
   render({
@@ -91,7 +95,12 @@ export const ignoredPage = (status: number, why: string): Page =>
   });
 
 export const repeatedPage = (): Page =>
-  render({ status: 200, tone: 'plain', title: 'This sign-in has already been answered', lines: ['You can close this window; the terminal shows the result.'] });
+  render({
+    status: 200,
+    tone: 'plain',
+    title: 'This sign-in has already been answered',
+    lines: ['You can close this window; the terminal shows the result.'],
+  });
 
 /** doc1 state: in the fragment, which a listener never sees. The page moves it into the query once. */
 const relayScript = `(function(){var f=location.hash.slice(1),q=location.search.slice(1);location.replace(location.pathname+'?'+(q?q+'&':'')+(f?f+'&':'')+'${relayMark}=1')})()`;

@@ -91,5 +91,5 @@ export const secretsOf = (account: Account): string[] =>
   [account.accessToken, account.refreshToken, account.idToken, account.clientSecret].filter((secret) => secret !== undefined);
 
 /** Names are part of command lines that the user copies. */
-export const accountNameFrom = (answer: Answer): string => (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) || 'default';
-
+export const accountNameFrom = (answer: Answer): string =>
+  (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) || 'default';

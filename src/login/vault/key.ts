@@ -4,7 +4,13 @@ import { checkTrust, readGuarded } from './guarded-file.ts';
 import { damaged, keyBytes, type KeyPlace } from './seal.ts';
 
 export type Key = { readonly bytes: Uint8Array; readonly place: KeyPlace };
-export type KeyStore = { readonly host: Host; readonly folder: string; readonly profile: string; readonly allowsKeychain: boolean; say(text: string): void };
+export type KeyStore = {
+  readonly host: Host;
+  readonly folder: string;
+  readonly profile: string;
+  readonly allowsKeychain: boolean;
+  say(text: string): void;
+};
 
 const keyFile = (folder: string): string => join(folder, 'credentials.key');
 const service = 'opsctl';
@@ -55,9 +61,4 @@ export const makeKey = async (store: KeyStore): Promise<Key> => {
     store.say(`The keychain of this system does not answer; credentials go to an encrypted file in ${store.folder}.`);
   }
   return fileKey(store);
-};
-
-export const forgetKey = async (store: KeyStore, place: KeyPlace): Promise<void> => {
-  if (place === 'file') await store.host.files.remove(keyFile(store.folder));
-  else await store.host.keychain?.remove(service, entry(store)).catch(() => undefined);
 };

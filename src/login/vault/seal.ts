@@ -13,7 +13,13 @@ export const seal = (text: string, key: Uint8Array, iv: Uint8Array, place: KeyPl
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   cipher.setAAD(purpose(place));
   const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-  return { version: 1, key: place, iv: Buffer.from(iv).toString('base64'), tag: cipher.getAuthTag().toString('base64'), data: data.toString('base64') };
+  return {
+    version: 1,
+    key: place,
+    iv: Buffer.from(iv).toString('base64'),
+    tag: cipher.getAuthTag().toString('base64'),
+    data: data.toString('base64'),
+  };
 };
 
 export const unseal = (sealed: Sealed, key: Uint8Array): string | undefined => {

@@ -58,14 +58,19 @@ export const hints = (at: Place, port: number, hostname: string): string[] => {
   const lines: string[] = [];
   if (at.isSsh) lines.push(`This is an SSH session. On the computer with the browser run: ${forwardLine(port, at, hostname)}`);
   if (at.isWsl) lines.push('This is WSL. If the browser of Windows shows "cannot connect" after the sign-in, copy its address and paste it here.');
-  if (at.isContainer && !at.isSsh) lines.push(`This is a container. Publish the port (docker run -p 127.0.0.1:${port}:${port} …, with --port ${port}) or paste the address.`);
+  if (at.isContainer && !at.isSsh)
+    lines.push(`This is a container. Publish the port (docker run -p 127.0.0.1:${port}:${port} …, with --port ${port}) or paste the address.`);
   return lines;
 };
 
 export type BrowserChoice = { readonly open: boolean; readonly why: string };
 
 /** Never a browser without a terminal unless asked: scheduled jobs must not open tabs. */
-export const browserChoice = (at: Place, asked: { readonly browser?: boolean; readonly noBrowser?: boolean }, hasTerminal: boolean): BrowserChoice => {
+export const browserChoice = (
+  at: Place,
+  asked: { readonly browser?: boolean; readonly noBrowser?: boolean },
+  hasTerminal: boolean,
+): BrowserChoice => {
   if (asked.noBrowser === true) return { open: false, why: '--no-browser' };
   if (asked.browser === true) return { open: true, why: '--browser' };
   if (!hasTerminal) return { open: false, why: 'there is no terminal' };

@@ -21,7 +21,10 @@ const cookieOf = (jar: Jar): Record<string, string> =>
   jar.size === 0 ? {} : { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') };
 
 const stuck = (why: string): AppError =>
-  new AppError('auth', `the scripted consent ended: ${why}`, { code: 'CONSENT_STUCK', tryThis: ['opsctl login --browser', 'opsctl login --no-browser'] });
+  new AppError('auth', `the scripted consent ended: ${why}`, {
+    code: 'CONSENT_STUCK',
+    tryThis: ['opsctl login --browser', 'opsctl login --no-browser'],
+  });
 
 const wishes: readonly string[] = ['signin', 'allow'];
 /** Fills in the demo user, leaves every box checked, presses the button that goes on. */

@@ -57,7 +57,9 @@ const answerFrom = (oauth: Oauth, body: Processed): Answer => {
     ...(refreshExpiresInS === undefined ? {} : { refreshExpiresInS }),
     ...(body.scope === undefined ? {} : { scopes: scopesFrom(body.scope) }),
     ...(body.id_token === undefined ? {} : { idToken: body.id_token }),
-    ...(claims === undefined ? {} : { identity: { sub: claims.sub, ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) } }),
+    ...(claims === undefined
+      ? {}
+      : { identity: { sub: claims.sub, ...(email === undefined ? {} : { email }), ...(name === undefined ? {} : { name }) } }),
   };
 };
 
@@ -87,7 +89,12 @@ export const processAnswer = async (what: string, party: Party, read: Read, chec
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, response)
-        : await oauth.processAuthorizationCodeResponse(server, client, response, hasIdToken && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {});
+        : await oauth.processAuthorizationCodeResponse(
+            server,
+            client,
+            response,
+            hasIdToken && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
+          );
     if (body.id_token !== undefined && party.jwksUri !== undefined) {
       const insecure = party.jwksUri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
       await oauth.validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetchOver(host), ...insecure });
@@ -118,7 +125,9 @@ const issuerOf = (read: Read): string | undefined => {
 };
 
 /** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
-const fetchOver = (host: Host) => async (url: string, options: { headers: Record<string, string> }): Promise<Response> => {
-  const reply = await host.network.request({ method: 'GET', url, headers: options.headers, maxReplyBytes: 1024 * 1024, timeoutMs: 10_000 });
-  return new Response(await reply.text(), { status: reply.status, headers: { 'content-type': reply.headers['content-type'] ?? '' } });
-};
+const fetchOver =
+  (host: Host) =>
+  async (url: string, options: { headers: Record<string, string> }): Promise<Response> => {
+    const reply = await host.network.request({ method: 'GET', url, headers: options.headers, maxReplyBytes: 1024 * 1024, timeoutMs: 10_000 });
+    return new Response(await reply.text(), { status: reply.status, headers: { 'content-type': reply.headers['content-type'] ?? '' } });
+  };

@@ -1,7 +1,12 @@
 import type { Host } from '../../host/host.ts';
 import type { Endpoints } from '../endpoints.ts';
 
-export type Metadata = { readonly issuer: string; readonly jwksUri?: string; readonly announcesIss: boolean; readonly raw: Readonly<Record<string, unknown>> };
+export type Metadata = {
+  readonly issuer: string;
+  readonly jwksUri?: string;
+  readonly announcesIss: boolean;
+  readonly raw: Readonly<Record<string, unknown>>;
+};
 
 const wellKnown = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && URL.canParse(value) ? value : undefined);
@@ -29,7 +34,13 @@ export const discover = async (host: Host, endpoints: Endpoints): Promise<Metada
 
 const read = async (host: Host, url: string, endpoints: Endpoints): Promise<Metadata | undefined> => {
   try {
-    const reply = await host.network.request({ method: 'GET', url, headers: { accept: 'application/json' }, timeoutMs: 5000, maxReplyBytes: 256 * 1024 });
+    const reply = await host.network.request({
+      method: 'GET',
+      url,
+      headers: { accept: 'application/json' },
+      timeoutMs: 5000,
+      maxReplyBytes: 256 * 1024,
+    });
     const body = await reply.text();
     return reply.status === 200 ? metadataFrom(JSON.parse(body), endpoints) : undefined;
   } catch {

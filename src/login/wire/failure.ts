@@ -7,13 +7,19 @@ import type { Read } from './party.ts';
 const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> = {
   invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },
   access_denied: { category: 'auth', tryThis: ['opsctl login, and allow at least one permission'] },
-  admin_policy_enforced: { category: 'auth', tryThis: ['ask the administrator of your organization to allow the permission', 'opsctl login with fewer --scope'] },
+  admin_policy_enforced: {
+    category: 'auth',
+    tryThis: ['ask the administrator of your organization to allow the permission', 'opsctl login with fewer --scope'],
+  },
   org_internal: { category: 'auth', tryThis: ['opsctl login --login-hint with an account of the organization'] },
   disallowed_useragent: { category: 'auth', tryThis: ['open the address in the system browser, not in an embedded view'] },
   deleted_client: { category: 'auth', tryThis: ['restore the client in the developer console (30 days), or use another --client-id'] },
   invalid_client: { category: 'auth', tryThis: ['check --client-id and the client secret (OPSCTL_CLIENT_SECRET, --client-secret-stdin)'] },
   unauthorized_client: { category: 'refused', tryThis: ['check --client-id: the token belongs to another client'] },
-  redirect_uri_mismatch: { category: 'refused', tryThis: ['opsctl doctor auth', 'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered'] },
+  redirect_uri_mismatch: {
+    category: 'refused',
+    tryThis: ['opsctl doctor auth', 'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered'],
+  },
   invalid_scope: { category: 'refused', tryThis: ['check the spelling and the case of --scope'] },
   invalid_request: { category: 'refused', tryThis: ['opsctl doctor auth'] },
   temporarily_unavailable: { category: 'network', tryThis: ['try again in a minute'] },

@@ -63,7 +63,9 @@ const findings = async (answer: Answer | ((asked: Asked) => Answer)) => {
 const tokenError: Answer = { status: 400, body: { error: 'invalid_request' } };
 
 test('a server that answers as it should', async () => {
-  const found = await findings(({ url }) => (url === '/token' ? tokenError : { status: 302, body: '', headers: { location: 'http://127.0.0.1:49152?error=login_required' } }));
+  const found = await findings(({ url }) =>
+    url === '/token' ? tokenError : { status: 302, body: '', headers: { location: 'http://127.0.0.1:49152?error=login_required' } },
+  );
   expect(Object.values(found).map(({ state }) => state)).toEqual(Object.values(found).map(() => 'ok'));
 });
 
@@ -86,5 +88,8 @@ test.each([
 });
 
 test('a web page is no token endpoint', async () => {
-  expect((await findings({ status: 200, body: '<html>', type: 'text/html' }))['token endpoint']).toMatchObject({ state: 'fails', remedy: 'check --token-url' });
+  expect((await findings({ status: 200, body: '<html>', type: 'text/html' }))['token endpoint']).toMatchObject({
+    state: 'fails',
+    remedy: 'check --token-url',
+  });
 });

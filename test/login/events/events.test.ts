@@ -11,7 +11,13 @@ const nowMs = Date.UTC(2026, 0, 2);
 const trust: Trust = { issuer: 'https://i.example', audiences: ['client-1'], keys: [jwk(rsa, 'k1'), jwk(ec, 'k2')], nowMs };
 
 const base = 'https://s.example/secevent';
-const claims = { iss: 'https://i.example', aud: 'client-1', iat: nowMs / 1000, jti: 'j1', events: { [`${base}/risc/event-type/account-disabled`]: { subject: { subject_type: 'iss-sub', iss: 'https://i.example', sub: 's1' } } } };
+const claims = {
+  iss: 'https://i.example',
+  aud: 'client-1',
+  iat: nowMs / 1000,
+  jti: 'j1',
+  events: { [`${base}/risc/event-type/account-disabled`]: { subject: { subject_type: 'iss-sub', iss: 'https://i.example', sub: 's1' } } },
+};
 const part = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 const token = (change: object = {}, header: object = {}, key = rsa.privateKey, hash = 'sha256') => {
   const text = `${part({ alg: 'RS256', kid: 'k1', typ: 'secevent+jwt', ...header })}.${part({ ...claims, ...change })}`;
@@ -65,15 +71,30 @@ const account: Account = {
   refreshToken: 'rt-1-with-some-length',
 };
 const bob: Account = { ...account, name: 'bob', subject: 's2', refreshToken: 'rt-2-with-some-length' };
-const event = (type: string, subject: object): SecurityEvent => ({ id: 'j', issuer: 'https://i.example', audience: 'client-1', issuedMs: 0, events: { [`${base}/${type}`]: { subject: subject as Record<string, unknown> } } });
+const event = (type: string, subject: object): SecurityEvent => ({
+  id: 'j',
+  issuer: 'https://i.example',
+  audience: 'client-1',
+  issuedMs: 0,
+  events: { [`${base}/${type}`]: { subject: subject as Record<string, unknown> } },
+});
 const hashed = (text: string) => createHash('sha512').update(createHash('sha512').update(text).digest()).digest('base64');
 const sub = { subject_type: 'iss-sub', iss: 'https://i.example', sub: 's1' };
-const oauthToken = (alg: string, text: string) => ({ subject_type: 'oauth_token', token_type: 'refresh_token', token_identifier_alg: alg, token: text });
+const oauthToken = (alg: string, text: string) => ({
+  subject_type: 'oauth_token',
+  token_type: 'refresh_token',
+  token_identifier_alg: alg,
+  token: text,
+});
 
 test.each([
   ['account-disabled', event('risc/event-type/account-disabled', sub), 'dropped the credential'],
   ['tokens-revoked', event('oauth/event-type/tokens-revoked', sub), 'dropped the credential'],
-  ['token-revoked by hash', event('oauth/event-type/token-revoked', oauthToken('hash_base64_sha512_sha512', hashed('rt-1-with-some-length'))), 'dropped the credential'],
+  [
+    'token-revoked by hash',
+    event('oauth/event-type/token-revoked', oauthToken('hash_base64_sha512_sha512', hashed('rt-1-with-some-length'))),
+    'dropped the credential',
+  ],
   ['token-revoked by prefix', event('oauth/event-type/token-revoked', oauthToken('prefix', 'rt-1-with-some-l')), 'dropped the credential'],
   ['sessions-revoked', event('risc/event-type/sessions-revoked', sub), 'dropped the access token'],
 ])('doc1 Events: %s concerns one account', (_, seen, did) => {

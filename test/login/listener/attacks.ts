@@ -28,7 +28,10 @@ export const attacks: readonly Attack[] = [
   { name: 'the state and a NUL', run: (l) => get(at(l, `/?code=evil&state=${l.state}%00`)) },
   { name: 'POST of the right answer', run: (l) => get(at(l, good(l)), { method: 'POST', body: 'x' }) },
   { name: 'HEAD', run: (l) => get(at(l, good(l)), { method: 'HEAD' }) },
-  { name: 'OPTIONS', run: (l) => get(at(l, good(l)), { method: 'OPTIONS', headers: { origin: 'https://evil.example', 'access-control-request-method': 'GET' } }) },
+  {
+    name: 'OPTIONS',
+    run: (l) => get(at(l, good(l)), { method: 'OPTIONS', headers: { origin: 'https://evil.example', 'access-control-request-method': 'GET' } }),
+  },
   { name: 'PUT', run: (l) => get(at(l, good(l)), { method: 'PUT', body: 'x' }) },
   { name: 'another Host (rebound name)', run: (l) => get(at(l, good(l)), { headers: { host: `evil.example:${l.port}` } }) },
   { name: 'Host localhost', run: (l) => get(at(l, good(l)), { headers: { host: `localhost:${l.port}` } }) },
@@ -53,7 +56,10 @@ export const attacks: readonly Attack[] = [
   { name: 'another server names itself (iss) with a wrong state', run: (l) => get(at(l, '/?code=evil&state=wrong&iss=https://evil.example')) },
   { name: 'a forged body with content length', run: (l) => raw(l.port, line(l, 'GET /', 'Content-Length: 99999\r\n'), 200) },
   { name: 'pipelined strangers', run: (l) => raw(l.port, line(l, 'GET /favicon.ico').repeat(20), 300) },
-  { name: 'an upgrade to a web socket', run: (l) => raw(l.port, line(l, `GET ${good(l)}`, 'Connection: Upgrade\r\nUpgrade: websocket\r\n').replace(l.state, 'wrong'), 300) },
+  {
+    name: 'an upgrade to a web socket',
+    run: (l) => raw(l.port, line(l, `GET ${good(l)}`, 'Connection: Upgrade\r\nUpgrade: websocket\r\n').replace(l.state, 'wrong'), 300),
+  },
   { name: 'the right state with the code of an attacker', closed: true, run: (l) => get(at(l, good(l))) },
   { name: 'the right state with an error', closed: true, run: (l) => get(at(l, `/?error=server_error&error_description=%1b[2J&state=${l.state}`)) },
 ];

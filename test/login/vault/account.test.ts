@@ -1,9 +1,22 @@
 import { expect, test } from 'vitest';
-import { type Account, accountFrom, accountNameFrom, endedAccount, isFresh, merged, secretsOf, withAccount, withoutAccount } from '../../../src/login/vault/account.ts';
+import {
+  type Account,
+  accountFrom,
+  accountNameFrom,
+  endedAccount,
+  isFresh,
+  merged,
+  secretsOf,
+  withAccount,
+  withoutAccount,
+} from '../../../src/login/vault/account.ts';
 
 const owner = { name: 'ada', server: 's', endpoints: { authorize: 'a', token: 't', revoke: 'r' }, clientId: 'c' };
 const now = 1_000_000;
-const account = (more: Partial<Account> = {}): Account => ({ ...accountFrom(owner, { accessToken: 'a1', expiresInS: 3600, refreshToken: 'r1', scopes: ['x'] }, ['x', 'y'], now), ...more });
+const account = (more: Partial<Account> = {}): Account => ({
+  ...accountFrom(owner, { accessToken: 'a1', expiresInS: 3600, refreshToken: 'r1', scopes: ['x'] }, ['x', 'y'], now),
+  ...more,
+});
 
 test.each([
   [0, 0, true],
@@ -28,11 +41,20 @@ test('a token without a known end is used until it is refused', () => {
 });
 
 test('doc1 Refresh: the answer has no refresh token, and the stored one stays', () => {
-  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, now + 5)).toMatchObject({ accessToken: 'a2', refreshToken: 'r1', granted: ['x'], accessExpiresMs: now + 100_005 });
+  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, now + 5)).toMatchObject({
+    accessToken: 'a2',
+    refreshToken: 'r1',
+    granted: ['x'],
+    accessExpiresMs: now + 100_005,
+  });
 });
 
 test('a rotated refresh token and other scopes replace the old ones', () => {
-  expect(merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, now)).toMatchObject({ refreshToken: 'r2', granted: ['z'], requested: ['x', 'y'] });
+  expect(merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, now)).toMatchObject({
+    refreshToken: 'r2',
+    granted: ['z'],
+    requested: ['x', 'y'],
+  });
 });
 
 test('doc1 refresh_token_expires_in is kept with its own end', () => {

@@ -12,7 +12,14 @@ beforeEach(async () => {
 });
 afterEach(() => real.close());
 
-const holder = (more: Partial<Holder> = {}): Holder => ({ pid: 4_194_303, mark: 'long ago', machine: real.host.hostname, nonce: 'n', sinceMs: real.host.now(), ...more });
+const holder = (more: Partial<Holder> = {}): Holder => ({
+  pid: 4_194_303,
+  mark: 'long ago',
+  machine: real.host.hostname,
+  nonce: 'n',
+  sinceMs: real.host.now(),
+  ...more,
+});
 const alive = (pids: readonly number[], marks: Record<number, string> = {}): Pick<Host, 'hostname' | 'processes' | 'now'> => ({
   hostname: 'here',
   now: () => 1_000_000,
@@ -79,7 +86,10 @@ test('a takeover that was cut off does not block either', async () => {
 
 test('a living holder is named when the wait ends', async () => {
   const first = await acquire(real.host, path, { waitMs: 0 });
-  await expect(acquire(real.host, path, { waitMs: 30 })).rejects.toMatchObject({ detail: { code: 'LOCK_BUSY' }, message: expect.stringContaining(String(process.pid)) });
+  await expect(acquire(real.host, path, { waitMs: 30 })).rejects.toMatchObject({
+    detail: { code: 'LOCK_BUSY' },
+    message: expect.stringContaining(String(process.pid)),
+  });
   await first?.release();
 });
 

@@ -93,7 +93,11 @@ test('the key lies in the keychain when there is one', async () => {
 });
 
 test('a keychain that does not answer: the named fallback', async () => {
-  const dead = { get: () => Promise.reject(new Error('locked')), set: () => Promise.reject(new Error('locked')), remove: () => Promise.reject(new Error('locked')) };
+  const dead = {
+    get: () => Promise.reject(new Error('locked')),
+    set: () => Promise.reject(new Error('locked')),
+    remove: () => Promise.reject(new Error('locked')),
+  };
   const run = await around({ env: { OPSCTL_KEYCHAIN: undefined }, host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }) });
   await openVault(run).change((data) => withAccount(data, account('ada')));
   expect(run.said.text()).toContain('does not answer; credentials go to an encrypted file');

@@ -7,7 +7,13 @@ import { fileURLToPath } from 'node:url';
 const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 
 export type Ended = { readonly code: number | null; readonly signal: string | null; readonly stdout: string; readonly stderr: string };
-export type Running = { readonly child: ChildProcess; readonly ended: Promise<Ended>; stderr(): string; stdout(): string; seen(pattern: RegExp): Promise<RegExpExecArray> };
+export type Running = {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  stderr(): string;
+  stdout(): string;
+  seen(pattern: RegExp): Promise<RegExpExecArray>;
+};
 export type Program = {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;

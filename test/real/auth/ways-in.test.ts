@@ -28,7 +28,8 @@ afterEach(async () => {
 });
 
 const server = (): string[] => ['--auth-url', tokens.url, '--client-id', 'client-1', '--scope', 'x/media.readonly'];
-const waiting = (more: string[] = [], options: Parameters<Program['start']>[1] = {}) => opsctl.start(['login', ...server(), '--no-browser', ...more], options);
+const waiting = (more: string[] = [], options: Parameters<Program['start']>[1] = {}) =>
+  opsctl.start(['login', ...server(), '--no-browser', ...more], options);
 const signIn = async (more: string[] = []): Promise<void> => {
   const login = waiting(more);
   const { state, redirect } = await addressOf(login);
@@ -41,9 +42,14 @@ test('login, status, data API, sign-out: doc1 flow (a) to (g) through the progra
   const status = await opsctl.run(['auth', 'status']);
   expect(status.code).toBe(0);
   expect(JSON.parse(status.stdout)).toMatchObject({ signed_in: true, verified: true, scopes: ['x/media.readonly'] });
-  const media = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'], { env: { OPSCTL_API_URL: tokens.url } });
+  const media = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'], {
+    env: { OPSCTL_API_URL: tokens.url },
+  });
   expect(JSON.parse(media.stdout)).toEqual(api.body);
-  expect(tokens.asked.find(({ url }) => url.startsWith('/media/'))).toMatchObject({ url: '/media/v3/channels?part=id&mine=true', headers: { authorization: 'Bearer at-secret-1' } });
+  expect(tokens.asked.find(({ url }) => url.startsWith('/media/'))).toMatchObject({
+    url: '/media/v3/channels?part=id&mine=true',
+    headers: { authorization: 'Bearer at-secret-1' },
+  });
   expect((await opsctl.run(['logout'])).code).toBe(0);
   expect(tokens.asked.at(-1)).toMatchObject({ method: 'POST', url: '/revoke?token=rt-secret-1' });
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
@@ -186,7 +192,9 @@ test('a given token: OPSCTL_ACCESS_TOKEN, --token-stdin, login --token-stdin', a
   const env = { OPSCTL_API_URL: tokens.url };
   expect((await opsctl.run(['media', 'get', 'channels'], { env: { ...env, OPSCTL_ACCESS_TOKEN: 'at-secret-1' } })).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels', '--token-stdin'], { env, input: 'at-secret-1\n' })).code).toBe(0);
-  expect((await opsctl.run(['login', '--auth-url', tokens.url, '--token-stdin', '--scope', 'x/media.readonly'], { input: 'at-secret-1\n' })).code).toBe(0);
+  expect(
+    (await opsctl.run(['login', '--auth-url', tokens.url, '--token-stdin', '--scope', 'x/media.readonly'], { input: 'at-secret-1\n' })).code,
+  ).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels'], { env })).code).toBe(0);
   expect(tokens.asked.filter(({ headers }) => headers.authorization === 'Bearer at-secret-1')).toHaveLength(3);
 });
@@ -203,7 +211,10 @@ test('the client secret comes from the environment or from stdin, never from a f
 test('two accounts: list, switch, sign out one', async () => {
   await signIn(['--account', 'work']);
   await signIn(['--account', 'home']);
-  const names = async () => (JSON.parse((await opsctl.run(['auth', 'list'])).stdout) as { account: string; current: boolean }[]).map(({ account, current }) => `${account}${current ? '*' : ''}`);
+  const names = async () =>
+    (JSON.parse((await opsctl.run(['auth', 'list'])).stdout) as { account: string; current: boolean }[]).map(
+      ({ account, current }) => `${account}${current ? '*' : ''}`,
+    );
   expect(await names()).toEqual(['work', 'home*']);
   expect((await opsctl.run(['auth', 'switch', 'work'])).code).toBe(0);
   expect(await names()).toEqual(['work*', 'home']);

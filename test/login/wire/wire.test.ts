@@ -1,0 +1,83 @@
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import { afterEach, expect, test } from 'vitest';
+import { metadataFrom } from '../../../src/login/wire/discovery.ts';
+import { formRequest, type Party } from '../../../src/login/wire/party.ts';
+import { processExchange } from '../../../src/login/wire/exchange.ts';
+import { processRevoke } from '../../../src/login/wire/revoke.ts';
+import { makeAround } from '../around.ts';
+import { tokenServer } from '../token-server.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+test('a form is encoded once, and absent fields are not sent', () => {
+  expect(formRequest('https://t.example/token', { code: '4/0A+b c&d', client_secret: undefined })).toMatchObject({
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'code=4%2F0A%2Bb+c%26d',
+  });
+});
+
+const endpoints = { authorize: 'https://a.example/auth', token: 'https://a.example/token', revoke: 'https://a.example/revoke' };
+test.each([
+  [{ issuer: 'https://a.example', token_endpoint: endpoints.token, jwks_uri: 'https://a.example/keys' }, 'https://a.example'],
+  [{ issuer: 'https://a.example', token_endpoint: 'https://evil.example/token' }, undefined],
+  [{ issuer: 'no address', token_endpoint: endpoints.token }, undefined],
+  [null, undefined],
+  ['text', undefined],
+])('metadata %j count only for the token endpoint that is in use', (body, issuer) => {
+  expect(metadataFrom(body, endpoints)?.issuer).toBe(issuer);
+});
+
+const json = (status: number, body: unknown) => ({ status, headers: { 'content-type': 'application/json' }, text: JSON.stringify(body) });
+test.each([
+  [200, {}, 'revoked'],
+  [400, { error: 'invalid_token' }, 'was-invalid'],
+  [400, { error: 'invalid_request' }, 'wants-standard'],
+  [401, { error: 'invalid_client' }, 'wants-standard'],
+])('doc1 Revoke answered with %i %j: %s', (status, body, outcome) => {
+  expect(processRevoke(json(status, body))).toBe(outcome);
+});
+test.each([
+  [503, {}, 'network'],
+  [403, { error: 'access_denied' }, 'auth'],
+])('doc1 Revoke answered with %i %j is a failure', (status, body, category) => {
+  expect(() => processRevoke(json(status, body))).toThrow(expect.objectContaining({ category }));
+});
+
+const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const nowS = Math.floor(Date.now() / 1000);
+const good = { iss: 'https://i.example', aud: 'client-1', sub: 's1', email: 'ada@example.com', nonce: 'n1', iat: nowS, exp: nowS + 600 };
+const idToken = (change: object = {}, key = pair.privateKey): string => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
+  return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
+};
+const exchanged = async (id_token: string) => {
+  const keys = await tokenServer({ body: { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }] } });
+  const around = await makeAround();
+  closers.push(keys.close, around.close);
+  const party: Party = { endpoints, clientId: 'client-1', issuer: 'https://i.example', jwksUri: `${keys.url}/keys` };
+  return processExchange(party, json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }), 'n1', around.host);
+};
+
+test('an id_token that holds gives the identity', async () => {
+  expect((await exchanged(idToken())).identity).toEqual({ sub: 's1', email: 'ada@example.com' });
+});
+
+test.each([
+  ['another issuer', idToken({ iss: 'https://evil.example' })],
+  ['another audience', idToken({ aud: 'client-2' })],
+  ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 })],
+  ['another nonce', idToken({ nonce: 'n2' })],
+  ['no nonce', idToken({ nonce: undefined })],
+  ['no subject', idToken({ sub: undefined })],
+  ['signed by another key', idToken({}, stranger.privateKey)],
+  ['not signed', `${idToken().split('.').slice(0, 2).join('.')}.`],
+  ['no token at all', 'abc'],
+])('an id_token with %s is refused', async (_, token) => {
+  await expect(exchanged(token)).rejects.toMatchObject({ category: 'refused', detail: { code: 'BAD_TOKEN_ANSWER' } });
+});

@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { addressOf, type Program, program, type Running } from './program.ts';
+
+let opsctl: Program;
+const servers: Running[] = [];
+beforeEach(async () => {
+  opsctl = await program();
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.child.kill('SIGTERM');
+    await server.ended;
+  }
+  await opsctl.close();
+});
+
+type Served = {
+  readonly flags: string[];
+  readonly origin: string;
+  readonly clientId: string;
+  control(method: string, path: string, body?: object): Promise<any>;
+};
+const serve = async (...more: string[]): Promise<Served> => {
+  const server = opsctl.start(['mock', 'serve', '--ephemeral', '-o', 'json', ...more], { input: 'open' });
+  servers.push(server);
+  const { auth, media } = JSON.parse((await server.seen(/\{"ready":true.*\}\n/))[0]);
+  const origin: string = new URL(media.base_url).origin;
+  return {
+    origin,
+    clientId: auth.client_id,
+    flags: ['--auth-url', auth.authorization_endpoint, '--token-url', auth.token_endpoint, '--client-id', auth.client_id],
+    control: async (method, path, body) => {
+      const reply = await fetch(`${origin}/__opsctl/oauth${path}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await reply.text();
+      if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
+      return text === '' ? undefined : JSON.parse(text);
+    },
+  };
+};
+
+test('with nothing configured: sign-in, data API, more scopes, sign-out, without a browser or a terminal', async () => {
+  const login = await opsctl.run(['login']);
+  expect(login.code).toBe(0);
+  expect(JSON.parse(login.stdout)).toMatchObject({ account: 'ada@demo.example', server: 'mock', signed_in: true, missing_scopes: [] });
+  const redirectUri = new URL(/https?:\/\/\S+code_challenge=\S+/.exec(login.stderr)?.[0] ?? '').searchParams.get('redirect_uri') ?? '';
+  // Strangers cannot guess the path: 12 random bytes.
+  expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{16}$/);
+  // The embedded server has another port at each start; the account goes on.
+  const channels = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true']);
+  expect(JSON.parse(channels.stdout).items).toHaveLength(1);
+  const refused = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id']);
+  expect(refused.code).toBe(4);
+  const [line = ''] = /opsctl login .*--add-scope \S+/.exec(refused.stderr) ?? [];
+  expect((await opsctl.run(line.split(' ').slice(1))).code).toBe(0);
+  expect((await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'])).code).toBe(0);
+  expect((await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'])).code).toBe(0);
+  expect((await opsctl.run(['logout'])).code).toBe(0);
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+});
+
+test.each(['both', 'fragment', 'query'])('doc1 state in %s, scripted', async (stateIn) => {
+  const { flags } = await serve('--state-in', stateIn);
+  expect((await opsctl.run(['login', ...flags, '--scripted'])).code).toBe(0);
+});
+
+test('the settings name the server as well as the flags do', async () => {
+  const { flags } = await serve();
+  const env = { OPSCTL_AUTH_URL: flags[1] ?? '', OPSCTL_TOKEN_URL: flags[3] ?? '', OPSCTL_CLIENT_ID: flags[5] ?? '' };
+  expect((await opsctl.run(['login', '--scripted'], { env })).code).toBe(0);
+  expect((await opsctl.run(['auth', 'status'], { env })).code).toBe(0);
+  const other = await opsctl.run(['auth', 'status'], { env: { OPSCTL_AUTH_URL: 'https://other.example' } });
+  expect(other.code).toBe(4);
+  expect(other.stderr).toContain('not signed in at https://other.example');
+});
+
+test('the user takes the grant back: the next command ends with 4', async () => {
+  const { flags, control } = await serve();
+  await opsctl.run(['login', ...flags, '--scripted']);
+  const [grant] = await control('GET', '/grants');
+  await control('DELETE', `/grants/${grant.id}`);
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+});
+
+test('doc1 Limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
+  const { flags, origin } = await serve();
+  await opsctl.run(['login', ...flags, '--scripted']);
+  const advanced = await opsctl.run(['mock', 'clock', 'advance', '2h', '--url', origin]).then(({ code }) => code);
+  expect([0, 2]).toContain(advanced);
+  const media = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], { env: { OPSCTL_API_URL: origin } });
+  expect(media.code).toBe(0);
+});
+
+test.each([
+  ['token-revoked', 'DELETE', (tokens: any[]) => `/tokens/${tokens[0].id}`, 'dropped the credential', 4],
+  ['account-disabled', 'POST', () => '/users/ada@demo.example/disable', 'dropped the credential', 4],
+  ['sessions-revoked', 'POST', () => '/users/ada@demo.example/sign-out', 'dropped the access token', 0],
+] as const)('doc1 Events: %s reaches the receiver, and the credential goes', async (event, method, path, did, code) => {
+  const { flags, control } = await serve();
+  await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
+  const receiver = opsctl.start(['auth', 'events', '--listen', '--subscribe', '--count', '1', ...flags, '-o', 'json'], { input: 'open' });
+  await receiver.seen(/Receiving security events/);
+  await control(method, path(await control('GET', '/tokens')), method === 'POST' ? {} : undefined);
+  const ended = await receiver.ended;
+  expect(ended.code).toBe(0);
+  expect(JSON.parse(ended.stdout)).toMatchObject([{ types: [expect.stringContaining(event)], effects: [{ event, did }] }]);
+  expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(code);
+  expect(await control('GET', '/events/subscriptions')).toEqual([]);
+});
+
+test('the receiver takes nothing that is not signed by the server', async () => {
+  const { flags, origin } = await serve();
+  await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
+  const receiver = opsctl.start(['auth', 'events', '--listen', ...flags], { input: 'open' });
+  const [, url = ''] = await receiver.seen(/at (http:\/\/127\.0\.0\.1:\d+\/)/);
+  const type = 'application/secevent+jwt';
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const forged = `${part({ alg: 'none', typ: 'secevent+jwt' })}.${part({ iss: origin, aud: flags[5], iat: Math.floor(Date.now() / 1000), jti: 'x', events: { 'a/account-disabled': {} } })}.`;
+  const sent = async (method: string, headers: Record<string, string>, body?: string) => (await fetch(url, { method, headers, body })).status;
+  expect(await sent('POST', { 'content-type': type }, forged)).toBe(400);
+  expect(await sent('POST', { 'content-type': 'application/json' }, forged)).toBe(400);
+  expect(await sent('GET', {})).toBe(405);
+  expect(await sent('POST', { 'content-type': type }, 'x'.repeat(100_000))).toBe(413);
+  receiver.child.kill('SIGINT');
+  expect((await receiver.ended).code).toBe(130);
+  expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(0);
+});
+
+test('the embedded server passes every check of auth conformance, and doctor auth finds nothing wrong', async () => {
+  const rows = JSON.parse((await opsctl.run(['auth', 'conformance', '--login'])).stdout) as { id: string; holds: boolean }[];
+  expect(rows.filter(({ holds }) => !holds)).toEqual([]);
+  expect(rows.length).toBeGreaterThanOrEqual(44);
+  const doctor = await opsctl.run(['doctor', 'auth']);
+  expect(doctor.code).toBe(0);
+  expect(JSON.parse(doctor.stdout).map(({ check }: { check: string }) => check)).toEqual([
+    'listen on 127.0.0.1',
+    'listen on ::1',
+    'browser',
+    'keychain',
+    'stored credentials',
+    'token endpoint',
+    'clock',
+    'proxy',
+    'certificate authority',
+    'redirect URI',
+  ]);
+});
+
+test('doctor auth: a server that is gone, exit 20 with a remedy on each line', async () => {
+  const gone = await opsctl.run(['doctor', 'auth', '--auth-url', 'http://127.0.0.1:9', '--client-id', 'c']);
+  expect(gone.code).toBe(20);
+  for (const row of JSON.parse(gone.stdout) as { state: string; remedy: string }[]) expect(row.state === 'ok' || row.remedy !== '').toBe(true);
+});
+
+test('a redirect URI that the client has not registered is found before anybody signs in', async () => {
+  const { flags } = await serve();
+  const found = await opsctl.run([
+    'doctor',
+    'auth',
+    ...flags.slice(0, 4),
+    '--client-id',
+    '417000000001-demouniversal0000000000000000000.apps.opsctl.example',
+  ]);
+  expect(found.code).toBe(20);
+  expect(found.stdout).toContain('redirect_uri_mismatch');
+});
+
+test('fifty logins of strangers end nothing: a flood while a login waits', async () => {
+  const { flags } = await serve();
+  const login = opsctl.start(['login', ...flags, '--no-browser']);
+  const { redirect, state } = await addressOf(login);
+  await Promise.all(Array.from({ length: 50 }, () => fetch(redirect({ code: 'x', state: 'wrong' })).catch(() => undefined)));
+  expect(login.child.exitCode).toBeNull();
+  await fetch(redirect({ error: 'access_denied', state }));
+  expect((await login.ended).code).toBe(4);
+});
