@@ -1,24 +1,33 @@
 import { type Sources, completions } from './cli/complete.ts';
+import { keys } from './config/keys.ts';
 
 const fs = process.getBuiltinModule('node:fs');
 
-/** Names seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
-const cached = (): Sources => {
-  const home = process.env.OPSCTL_HOME ?? '';
-  const cache = home !== '' ? `${home}/cache` : `${process.env.XDG_CACHE_HOME ?? `${process.env.HOME ?? ''}/.cache`}/opsctl`;
-  return {
-    cached: (source) => {
-      try {
-        return fs
-          .readFileSync(`${cache}/names/${source.replace(/[^a-z-]/g, '')}`, 'utf8')
-          .split('\n')
-          .filter(Boolean);
-      } catch {
-        return [];
-      }
-    },
-  };
+/** OPSCTL_HOME, else the XDG folder of that kind: as config/folders.ts, for the systems that have these shells. */
+const folder = (kind: 'cache' | 'config', xdg: string | undefined): string => {
+  const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
+  return own !== '' ? `${own}/${kind}` : `${xdg || `${home}/.${kind}`}/opsctl`;
 };
+
+const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
+
+const profiles = (): string[] => {
+  const { profiles: stored = {} } = JSON.parse(fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'));
+  return ['mock', ...Object.keys(stored)];
+};
+
+/** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
+const cached = (): Sources => ({
+  cached: (source) => {
+    try {
+      if (source === 'setting') return keys.map(({ key }) => key);
+      if (source === 'profile') return profiles();
+      return lines(`${folder('cache', process.env.XDG_CACHE_HOME)}/names/${source.replace(/[^a-z-]/g, '')}`);
+    } catch {
+      return source === 'profile' ? ['mock'] : [];
+    }
+  },
+});
 
 /** `opsctl __complete <words…>`: one candidate a line. Loads nothing but the command tree. */
 export const complete = (words: readonly string[]): void => {
