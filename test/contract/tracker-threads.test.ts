@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, NO_UUID, OWNER } from './tracker-cases.ts';
 
 let server: TrackerServer;
@@ -11,6 +11,12 @@ afterEach(() => server.close());
 
 describe('comments of an epic', () => {
   const at = '/epics/106/comments';
+  /** Without the comparison with the row, which walks the whole thread each time. */
+  const raw = async (method: string, path: string, body?: unknown): Promise<{ body: any }> => {
+    const headers = { 'Tracker-Token': TOKEN, 'Content-Type': 'application/json' };
+    return { body: await (await fetch(`${server.base}${path}`, { method, headers, body: JSON.stringify(body) })).json() };
+  };
+  const fetchReply = async (parent: number, text: string) => (await raw('POST', `${at}/${parent}`, { text })).body;
   test('the author defaults to the owner of the token; times and external id may be given', async () => {
     expect((await ask('POST', at, { text: 'hi' })).body).toMatchObject({
       author_id: OWNER,
@@ -35,6 +41,14 @@ describe('comments of an epic', () => {
     expect(depth((await ask('GET', at)).body)).toEqual(levels);
     expect(depth((await ask('GET', '/epics/106')).body.comments)).toEqual(levels);
     expect((await ask('GET', `${at}/${parent}`)).body).toMatchObject({ text: 'level 6', comments: [] });
+  });
+  test('a thread of a thousand levels is read whole', async () => {
+    let parent = (await ask('POST', at, { text: '0' })).body.id;
+    const top = parent;
+    for (let level = 1; level <= 1000; level++) parent = (await fetchReply(parent, `${level}`)).id;
+    let levels = 0;
+    for (let comment = (await raw('GET', `${at}/${top}`)).body; comment !== undefined; comment = comment.comments[0]) levels += 1;
+    expect(levels).toBe(1001);
   });
   test('a reply can be changed and deleted; a deleted comment takes its replies with it', async () => {
     const { body: top } = await ask('POST', at, { text: 'top' });

@@ -2,7 +2,7 @@ import type { Values } from '../../kernel/field.ts';
 import type { epicComments } from '../../services/tracker/epic-comments.ts';
 import { Refused } from '../refused.ts';
 import type { Handlers } from '../table-service.ts';
-import { commentTree, commentTrees } from './epic-view.ts';
+import { commentTree, commentTrees, parentOfComment } from './epic-view.ts';
 import { epicCommentEvent } from './events.ts';
 import { found, instant, mentions, newId, now, ownerId } from './records.ts';
 import { membersExist } from './rules/references.ts';
@@ -40,15 +40,14 @@ const create = (state: Tracker, epicId: number, parentId: number | null, body: V
   return commentTree(state, comment);
 };
 
-const parentOfComment = (comment: StoredEpicComment): number | null => comment.parent_id;
 /** A comment goes with all replies below it. */
 const remove = (state: Tracker, comment: StoredEpicComment): void => {
-  for (const reply of [...state.comments.index('parent', parentOfComment).get(comment.id)]) remove(state, reply);
+  for (const reply of [...state.comments.index('parent', parentOfComment).get(`${comment.epic_id} ${comment.id}`)]) remove(state, reply);
   state.comments.delete(comment.id);
 };
 
 export const epicCommentHandlers: Handlers<{ 'epic-comments': typeof epicComments }, Tracker>['epic-comments'] = {
-  list: ({ state, params }) => commentTrees(state, found(state.epics, params['epic-public-id']).id, null),
+  list: ({ state, params }) => commentTrees(state, found(state.epics, params['epic-public-id']).id),
   create: ({ state, params, body }) => create(state, found(state.epics, params['epic-public-id']).id, null, body),
   get: ({ state, params }) => commentTree(state, commentOf(state, params)),
   reply: ({ state, params, body }) => {

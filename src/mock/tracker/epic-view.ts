@@ -5,7 +5,6 @@ import { labelsOf, slimLabel } from './label-stats.ts';
 import { appUrl } from './records.ts';
 import type { StoredEpic, StoredEpicComment, StoredHealth, Tracker } from './state.ts';
 
-const epicOfComment = (comment: StoredEpicComment): number => comment.epic_id;
 const epicOfHealth = (health: StoredHealth): number => health.epic_id;
 export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
 
@@ -51,27 +50,21 @@ export const epicSlim = (state: Tracker, epic: StoredEpic, withDescription: bool
 /** doc2 "history is listed most recent first". */
 export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] => [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
 
-/** The comments of an epic as trees: those that reply to `parentId`, each with its own replies. */
-export const commentTrees = (state: Tracker, epicId: number, parentId: number | null): ThreadedComment[] => {
-  const below = new Map<number | null, StoredEpicComment[]>();
-  for (const comment of state.comments.index('epic', epicOfComment).get(epicId)) {
-    below.set(comment.parent_id, [...(below.get(comment.parent_id) ?? []), comment]);
-  }
-  const tree = (comment: StoredEpicComment): ThreadedComment => {
-    const { epic_id: _epic, parent_id: _parent, ...rest } = comment;
-    return {
-      ...rest,
-      app_url: `${appUrl(state, 'epic', epicId)}#activity-${comment.id}`,
-      comments: (below.get(comment.id) ?? []).map(tree),
-    };
-  };
-  return (below.get(parentId) ?? []).map(tree);
-};
+export const parentOfComment = (comment: StoredEpicComment): string => `${comment.epic_id} ${comment.parent_id ?? ''}`;
+
+const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Iterable<StoredEpicComment> =>
+  state.comments.index('parent', parentOfComment).get(`${epicId} ${parentId ?? ''}`);
+
+/** A comment with its replies, and theirs, to any depth. */
 export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
-  const found = commentTrees(state, comment.epic_id, comment.parent_id).find(({ id }) => id === comment.id);
-  if (found === undefined) throw new Error(`comment ${comment.id} is not in the thread of epic ${comment.epic_id}`);
-  return found;
+  const { epic_id: epicId, parent_id: _parent, ...rest } = comment;
+  const comments = [...repliesTo(state, epicId, comment.id)].map((reply) => commentTree(state, reply));
+  return { ...rest, app_url: `${appUrl(state, 'epic', epicId)}#activity-${comment.id}`, comments };
 };
+/** The comments of an epic that are no replies, as trees. */
+export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] =>
+  [...repliesTo(state, epicId, null)].map((comment) => commentTree(state, comment));
+export const hasComments = (state: Tracker, epicId: number): boolean => state.comments.index('parent', parentOfComment).count(`${epicId} `) > 0;
 
 /** doc2 Resources: Epic (full). */
 export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
@@ -79,7 +72,7 @@ export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRec
   return {
     ...epicSlim(state, epic, true),
     description: epic.description,
-    comments: commentTrees(state, epic.id, null),
+    comments: commentTrees(state, epic.id),
     ...(health === undefined ? {} : { health }),
   };
 };

@@ -1,4 +1,5 @@
 import { epicStateType, nameOfType } from './epic-state.ts';
+import { hasComments } from './epic-view.ts';
 import { iterationStatus } from './iterations.ts';
 import { type Term, daysFrom } from './search-query.ts';
 import type { StoredEpic, StoredIteration, StoredObjective, StoredStory, Tracker } from './state.ts';
@@ -131,7 +132,7 @@ export const epicSubject = (state: Tracker, epic: StoredEpic): Subject => {
       overdue: isOverdue(state, epic.deadline, epic.completed),
     },
     has: {
-      comment: () => state.comments.find((comment) => comment.epic_id === epic.id) !== undefined,
+      comment: () => hasComments(state, epic.id),
       deadline: () => epic.deadline !== null,
       label: () => epic.label_ids.length > 0,
       owner: () => epic.owner_ids.length > 0,

@@ -57,8 +57,8 @@ const pageOf = <T, R>(call: SearchCall, terms: readonly Term[], one: Group<T>, r
     throw new Refused(400, message, { body: { error: 'maximum-results-exceeded', message, 'maximum-results': MOST } });
   }
   const now = state.world.now();
-  // The same state and query give the same list, so paging is stable and a page does not search again.
-  const found = state.cache.value(`search ${one.group} ${query.query}`, state.world.store.version, () =>
+  // The same state and query give the same list within a minute, so paging is stable and a page does not search again.
+  const found = state.cache.value(`search ${one.group} ${Math.floor(now / 60_000)} ${query.query}`, state.world.store.version, () =>
     [...one.records()].filter((record) => matches(one.subject(state, record), terms, now)),
   );
   const end = Math.min(offset + size, MOST);
