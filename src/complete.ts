@@ -1,5 +1,4 @@
 import { type Sources, completions } from './cli/complete.ts';
-import { keys } from './config/keys.ts';
 
 const fs = process.getBuiltinModule('node:fs');
 
@@ -17,10 +16,10 @@ const profiles = (): string[] => {
 };
 
 /** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
-const cached = (): Sources => ({
+const known = (settings: readonly string[]): Sources => ({
   cached: (source) => {
     try {
-      if (source === 'setting') return keys.map(({ key }) => key);
+      if (source === 'setting') return [...settings];
       if (source === 'profile') return profiles();
       return lines(`${folder('cache', process.env.XDG_CACHE_HOME)}/names/${source.replace(/[^a-z-]/g, '')}`);
     } catch {
@@ -32,7 +31,7 @@ const cached = (): Sources => ({
 /** `opsctl __complete <words…>`: one candidate a line. Loads nothing but the command tree. */
 export const complete = (words: readonly string[]): void => {
   const tree = JSON.parse(fs.readFileSync(new URL('./tree.json', import.meta.url), 'utf8'));
-  const found = completions(tree, words.length === 0 ? [''] : words, cached());
+  const found = completions(tree, words.length === 0 ? [''] : words, known(tree.settings));
   try {
     fs.writeSync(1, found.map((word) => `${word}\n`).join(''));
   } catch (error) {

@@ -1,6 +1,7 @@
 import { rootHelp } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
 import { commandTree } from './cli/tree.ts';
+import { keys } from './config/keys.ts';
 import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './kernel/exit.ts';
 import { bashScript } from './reference/completion/bash.ts';
@@ -17,7 +18,12 @@ const groupTable = (): string =>
   ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
 
 const environmentTable = (): string =>
-  ['| variable | what it sets |', '|---|---|', ...environmentRows().map(([name, says]) => `| \`${name}\` | ${says.replaceAll('|', '\\|')} |`), ''].join('\n');
+  [
+    '| variable | what it sets |',
+    '|---|---|',
+    ...environmentRows().map(([name, says]) => `| \`${name}\` | ${says.replaceAll('|', '\\|')} |`),
+    '',
+  ].join('\n');
 const readme = (page: string): string =>
   between(between(between(page, 'exit-codes', exitTable()), 'commands', groupTable()), 'environment', environmentTable());
 
@@ -26,7 +32,11 @@ const readme = (page: string): string =>
  * by their path in the project, which a test compares with what is there.
  */
 export const writeDocs = async (version: string, existing: { readonly readme: string }) => ({
-  dist: { 'help.txt': rootHelp(version), 'version.txt': `${version}\n`, 'tree.json': JSON.stringify(await commandTree()) },
+  dist: {
+    'help.txt': rootHelp(version),
+    'version.txt': `${version}\n`,
+    'tree.json': JSON.stringify({ ...(await commandTree()), settings: keys.map(({ key }) => key) }),
+  },
   committed: {
     'completions/opsctl.bash': bashScript(),
     'completions/_opsctl': zshScript(),
