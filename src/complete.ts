@@ -10,9 +10,18 @@ const folder = (kind: 'cache' | 'config', xdg: string | undefined): string => {
 
 const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
 
-const profiles = (): string[] => {
-  const { profiles: stored = {} } = JSON.parse(fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'));
-  return ['mock', ...Object.keys(stored)];
+type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
+const stored = (): Stored => {
+  try {
+    return JSON.parse(fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'));
+  } catch {
+    return {};
+  }
+};
+/** Each profile has a cache of its own. */
+const names = (source: string): string => {
+  const profile = process.env.OPSCTL_PROFILE || stored().current || 'mock';
+  return `${folder('cache', process.env.XDG_CACHE_HOME)}/${profile}/names/${source.replace(/[^a-z-]/g, '')}`;
 };
 
 /** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
@@ -20,10 +29,10 @@ const known = (settings: readonly string[]): Sources => ({
   cached: (source) => {
     try {
       if (source === 'setting') return [...settings];
-      if (source === 'profile') return profiles();
-      return lines(`${folder('cache', process.env.XDG_CACHE_HOME)}/names/${source.replace(/[^a-z-]/g, '')}`);
+      if (source === 'profile') return ['mock', ...Object.keys(stored().profiles ?? {})];
+      return lines(names(source));
     } catch {
-      return source === 'profile' ? ['mock'] : [];
+      return [];
     }
   },
 });

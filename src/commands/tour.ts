@@ -24,12 +24,29 @@ export const chapters: readonly Chapter[] = [
   {
     title: '2. Work with the tracker and the label service',
     stops: [
-      { says: 'Create a label', args: ['tracker', 'labels', 'create', '--name', 'tour', '--color', '#2a7de1', '--columns', 'id,name,color,created_at'] },
+      {
+        says: 'Create a label',
+        args: ['tracker', 'labels', 'create', '--name', 'tour', '--color', '#2a7de1', '--columns', 'id,name,color,created_at'],
+      },
       {
         says: 'Use it by its name',
         args: ['tracker', 'stories', 'create', '--name', 'Try opsctl', '--story-type', 'feature', '--label', 'tour', '--owner', '@ana'],
       },
-      { says: 'Unset a field', args: ['tracker', 'labels', 'update', 'tour', '--unset', 'color', '--description', 'Made by the tour', '--columns', 'id,name,color,description'] },
+      {
+        says: 'Unset a field',
+        args: [
+          'tracker',
+          'labels',
+          'update',
+          'tour',
+          '--unset',
+          'color',
+          '--description',
+          'Made by the tour',
+          '--columns',
+          'id,name,color,description',
+        ],
+      },
       { says: 'Statistics are counted from the stories', args: ['tracker', 'labels', 'list'] },
       { says: 'Search', args: ['tracker', 'search', 'label:tour', '--type', 'story'] },
       { says: 'What would be sent, without sending it', args: ['tracker', 'labels', 'delete', 'tour', '--dry-run'] },
