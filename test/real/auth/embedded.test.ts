@@ -88,10 +88,18 @@ test('the user takes the grant back: the next command ends with 4', async () => 
 test('doc1 Limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
   const { flags, origin } = await serve();
   await opsctl.run(['login', ...flags, '--scripted']);
-  const advanced = await opsctl.run(['mock', 'clock', 'advance', '2h', '--url', origin]).then(({ code }) => code);
-  expect([0, 2]).toContain(advanced);
+  expect((await opsctl.run(['mock', 'clock', 'advance', '2h'], { env: { OPSCTL_MOCK_URL: origin } })).code).toBe(0);
+  const before = JSON.parse((await opsctl.run(['auth', 'status', '--offline'])).stdout).expires_at;
   const media = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], { env: { OPSCTL_API_URL: origin } });
   expect(media.code).toBe(0);
+  expect(JSON.parse((await opsctl.run(['auth', 'status', '--offline'])).stdout).expires_at).not.toBe(before);
+});
+
+test.each(['2026-01-01T00:00:00Z', '2031-06-01T00:00:00Z'])('a server whose clock was set to %s: its id_token is judged by its own time', async (time) => {
+  const { flags } = await serve('--clock', time);
+  const login = await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
+  expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({ code: 0, stderr: '' });
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
 });
 
 test.each([
@@ -162,7 +170,7 @@ test('a redirect URI that the client has not registered is found before anybody 
     'auth',
     ...flags.slice(0, 4),
     '--client-id',
-    '417000000001-demouniversal0000000000000000000.apps.opsctl.example',
+    '417000000001-demomobilea000000000000000000000.apps.opsctl.example',
   ]);
   expect(found.code).toBe(20);
   expect(found.stdout).toContain('redirect_uri_mismatch');

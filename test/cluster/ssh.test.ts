@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { binariesOf, call, hasBinaries, missingWrites, pause, startWriter } from '../support/cluster.ts';
+import type { Binaries } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+import { startSshHosts } from '../support/ssh-hosts.ts';
+import type { SshHost, SshHosts } from '../support/ssh-hosts.ts';
+
+let home: string;
+let net: SshHosts | undefined;
+const pidFiles: string[] = [];
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'kv-ssh-'));
+  net = await startSshHosts(join(home, 'ssh'));
+});
+afterEach(() => {
+  for (const file of pidFiles.splice(0)) {
+    try {
+      process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+  net?.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
+  const [old, fresh] = [binariesOf('3.3') as Binaries, binariesOf('3.4') as Binaries];
+  // On loopback the three hosts share one address: every member needs ports of its own.
+  const ports = (n: number) => (all[0]?.prefix.length === 0 ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2] : [2379, 2380]);
+  const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports(n)[which]}`;
+  const folder = join(home, host.name);
+  mkdirSync(folder);
+  const words = [
+    ...['--name', `n${i + 1}`, '--data-dir', join(folder, 'data'), '--listen-client-urls', url(i, 0), '--advertise-client-urls', url(i, 0)],
+    ...['--listen-peer-urls', url(i, 1), '--initial-advertise-peer-urls', url(i, 1), '--initial-cluster', all.map((_, n) => `n${n + 1}=${url(n, 1)}`).join(',')],
+  ];
+  pidFiles.push(join(folder, 'pid'));
+  return {
+    ...{ name: `n${i + 1}`, host: host.name, client_url: url(i, 0), peer_url: url(i, 1), data_dir: join(folder, 'data'), pid_file: join(folder, 'pid'), log_file: join(folder, 'log') },
+    ...{ old_binary: old.server, new_binary: fresh.server, old_command: words, new_command: words },
+  };
+};
+type Member = ReturnType<typeof memberOn>;
+
+const startOn = (host: SshHost, member: Member): void => {
+  const log = openSync(member.log_file, 'a');
+  const [command, ...words] = [...host.prefix, 'sh', '-c', 'echo $$ > "$0"; exec "$@"', member.pid_file, member.old_binary, ...member.old_command];
+  spawn(command as string, words, { detached: true, stdio: ['ignore', log, log] }).unref();
+};
+
+const startAll = async (): Promise<{ members: Member[]; file: string }> => {
+  const hosts = net?.hosts ?? [];
+  const members = hosts.map((host, i) => memberOn(host, i, hosts));
+  hosts.forEach((host, i) => startOn(host, members[i] as Member));
+  for (let i = 0; i < 300; i += 1) {
+    const states = await Promise.all(members.map(({ client_url }) => call(`${client_url}/health`).then(({ status }) => status, () => 0)));
+    if (states.every((status) => status === 200)) break;
+    await pause(50);
+  }
+  const file = join(home, 'cluster.yaml');
+  writeFileSync(file, stringify({ name: 'remote', to: '3.4', driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }));
+  return { members, file };
+};
+
+describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', () => {
+  it('are checked, upgraded and brought back like local ones', async ({ skip }) => {
+    if (net === undefined) return skip('no ssh server');
+    const { members, file } = await startAll();
+    const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
+    expect(check.json().findings.filter(({ level }: { level: string }) => level !== 'pass')).toEqual([]);
+    const urls = members.map(({ client_url }) => client_url);
+    const writer = startWriter(urls);
+    const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], { home });
+    expect(held.code === 8 ? '' : held.stderr).toBe('');
+    const back = await opsctl(['kv', 'rollback', '--cluster', file, '--yes', '-o', 'json'], { home });
+    expect(back.code === 12 ? '' : back.stderr).toBe('');
+    const done = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
+    expect(done.code === 0 ? '' : done.stderr).toBe('');
+    const { acknowledged, failed, longestGapMs } = await writer.stop();
+    expect(failed).toBe(0);
+    for (const url of urls) {
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.4.0');
+      expect(await missingWrites(url, acknowledged)).toEqual([]);
+    }
+    process.stdout.write(`ssh, ${net.isNamespaced ? 'three network namespaces' : 'three ports on loopback'}: ${done.json().duration_ms} ms, longest gap ${longestGapMs.toFixed(0)} ms\n`);
+  });
+
+  it('a host that ssh cannot reach is refused with its name, and nothing is touched', async ({ skip }) => {
+    if (net === undefined) return skip('no ssh server');
+    const { members, file } = await startAll();
+    const wrong = members.map((member, i) => (i === 1 ? { ...member, host: 'nowhere.invalid' } : member));
+    writeFileSync(file, stringify({ name: 'remote', to: '3.4', driver: 'ssh', ssh: { options: ['-F', net.config] }, members: wrong }));
+    const ran = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
+    expect(ran.code).toBe(10);
+    expect(ran.stderr).toContain('nowhere.invalid');
+    for (const { client_url } of members) expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(/^3\.3\./);
+  });
+});

@@ -1,0 +1,84 @@
+// Debian packages unpacked into a folder: no root, nothing installed. apt gets its own sources list, lists, cache and
+// (empty) package status, made from the mirror that this machine itself uses.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Mirrors that this machine itself uses for Debian, first the ones it names; the public one is the last resort. */
+const mirrors = () => {
+  const files = ['/etc/apt/sources.list'];
+  if (existsSync('/etc/apt/sources.list.d')) files.push(...readdirSync('/etc/apt/sources.list.d').map((name) => `/etc/apt/sources.list.d/${name}`));
+  const found = [];
+  for (const file of files.filter(existsSync)) {
+    for (const line of readFileSync(file, 'utf8').split('\n')) {
+      const word = /^\s*URIs:\s*(\S+)/.exec(line)?.[1] ?? /^\s*deb\s+(?:\[[^\]]*\]\s+)?(\S+)/.exec(line)?.[1];
+      if (word !== undefined && /\/debian\/?$/.test(word)) found.push(word.replace(/\/$/, ''));
+    }
+  }
+  return [...new Set([...found, 'http://deb.debian.org/debian'])];
+};
+
+const run = (command, args, cwd) => {
+  const done = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 240_000, env: { ...process.env, LC_ALL: 'C' } });
+  if (done.error !== undefined) throw new Error(`${command}: ${done.error.message}`);
+  if (done.status !== 0) {
+    const text = `${done.stderr}${done.stdout}`.trim().split('\n').slice(-3).join(' ');
+    throw new Error(`${command} ${args[args.length - 1]}: ${text}`);
+  }
+  return done.stdout;
+};
+
+const aptOptions = (folder) => {
+  const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  const settings = {
+    'Dir::Etc::sourcelist': join(folder, 'sources.list'),
+    'Dir::Etc::sourceparts': '/dev/null',
+    'Dir::Etc::preferences': '/dev/null',
+    'Dir::Etc::preferencesparts': '/dev/null',
+    'Dir::State': join(folder, 'state'),
+    'Dir::State::lists': join(folder, 'lists'),
+    'Dir::State::status': '/dev/null',
+    'Dir::Cache': join(folder, 'cache'),
+    'Dir::Log': folder,
+    'APT::Update::Post-Invoke': '',
+    'APT::Sandbox::User': process.getuid?.() === 0 ? 'root' : '',
+    'Acquire::Languages': 'none',
+    'Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled': 'false',
+    'Acquire::Check-Valid-Until': 'false',
+    'Acquire::Retries': '2',
+    ...(existsSync(keyring) ? { 'Dir::Etc::trusted': keyring, 'Dir::Etc::trustedparts': '/dev/null' } : {}),
+  };
+  return Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
+};
+
+const download = ({ suite, packages, name }, mirror, folder) => {
+  const work = join(folder, `apt-${name}-${process.pid}`);
+  rmSync(work, { recursive: true, force: true });
+  for (const part of ['lists/partial', 'cache/archives/partial', 'state', 'tree']) mkdirSync(join(work, part), { recursive: true });
+  try {
+    writeFileSync(join(work, 'sources.list'), `deb ${mirror} ${suite} main\n`);
+    const options = aptOptions(work);
+    run('apt-get', [...options, '-q', 'update'], work);
+    run('apt-get', [...options, '-q', 'download', ...packages.map((word) => `${word}/${suite}`)], work);
+    for (const deb of readdirSync(work).filter((file) => file.endsWith('.deb'))) run('dpkg', ['-x', join(work, deb), join(work, 'tree')], work);
+    rmSync(join(folder, name), { recursive: true, force: true });
+    renameSync(join(work, 'tree'), join(folder, name));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+};
+
+/** Unpacks the packages into folder/name; undefined when it worked, else why every mirror failed. */
+export const fetchPackages = (wanted, folder) => {
+  mkdirSync(folder, { recursive: true });
+  const reasons = [];
+  for (const mirror of mirrors()) {
+    try {
+      download(wanted, mirror, folder);
+      return undefined;
+    } catch (error) {
+      reasons.push(`${mirror} ${wanted.suite}: ${error.message}`);
+    }
+  }
+  return reasons.join('; ');
+};

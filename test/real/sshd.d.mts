@@ -1,0 +1,1 @@
+export const realSshd: () => { readonly sshd: string; readonly libraries?: string } | { readonly missing: string };

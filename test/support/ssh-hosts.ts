@@ -1,0 +1,117 @@
+/** Three hosts with a real ssh server each: network namespaces where this process may make them, ports on loopback elsewhere. */
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { userInfo } from 'node:os';
+import { realSshd } from '../real/sshd.mjs';
+
+export type SshHost = { readonly name: string; readonly address: string; readonly port: number; /** Words before a command that runs it on that host. */ readonly prefix: readonly string[] };
+export type SshHosts = { readonly hosts: readonly SshHost[]; /** For `ssh -F`. */ readonly config: string; readonly isNamespaced: boolean; close(): void };
+
+const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: 'pipe' });
+const quietly = (work: () => void): boolean => {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+type Net = { readonly hosts: SshHost[]; readonly remove: () => void };
+/** One bridge, three namespaces; undefined where that is not allowed. */
+const namespaces = (): Net | undefined => {
+  if (process.getuid?.() !== 0) return undefined;
+  // Names of an earlier test may still be held by connections that have not ended.
+  const id = (process.pid + Math.floor(performance.now())) % 10_000;
+  const [bridge, net] = [`kvb${id}`, `10.${100 + (id % 100)}.${id % 200}`];
+  const names = [1, 2, 3].map((n) => `kv${id}x${n}`);
+  const remove = (): void => {
+    for (const name of names) quietly(() => ip('netns', 'del', name));
+    quietly(() => ip('link', 'del', bridge));
+  };
+  const isMade = quietly(() => {
+    ip('link', 'add', bridge, 'type', 'bridge');
+    ip('addr', 'add', `${net}.1/24`, 'dev', bridge);
+    ip('link', 'set', bridge, 'up');
+    names.forEach((name, i) => {
+      ip('netns', 'add', name);
+      ip('link', 'add', `kv${id}v${i}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
+      ip('link', 'set', `kv${id}v${i}`, 'master', bridge, 'up');
+      ip('-n', name, 'addr', 'add', `${net}.${11 + i}/24`, 'dev', 'eth0');
+      ip('-n', name, 'link', 'set', 'eth0', 'up');
+      ip('-n', name, 'link', 'set', 'lo', 'up');
+    });
+  });
+  if (!isMade) {
+    remove();
+    return undefined;
+  }
+  return { hosts: names.map((name, i) => ({ name: `host${i + 1}`, address: `${net}.${11 + i}`, port: 22, prefix: ['ip', 'netns', 'exec', name] })), remove };
+};
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const at = server.address();
+      server.close(() => resolve(typeof at === 'object' && at !== null ? at.port : 0));
+    });
+  });
+const onLoopback = async (): Promise<Net> => {
+  const ports = await Promise.all([freePort(), freePort(), freePort()]);
+  return { hosts: ports.map((port, i) => ({ name: `host${i + 1}`, address: '127.0.0.1', port, prefix: [] })), remove: () => {} };
+};
+
+const serverConfig = (folder: string, { address, port }: SshHost): string =>
+  [
+    ...[`ListenAddress ${address}`, `Port ${port}`, `HostKey ${join(folder, 'host_key')}`, `AuthorizedKeysFile ${join(folder, 'id.pub')}`],
+    ...['StrictModes no', 'UsePAM no', 'PasswordAuthentication no', 'PermitRootLogin yes', 'PidFile none', 'MaxStartups 50'],
+  ].join('\n');
+
+/** As root, sshd wants a user of its own and a folder: both exist only inside its mount namespace. */
+const wrapped = (folder: string, words: readonly string[]): readonly string[] => {
+  if (process.getuid?.() !== 0) return words;
+  const passwd = join(folder, 'passwd');
+  const known = readFileSync('/etc/passwd', 'utf8');
+  writeFileSync(passwd, /^sshd:/m.test(known) ? known : `${known}sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n`);
+  const script = 'mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir -p /run/sshd && chmod 755 /run/sshd && exec "$@"';
+  return ['unshare', '-m', 'sh', '-c', script, passwd, ...words];
+};
+
+const clientConfig = (folder: string, hosts: readonly SshHost[]): string =>
+  hosts
+    .map(({ name, address, port }) => [`Host ${name}`, `  HostName ${address}`, `  Port ${port}`, `  User ${userInfo().username}`, `  IdentityFile ${join(folder, 'id')}`, '  IdentitiesOnly yes', '  StrictHostKeyChecking no', `  UserKnownHostsFile ${join(folder, 'known')}`, '  LogLevel ERROR'].join('\n'))
+    .join('\n');
+
+/** Undefined, with the reason on stderr, where no ssh server can be had. */
+export const startSshHosts = async (folder: string): Promise<SshHosts | undefined> => {
+  const found = realSshd();
+  if ('missing' in found) {
+    if (process.env['CI'] === 'true') throw new Error(`no ssh server: ${found.missing}`);
+    process.stderr.write(`left out: a real ssh server: ${found.missing}\n`);
+    return undefined;
+  }
+  mkdirSync(folder, { recursive: true });
+  for (const name of ['id', 'host_key']) if (!existsSync(join(folder, name))) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
+  chmodSync(folder, 0o755);
+  const net = namespaces() ?? (await onLoopback());
+  const running: ChildProcess[] = net.hosts.map((host) => {
+    const config = join(folder, `${host.name}.conf`);
+    writeFileSync(config, serverConfig(folder, host));
+    const [command, ...words] = [...host.prefix, ...wrapped(folder, [found.sshd, '-D', '-f', config])];
+    return spawn(command as string, words, { stdio: 'ignore', env: { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' } });
+  });
+  const config = join(folder, 'ssh_config');
+  writeFileSync(config, clientConfig(folder, net.hosts));
+  return {
+    hosts: net.hosts,
+    config,
+    isNamespaced: net.hosts[0]?.prefix.length !== 0,
+    close: () => {
+      for (const child of running) child.kill('SIGKILL');
+      net.remove();
+    },
+  };
+};
