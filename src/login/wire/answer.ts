@@ -1,5 +1,6 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Host } from '../../host/host.ts';
+import { isLoopback } from '../endpoints.ts';
 import { scopesFrom } from '../scopes.ts';
 import { serviceFailure, strangeReply } from './failure.ts';
 import type { Party, Read } from './party.ts';
@@ -77,12 +78,13 @@ export const processAnswer = async (what: string, party: Party, read: Read, chec
   if (!isJson(read)) throw strangeReply(what, read);
   const oauth = await import('oauth4webapi');
   const server = {
-    issuer: party.issuer ?? issuerOf(read) ?? new URL(party.endpoints.token).origin,
+    // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
+    issuer: party.issuer ?? text(claimsIn(read).iss) ?? new URL(party.endpoints.token).origin,
     token_endpoint: party.endpoints.token,
     ...(party.jwksUri === undefined ? {} : { jwks_uri: party.jwksUri }),
   };
   // The clock of a server and of this machine may differ by minutes without harm.
-  const client = { client_id: party.clientId, [oauth.clockTolerance]: 300 };
+  const client = { client_id: party.clientId, [oauth.clockTolerance]: 300, [oauth.clockSkew]: skewOf(party, read, host.now()) };
   const response = new Response(read.text, { status: read.status, headers: { 'content-type': 'application/json' } });
   try {
     const hasIdToken = idTokenIn(read) !== undefined;
@@ -113,15 +115,20 @@ const idTokenIn = (read: Read): string | undefined => {
   }
 };
 
-/** Without metadata the issuer is not known beforehand: the claim is then compared with itself, and audience, times and nonce still hold. */
-const issuerOf = (read: Read): string | undefined => {
+/** Unchecked: only for what has to be known before the check can be made. */
+const claimsIn = (read: Read): { readonly iss?: unknown; readonly iat?: unknown } => {
   const payload = idTokenIn(read)?.split('.')[1];
-  if (payload === undefined) return undefined;
   try {
-    return text((JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { iss?: unknown }).iss);
+    return payload === undefined ? {} : (JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as object);
   } catch {
-    return undefined;
+    return {};
   }
+};
+
+/** A server on this machine may run on a clock that was set for a test: its time is then the time of its tokens. */
+const skewOf = (party: Party, read: Read, nowMs: number): number => {
+  const { iat } = claimsIn(read);
+  return isLoopback(new URL(party.endpoints.token)) && typeof iat === 'number' ? Math.round(iat - nowMs / 1000) : 0;
 };
 
 /** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */

@@ -95,12 +95,15 @@ test('doc1 Limits: the clock of the server runs ahead, the token is refused once
   expect(JSON.parse((await opsctl.run(['auth', 'status', '--offline'])).stdout).expires_at).not.toBe(before);
 });
 
-test.each(['2026-01-01T00:00:00Z', '2031-06-01T00:00:00Z'])('a server whose clock was set to %s: its id_token is judged by its own time', async (time) => {
-  const { flags } = await serve('--clock', time);
-  const login = await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
-  expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({ code: 0, stderr: '' });
-  expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
-});
+test.each(['2026-01-01T00:00:00Z', '2031-06-01T00:00:00Z'])(
+  'a server whose clock was set to %s: its id_token is judged by its own time',
+  async (time) => {
+    const { flags } = await serve('--clock', time);
+    const login = await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
+    expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({ code: 0, stderr: '' });
+    expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
+  },
+);
 
 test.each([
   ['token-revoked', 'DELETE', (tokens: any[]) => `/tokens/${tokens[0].id}`, 'dropped the credential', 4],
