@@ -38,6 +38,7 @@ const outputOptions = (globals: Values): OutputOptions => ({
   color: globals.color,
   quiet: globals.quiet ?? false,
   verbose: globals.verbose ?? false,
+  notes: [],
 });
 
 const settingFlags = (globals: Values): Record<string, string | undefined> => ({

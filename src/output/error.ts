@@ -35,7 +35,7 @@ export const appErrorFrom = (thrown: unknown): AppError => {
 };
 
 /** decisions 5: one JSON object with the same keys for every error. */
-const errorJson = (error: AppError) => ({
+const errorJson = (error: AppError, notes: readonly string[]) => ({
   code: codeOf(error),
   category: error.category,
   exit_code: exitCode(error.category),
@@ -47,6 +47,7 @@ const errorJson = (error: AppError) => ({
   request_id: error.detail.requestId ?? null,
   problems: error.detail.problems ?? [],
   ...(error.detail.data === undefined ? {} : { data: error.detail.data }),
+  ...(notes.length === 0 ? {} : { notes }),
 });
 
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
@@ -74,7 +75,7 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
 export const renderError = async (thrown: unknown, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category> => {
   const error = appErrorFrom(thrown);
   const isJson = options.format === 'json' || options.format === 'ndjson';
-  const text = isJson ? JSON.stringify(errorJson(error)) : await errorText(error, options, host);
+  const text = isJson ? JSON.stringify(errorJson(error, options.notes ?? [])) : await errorText(error, options, host);
   await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => {});
   return error.category;
 };

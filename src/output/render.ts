@@ -7,6 +7,7 @@ import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
 import { jsonText } from './json.ts';
+import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
@@ -108,6 +109,7 @@ export const render = async (result: Result, options: OutputOptions, host: Host,
   const note = (text: string): Promise<void> => stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
   const isDrawn = format === 'table' && options.jq === undefined && (view.text === undefined || options.columns !== undefined);
+  releaseNotes(options, host);
   try {
     if (result.kind === 'raw') await writeRaw(result.chunks, host);
     else await writeText(pieces(result, view, { options, host, format, warn }), isDrawn, host, redactor);
@@ -115,6 +117,7 @@ export const render = async (result: Result, options: OutputOptions, host: Host,
     if (isClosedPipe(error)) return 'done';
     throw error;
   }
+  releaseNotes(options, host);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing')) await note(view.message);
   if (result.kind === 'rows') return result.exit?.() ?? 'done';

@@ -1,5 +1,6 @@
 import type { Host } from '../host/host.ts';
 import { isColored } from './color.ts';
+import { isHeld, releaseNotes } from './notes.ts';
 import { printable } from './printable.ts';
 import { type Theme, themeFor } from './theme.ts';
 import type { OutputOptions, Redactor } from './types.ts';
@@ -50,6 +51,7 @@ const spinning = (host: Host, clean: (text: string) => string) => {
 /** Messages on stderr, one line each. A reader that has gone is no reason to fail. */
 export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor): Say => {
   const said = new Set<string>();
+  const began = host.elapsed();
   const { stderr } = host.terminal;
   const clean = (text: string): string => printable(redactor.clean(text));
   const spinner = spinning(host, clean);
@@ -60,6 +62,11 @@ export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor):
   const line = (text: string, paint?: (theme: Theme, text: string) => string): void => {
     const put = (shown: string): void => spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {}));
     const shown = clean(text);
+    if (isHeld(options, host.elapsed() - began)) {
+      options.notes?.push(shown);
+      return;
+    }
+    releaseNotes(options, host);
     if (!isPainted || (paint === undefined && waiting === 0)) {
       put(shown);
       return;

@@ -13,6 +13,11 @@ export type OutputOptions = {
   readonly color?: 'auto' | 'always' | 'never';
   readonly quiet: boolean;
   readonly verbose: boolean;
+  /**
+   * Under -o json: messages of the first moment, kept back so that an error can be the only thing on stderr.
+   * It then carries them; without an error they are written when the answer begins. One list for a run.
+   */
+  readonly notes?: string[];
 };
 
 /** Every secret of the run, replaced by `***` in whatever form it appears. */

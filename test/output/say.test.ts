@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { AppError } from '../../src/kernel/problem.ts';
+import { recordResult, rowsResult } from '../../src/kernel/result.ts';
+import { renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
+import { render } from '../../src/output/render.ts';
 import { makeSay } from '../../src/output/say.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
@@ -78,4 +82,51 @@ test('a reader of stderr that has gone is no reason to fail', () => {
   const host = fakeHost();
   const broken = { ...host, terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, write: () => Promise.reject(new Error('EPIPE')) } } };
   expect(() => makeSay(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x')).not.toThrow();
+});
+
+describe('under -o json', () => {
+  const error = new AppError('not-found', 'gone');
+  const held = (format: 'json' | 'ndjson' | 'table') => {
+    const host = fakeHost();
+    const options: OutputOptions = { format, header: true, quiet: false, verbose: false, notes: [] };
+    const redactor = makeRedactor();
+    return { host, options, redactor, say: makeSay(host, options, redactor) };
+  };
+
+  test.each(['json', 'ndjson'] as const)('an error is the only thing on stderr, and carries what was said before (%s)', async (format) => {
+    const { host, options, redactor, say } = held(format);
+    say.hide('secret-12');
+    say.info('using the mock, secret-12');
+    await renderError(error, options, host, redactor);
+    expect(host.err().split('\n')).toHaveLength(2);
+    expect(JSON.parse(host.err())).toMatchObject({ code: 'NOT_FOUND', notes: ['using the mock, ***'] });
+  });
+
+  test('without an error messages are written when the answer begins, and those of its end after it', async () => {
+    const { host, options, redactor, say } = held('json');
+    say.info('early');
+    expect(host.err()).toBe('');
+    await render(recordResult({}), options, host, redactor);
+    expect(host.err()).toBe('early\n');
+    async function* rows() {
+      say.warn('late');
+      yield 1;
+    }
+    await render(rowsResult(rows()), options, host, redactor);
+    expect(host.err()).toBe('early\nwarning: late\n');
+  });
+
+  test('a command that takes longer speaks as it goes, in order', () => {
+    const { host, say } = held('json');
+    say.info('one');
+    host.advance(1001);
+    say.info('two');
+    expect(host.err()).toBe('one\ntwo\n');
+  });
+
+  test('other formats hold nothing back', () => {
+    const { host, say } = held('table');
+    say.info('now');
+    expect(host.err()).toBe('now\n');
+  });
 });

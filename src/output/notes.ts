@@ -1,0 +1,14 @@
+import type { Host } from '../host/host.ts';
+import type { OutputOptions } from './types.ts';
+
+/** A command that takes longer is watched by somebody: its messages are written as they come. */
+const HOLD_MS = 1000;
+
+/** Whether a message is to wait; the time counts from the start of the command. */
+export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
+  notes !== undefined && (format === 'json' || format === 'ndjson') && elapsedMs < HOLD_MS;
+
+/** Writes what waited. */
+export const releaseNotes = ({ notes }: OutputOptions, host: Host): void => {
+  for (const text of notes?.splice(0) ?? []) void host.terminal.stderr.write(`${text}\n`).catch(() => {});
+};
