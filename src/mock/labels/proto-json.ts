@@ -99,9 +99,10 @@ const readFields = (fields: Fields, exclusive: readonly (readonly string[])[] = 
       bad.push({ field: join(path, name), description });
     } else if (given !== null && Object.hasOwn(read, key)) {
       bad.push({ field: join(path, key), description: `Invalid value${at(path)}: '${key}' is given twice.` });
-    } else if (given !== null && !field.outputOnly) {
-      // facts labels 7: null is absent; members that only the service sets are ignored.
-      read[key] = readValue(field, given, join(path, key), bad);
+    } else if (given !== null) {
+      // facts labels 7: null is absent; members that only the service sets are checked like others and then ignored.
+      const value = readValue(field, given, join(path, key), bad);
+      if (!field.outputOnly) read[key] = value;
     }
   }
   for (const group of exclusive) {
