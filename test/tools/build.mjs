@@ -5,15 +5,36 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
+import { bundledPackages, noticesText, sbom } from './notices.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
 /** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */
-const HOT = ['src/main.ts', 'src/cli/parse.ts', 'src/output/render.ts', 'src/commands/target.ts', 'src/commands/tracker/one.ts', 'src/host/node/network.ts', 'src/host/node/single.ts'];
+const HOT = [
+  'src/main.ts',
+  'src/cli/parse.ts',
+  'src/output/render.ts',
+  'src/commands/target.ts',
+  'src/commands/tracker/one.ts',
+  'src/host/node/network.ts',
+  'src/host/node/single.ts',
+];
 const together = async (entries) => {
-  const { metafile } = await build({ absWorkingDir: root, entryPoints: entries, bundle: true, write: false, metafile: true, splitting: true, format: 'esm', platform: 'node', packages: 'external', outdir: 'out', logLevel: 'silent' });
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: entries,
+    bundle: true,
+    write: false,
+    metafile: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    outdir: 'out',
+    logLevel: 'silent',
+  });
   const found = new Set();
   const visit = (file) => {
     if (found.has(file)) return;
@@ -70,6 +91,9 @@ const chunksFirst = [...output].sort((a, b) => Number(b.fileName.startsWith('chu
 for (const file of chunksFirst) put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
 const made = new Set(output.map(({ fileName }) => fileName));
 for (const name of readdirSync(`${dist}/chunks`)) if (!made.has(`chunks/${name}`)) rmSync(`${dist}/chunks/${name}`, { force: true });
+const packages = bundledPackages(output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
+put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
+put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
 const { writeDocs } = await import(`file://${dist}/docs.js`);
 const { dist: derived, committed } = await writeDocs(version, { readme: readFileSync(`${root}README.md`, 'utf8') });
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);

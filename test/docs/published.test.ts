@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { bundledPackages, noticesText, sbom } from '../tools/notices.mjs';
+import { writeDocs } from '../../src/docs.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+const pkg = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+
+test('completions and the derived parts of the README are what the tables say (npm run docs writes them)', async () => {
+  const { committed } = await writeDocs(pkg.version, { readme: readFileSync(`${root}README.md`, 'utf8') });
+  for (const [name, text] of Object.entries(committed)) expect(readFileSync(`${root}${name}`, 'utf8'), name).toBe(text);
+});
+
+test('every pin is exact, and the lock file names no place to download from', () => {
+  const pins = Object.values({ ...pkg.dependencies, ...pkg.devDependencies, ...pkg.optionalDependencies });
+  expect(pins.filter((pin) => !/^\d+\.\d+\.\d+$/.test(String(pin)))).toEqual([]);
+  expect(readFileSync(`${root}package-lock.json`, 'utf8')).not.toMatch(/"resolved"/);
+});
+
+test('the packages inside a bundle are named with version and license, each once', () => {
+  const found = bundledPackages([
+    `${root}node_modules/chalk/source/index.js`,
+    `${root}node_modules/chalk/source/utilities.js`,
+    `${root}node_modules/@inquirer/prompts/dist/index.js`,
+    `${root}src/main.ts`,
+  ]);
+  expect(found.map(({ name, license }) => [name, license])).toEqual([
+    ['@inquirer/prompts', 'MIT'],
+    ['chalk', 'MIT'],
+  ]);
+  expect(noticesText(found)).toContain('Permission is hereby granted');
+  expect(sbom('opsctl', '1.0.0', found).components[0]).toMatchObject({
+    purl: expect.stringMatching(/^pkg:npm\/%40inquirer\/prompts@8/),
+    licenses: [{ license: { id: 'MIT' } }],
+  });
+});
