@@ -24,13 +24,21 @@ export type Gate = {
   /** Settles when the process this run started has ended; absent when this run did not start it. */
   exited?: Promise<Exit>;
   exit?: Exit;
+  /** When the process was last seen, by `elapsed`. */
+  lookedAt?: number;
 };
 type Check = (gate: Gate) => Promise<Verdict>;
 
 const exitNoticeMs = 200;
+/** Over ssh every look costs: between two failed checks the process is looked at this often, and its exit is noticed at once anyway. */
+const processLookMs = 250;
 const processRuns: Check = async (gate) => {
   const { run, member } = gate;
-  if (gate.exit === undefined && (await run.driver.isRunning(member)) !== false) return good('its process runs');
+  const isRecent = gate.lookedAt !== undefined && run.host.elapsed() - gate.lookedAt < processLookMs;
+  if (gate.exit === undefined && (isRecent || (await run.driver.isRunning(member)) !== false)) {
+    if (!isRecent) gate.lookedAt = run.host.elapsed();
+    return good('its process runs');
+  }
   // The process may be gone before its exit code has been noticed.
   if (gate.exit === undefined && gate.exited !== undefined) await Promise.race([gate.exited, run.host.sleep(exitNoticeMs)]);
   const { exit } = gate;

@@ -32,7 +32,19 @@ describe.runIf(hasBinaries('3.3', '3.4'))('kv rehearse with real servers', () =>
   it('a real snapshot can be rehearsed on simulated servers, key by key', async () => {
     cluster = await startCluster({ size: 1, from: '3.3', to: '3.4', settings: {} });
     for (let i = 0; i < 300; i += 1) await gatewayPut(cluster.urls[0] as string, `k${i % 200}`, `value ${i}`);
-    const ended = await home.run(['kv', 'rehearse', '--cluster', cluster.file, '--stable-for', '0', '--simulated', '--accept', 'quorum-survives', '-o', 'json']);
+    const ended = await home.run([
+      'kv',
+      'rehearse',
+      '--cluster',
+      cluster.file,
+      '--stable-for',
+      '0',
+      '--simulated',
+      '--accept',
+      'quorum-survives',
+      '-o',
+      'json',
+    ]);
     expect(ended.code, ended.stderr).toBe(0);
     expect(JSON.parse(ended.stdout)).toMatchObject({ ok: true, mode: 'simulated servers', keys_before: 200, keys_after: 200 });
   });

@@ -20,22 +20,25 @@ const start = async (...flags: string[]): Promise<Simulated> => {
 };
 
 describe('3.2 → 3.3 on simulated members', () => {
-  it.each([1, 3, 5])('%i members: nothing acknowledged is lost, a verified snapshot of each, the cluster version is new at the end', async (count) => {
-    const cluster = await start('--members', String(count));
-    const writer = startWriting(cluster.urls);
-    const accept = count === 1 ? ['--accept', 'quorum-survives'] : [];
-    const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accept);
-    const history = await writer.stop();
-    expect(ended.code, ended.stderr).toBe(0);
-    const report = JSON.parse(ended.stdout);
-    expect(report).toMatchObject({ outcome: 'done', from: '3.2', to: '3.3', cluster_version_after: '3.3.0' });
-    expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
-    expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
-    expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
-    if (count > 1) expect(history.failed).toBe(0);
-    expect(history.acknowledged.length).toBeGreaterThan(10);
-    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
-  });
+  it.each([1, 3, 5])(
+    '%i members: nothing acknowledged is lost, a verified snapshot of each, the cluster version is new at the end',
+    async (count) => {
+      const cluster = await start('--members', String(count));
+      const writer = startWriting(cluster.urls);
+      const accept = count === 1 ? ['--accept', 'quorum-survives'] : [];
+      const ended = await cluster.kv('upgrade', '--stable-for', '0', ...accept);
+      const history = await writer.stop();
+      expect(ended.code, ended.stderr).toBe(0);
+      const report = JSON.parse(ended.stdout);
+      expect(report).toMatchObject({ outcome: 'done', from: '3.2', to: '3.3', cluster_version_after: '3.3.0' });
+      expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
+      expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
+      expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
+      if (count > 1) expect(history.failed).toBe(0);
+      expect(history.acknowledged.length).toBeGreaterThan(10);
+      for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+    },
+  );
 
   it('the report is there as Markdown, JSON and a page', async () => {
     const cluster = await start();
@@ -134,7 +137,9 @@ describe('what can go wrong', () => {
     expect((await cluster.kv('rollback')).code).not.toBe(0);
     await cluster.mock('stop', '--member', 'n1');
     await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
-    await expect.poll(() => cluster.log('n1'), { timeout: 10_000 }).toContain('cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).');
+    await expect
+      .poll(() => cluster.log('n1'), { timeout: 10_000 })
+      .toContain('cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).');
   });
 });
 
@@ -179,7 +184,10 @@ describe('kv fleet', () => {
       [all[0]?.file, 'done'],
     ]);
     for (const cluster of all) expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
-    expect((await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message)).toEqual([expect.stringContaining('already'), expect.stringContaining('already')]);
+    expect((await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message)).toEqual([
+      expect.stringContaining('already'),
+      expect.stringContaining('already'),
+    ]);
   });
   it('stops at the first failure: the others are not touched', async () => {
     const { file, all } = await fleetOf(2);

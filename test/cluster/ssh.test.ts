@@ -69,17 +69,19 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
 };
 
 describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', () => {
-  it('are checked, upgraded and brought back like local ones', async ({ skip }) => {
+  it('are checked and upgraded like local ones', async ({ skip }) => {
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const check = await opsctl(['kv', 'check', '--cluster', file, '-o', 'json'], { home });
     expect(check.json().findings.filter(({ level }: { level: string }) => level !== 'pass')).toEqual([]);
     const urls = members.map(({ client_url }) => client_url);
     const writer = startWriter(urls);
-    const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], { home });
-    expect(held.code === 8 ? '' : held.stderr).toBe('');
-    const back = await opsctl(['kv', 'rollback', '--cluster', file, '--yes', '-o', 'json'], { home });
-    expect(back.code === 12 ? '' : back.stderr).toBe('');
+    if (process.env['OPSCTL_SOAK'] === '1') {
+      const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], { home });
+      expect(held.code === 8 ? '' : held.stderr).toBe('');
+      const back = await opsctl(['kv', 'rollback', '--cluster', file, '--yes', '-o', 'json'], { home });
+      expect(back.code === 12 ? '' : back.stderr).toBe('');
+    }
     const done = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(done.code === 0 ? '' : done.stderr).toBe('');
     const { acknowledged, failed, longestGapMs } = await writer.stop();
