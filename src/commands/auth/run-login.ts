@@ -87,7 +87,7 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
       `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
-  const text = [`Signed in as ${who} at ${account.server}`, ...scopeLines(account), `  ${lifeText(account, nowMs)}`].join('\n');
+  const text = scopeLines(account).join('\n');
   return recordResult(describeAccount(account, nowMs), { message, text, name: 'account' }, requiresAll && gone.length > 0 ? 'auth' : undefined);
 };
 

@@ -87,7 +87,8 @@ export const processAnswer = async (what: string, party: Party, read: Read, chec
   const client = { client_id: party.clientId, [oauth.clockTolerance]: 300, [oauth.clockSkew]: skewOf(party, read, host.now()) };
   const response = new Response(read.text, { status: read.status, headers: { 'content-type': 'application/json' } });
   try {
-    const hasIdToken = idTokenIn(read) !== undefined;
+    // doc1 knows no nonce: a server without metadata may leave it out; one that gives it must give the right one.
+    const asksNonce = idTokenIn(read) !== undefined && (party.issuer !== undefined || claimsIn(read).nonce !== undefined);
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, response)
@@ -95,7 +96,7 @@ export const processAnswer = async (what: string, party: Party, read: Read, chec
             server,
             client,
             response,
-            hasIdToken && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
+            asksNonce && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
           );
     if (body.id_token !== undefined && party.jwksUri !== undefined) {
       const insecure = party.jwksUri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
@@ -116,7 +117,7 @@ const idTokenIn = (read: Read): string | undefined => {
 };
 
 /** Unchecked: only for what has to be known before the check can be made. */
-const claimsIn = (read: Read): { readonly iss?: unknown; readonly iat?: unknown } => {
+const claimsIn = (read: Read): { readonly iss?: unknown; readonly iat?: unknown; readonly nonce?: unknown } => {
   const payload = idTokenIn(read)?.split('.')[1];
   try {
     return payload === undefined ? {} : (JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as object);

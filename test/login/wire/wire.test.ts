@@ -56,11 +56,12 @@ const idToken = (change: object = {}, key = pair.privateKey): string => {
   const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 };
-const exchanged = async (id_token: string) => {
+const exchanged = async (id_token: string, hasMetadata = true) => {
   const keys = await tokenServer({ body: { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }] } });
   const around = await makeAround();
   closers.push(keys.close, around.close);
-  const party: Party = { endpoints, clientId: 'client-1', issuer: 'https://i.example', jwksUri: `${keys.url}/keys` };
+  const published = hasMetadata ? { issuer: 'https://i.example', jwksUri: `${keys.url}/keys` } : {};
+  const party: Party = { endpoints, clientId: 'client-1', ...published };
   return processExchange(party, json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }), 'n1', around.host);
 };
 
@@ -80,4 +81,18 @@ test.each([
   ['no token at all', 'abc'],
 ])('an id_token with %s is refused', async (_, token) => {
   await expect(exchanged(token)).rejects.toMatchObject({ category: 'refused', detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
+
+test.each([
+  ['no nonce', idToken({ nonce: undefined }), true],
+  ['the right nonce', idToken(), true],
+  ['another nonce', idToken({ nonce: 'n2' }), false],
+  ['another audience', idToken({ aud: 'client-2' }), false],
+  ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 }), false],
+])('without metadata, an id_token with %s is accepted: %s', async (_, token, accepted) => {
+  const outcome = await exchanged(token, false).then(
+    () => true,
+    () => false,
+  );
+  expect(outcome).toBe(accepted);
 });

@@ -58,8 +58,15 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
   expect((await opsctl.run(line.split(' ').slice(1))).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'])).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'])).code).toBe(0);
+  // The one command that prints a token prints it once; nothing else that ran does, and no file holds it in clear.
+  const said = opsctl.said();
+  const token = (await opsctl.run(['auth', 'token'])).stdout.trim();
+  expect(token.length).toBeGreaterThan(20);
+  expect(said).not.toContain(token);
+  expect(await opsctl.files()).not.toContain(token);
   expect((await opsctl.run(['logout'])).code).toBe(0);
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+  expect(opsctl.said().split(token)).toHaveLength(2);
 });
 
 test.each(['both', 'fragment', 'query'])('doc1 state in %s, scripted', async (stateIn) => {
