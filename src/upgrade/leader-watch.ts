@@ -15,7 +15,10 @@ export const watchLeader = (run: Run): LeaderWatch => {
   let current = run.plan.observation.leader;
   const look = async (): Promise<void> => {
     const seen = run.cluster.members.map(async ({ client_url }): Promise<Seen | undefined> => {
-      const status = await run.access.store(client_url).status().catch(() => undefined);
+      const status = await run.access
+        .store(client_url)
+        .status()
+        .catch(() => undefined);
       const leader = names.get(status?.leader_id);
       return leader === undefined ? undefined : { leader, term: status?.raft_term ?? 0 };
     });

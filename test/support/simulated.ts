@@ -30,10 +30,14 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const dir = join(program.home, `cluster-${flags.join('').replaceAll(/[^a-z0-9]/g, '')}`);
   const started = await program.json(['mock', 'kv', 'start', '--dir', dir, ...flags]);
   const urls: string[] = started.endpoints;
-  const field = (name: string) => async (url: string): Promise<string> => {
-    const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(2000) }).then((reply) => reply.json() as Promise<Record<string, string>>).catch((): Record<string, string> => ({}));
-    return answer[name] ?? 'off';
-  };
+  const field =
+    (name: string) =>
+    async (url: string): Promise<string> => {
+      const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(2000) })
+        .then((reply) => reply.json() as Promise<Record<string, string>>)
+        .catch((): Record<string, string> => ({}));
+      return answer[name] ?? 'off';
+    };
   return {
     dir,
     file: started.cluster_file,
@@ -48,7 +52,8 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   };
 };
 /** The error object that -o json ends stderr with. */
-export const complaint = ({ stderr }: Ended): { code: string; message: string; exit_code: number; hint: string | null } => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+export const complaint = ({ stderr }: Ended): { code: string; message: string; exit_code: number; hint: string | null } =>
+  JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
 /** Writes all the time, with fail-over; `stop` tells what was acknowledged. */
@@ -57,7 +62,12 @@ export const startWriting = (urls: readonly string[], headers: Record<string, st
   let [failed, isOver] = [0, false];
   const write = async (n: number): Promise<void> => {
     for (let tries = 0; tries < 4 * urls.length; tries += 1) {
-      const reply = await post(urls[(n + tries) % urls.length] as string, '/kv/put', { key: text64(`w/${n}`), value: text64(String(n)) }, headers).catch(() => undefined);
+      const reply = await post(
+        urls[(n + tries) % urls.length] as string,
+        '/kv/put',
+        { key: text64(`w/${n}`), value: text64(String(n)) },
+        headers,
+      ).catch(() => undefined);
       if (reply?.status === 200) return void acknowledged.push(`w/${n}`);
       await pause(20);
     }

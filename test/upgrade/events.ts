@@ -10,7 +10,14 @@ const seen = (name: string, isLeader: boolean): Observation['members'][number] =
   is_learner: false,
   errors: [],
 });
-const step = (id: string, kind: Step['kind'], member: string | undefined, title: string): Step => ({ id, kind, title, why: 'because', commands: [], ...(member === undefined ? {} : { member }) });
+const step = (id: string, kind: Step['kind'], member: string | undefined, title: string): Step => ({
+  id,
+  kind,
+  title,
+  why: 'because',
+  commands: [],
+  ...(member === undefined ? {} : { member }),
+});
 const stepsOf = (name: string): Step[] => [
   step(`${name}.snapshot`, 'snapshot', name, `save and verify a snapshot of ${name}`),
   step(`${name}.stop`, 'stop', name, `stop ${name}`),
@@ -18,7 +25,16 @@ const stepsOf = (name: string): Step[] => [
   step(`${name}.gate`, 'gate', name, `prove ${name} good`),
 ];
 const steps = [...stepsOf('n2'), ...stepsOf('n1'), step('confirm', 'confirm', undefined, 'wait for 3.3')];
-const observation: Observation = { taken_at: '2026-03-31T12:00:00.000Z', cluster: 'shop', members: [seen('n1', true), seen('n2', false)], listed: [], alarms: [], auth: { is_on: false }, leader: 'n1', cluster_version: '3.2.0' };
+const observation: Observation = {
+  taken_at: '2026-03-31T12:00:00.000Z',
+  cluster: 'shop',
+  members: [seen('n1', true), seen('n2', false)],
+  listed: [],
+  alarms: [],
+  auth: { is_on: false },
+  leader: 'n1',
+  cluster_version: '3.2.0',
+};
 export const plan: Plan = {
   format: 1,
   id: 'p',
@@ -33,11 +49,26 @@ export const plan: Plan = {
   observation,
   options: { copy_data: false, hold_last: false, stable_seconds: 1, accept: [] },
 };
-const snapshotOf = (member: string, revision: number) => ({ member, path: `/backup/${member}.db`, size_bytes: 57_376, file_sha256: 'f'.repeat(64), trailer_sha256: 'e'.repeat(64), revision, duration_ms: 9 });
-const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent => ({ ...event, elapsed_ms, at: new Date(Date.UTC(2026, 2, 31, 12) + elapsed_ms).toISOString() });
+const snapshotOf = (member: string, revision: number) => ({
+  member,
+  path: `/backup/${member}.db`,
+  size_bytes: 57_376,
+  file_sha256: 'f'.repeat(64),
+  trailer_sha256: 'e'.repeat(64),
+  revision,
+  duration_ms: 9,
+});
+const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent => ({
+  ...event,
+  elapsed_ms,
+  at: new Date(Date.UTC(2026, 2, 31, 12) + elapsed_ms).toISOString(),
+});
 const done = (from: number, id: string, tookMs: number): UpgradeEvent[] => {
   const one = steps.find((row) => row.id === id) as Step;
-  return [at(from, { event: 'step-started', step: one, number: steps.indexOf(one) + 1, count: steps.length }), at(from + tookMs, { event: 'step-finished', step: one, duration_ms: tookMs })];
+  return [
+    at(from, { event: 'step-started', step: one, number: steps.indexOf(one) + 1, count: steps.length }),
+    at(from + tookMs, { event: 'step-finished', step: one, duration_ms: tookMs }),
+  ];
 };
 const wrote = (elapsed: number, latency_ms: number, ok = true): UpgradeEvent => at(elapsed, { event: 'canary', ok, latency_ms, member: 'n1' });
 
@@ -56,8 +87,29 @@ export const report: Report = {
   cluster_version_before: '3.2.0',
   cluster_version_after: '3.3.0',
   members: [
-    { name: 'n1', client_url: 'http://n1:2379', version_before: '3.2.32', version_after: '3.3.27', was_leader: true, down_ms: 310, snapshot: snapshotOf('n1', 9), gate: [{ check: 'version', ok: true, detail: 'runs 3.3.27' }] },
-    { name: 'n2', client_url: 'http://n2:2379', version_before: '3.2.32', version_after: '3.3.27', was_leader: false, down_ms: 200, snapshot: snapshotOf('n2', 3), gate: [{ check: 'lag', ok: false, detail: '7 behind' }, { check: 'lag', ok: true, detail: 'up to date' }] },
+    {
+      name: 'n1',
+      client_url: 'http://n1:2379',
+      version_before: '3.2.32',
+      version_after: '3.3.27',
+      was_leader: true,
+      down_ms: 310,
+      snapshot: snapshotOf('n1', 9),
+      gate: [{ check: 'version', ok: true, detail: 'runs 3.3.27' }],
+    },
+    {
+      name: 'n2',
+      client_url: 'http://n2:2379',
+      version_before: '3.2.32',
+      version_after: '3.3.27',
+      was_leader: false,
+      down_ms: 200,
+      snapshot: snapshotOf('n2', 3),
+      gate: [
+        { check: 'lag', ok: false, detail: '7 behind' },
+        { check: 'lag', ok: true, detail: 'up to date' },
+      ],
+    },
   ],
   steps: steps.map(({ id, title }) => ({ id, title, started_at: '2026-03-31T12:00:00.000Z', duration_ms: 40, outcome: 'done' })),
   snapshots: [snapshotOf('n2', 3), snapshotOf('n1', 9)],

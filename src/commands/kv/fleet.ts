@@ -41,7 +41,10 @@ const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
     problems.push(...found.flatMap((one) => one ?? []));
   }
   if (problems.length === 0) return;
-  throw new AppError('unsafe', `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters are not ready`, { code: 'FLEET_NOT_READY', tryThis: problems });
+  throw new AppError('unsafe', `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters are not ready`, {
+    code: 'FLEET_NOT_READY',
+    tryThis: problems,
+  });
 };
 
 const upgradeOne = async (context: Context, cluster: string, label: string): Promise<Upgraded<Detail>> => {
@@ -73,7 +76,11 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   await context.confirm(`Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`);
   let category: Category | 'done' = 'done';
   const rows = async function* () {
-    for await (const row of runFleet(fleet, (cluster) => upgradeOne(context, cluster, label(cluster)), () => !context.signal.aborted)) {
+    for await (const row of runFleet(
+      fleet,
+      (cluster) => upgradeOne(context, cluster, label(cluster)),
+      () => !context.signal.aborted,
+    )) {
       if (row.outcome !== 'done') category = 'partial';
       yield rowOf(row, label(row.cluster));
     }
@@ -84,9 +91,12 @@ const run = async (context: Context, values: Values): Promise<Result> => {
 export const fleet: Command = {
   path: ['kv', 'fleet'],
   summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
-  about: 'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
+  about:
+    'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
   args: [{ name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' }],
-  flags: { 'at-once': { field: int({ min: 1, max: 50 }), summary: 'How many clusters at a time after the canary; the file says it, else 1', value: 'n' } },
+  flags: {
+    'at-once': { field: int({ min: 1, max: 50 }), summary: 'How many clusters at a time after the canary; the file says it, else 1', value: 'n' },
+  },
   examples: [{ line: 'opsctl kv fleet fleet.yaml --yes', says: 'all clusters of the file' }],
   run,
 };

@@ -12,7 +12,10 @@ const SILENCE_MS = 30_000;
 
 /** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
 const snapshotFor = async (context: Context, values: Values, { opened, observation }: Prepared, folder: string): Promise<string> => {
-  const [{ saveSnapshot, verifySnapshot }, { openStore }] = await Promise.all([import('../../upgrade/gateway/snapshot.ts'), import('../../upgrade/gateway/store.ts')]);
+  const [{ saveSnapshot, verifySnapshot }, { openStore }] = await Promise.all([
+    import('../../upgrade/gateway/snapshot.ts'),
+    import('../../upgrade/gateway/store.ts'),
+  ]);
   if (values.snapshot !== undefined) {
     const path = resolve(context.host.cwd, values.snapshot);
     await verifySnapshot(context.host, path);
@@ -20,10 +23,15 @@ const snapshotFor = async (context: Context, values: Values, { opened, observati
   }
   const reachable = observation.members.filter((member) => member.is_reachable);
   const source = reachable.find((member) => !member.is_leader) ?? reachable[0];
-  if (source === undefined) throw new AppError('network', 'no member answers, so there is nothing to copy', { code: 'UNAVAILABLE', tryThis: ['--snapshot FILE'] });
+  if (source === undefined)
+    throw new AppError('network', 'no member answers, so there is nothing to copy', { code: 'UNAVAILABLE', tryThis: ['--snapshot FILE'] });
   const path = join(folder, 'snapshot.db');
   context.say.info(`saving a snapshot of ${source.name} for the private copy`);
-  await saveSnapshot(context.host, openStore(context.host, { url: source.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: SILENCE_MS }), path);
+  await saveSnapshot(
+    context.host,
+    openStore(context.host, { url: source.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: SILENCE_MS }),
+    path,
+  );
   return path;
 };
 
@@ -39,10 +47,14 @@ const shown = (result: RehearsalResult, kept: string): Result => {
   const isGood = result.outcome === 'done' && isWhole;
   const away = report?.members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`])) ?? [];
   const text = [
-    isGood ? `The rehearsal went through on ${result.mode}: ${result.message}.` : `The rehearsal did not go through (${result.mode}): ${result.message}`,
+    isGood
+      ? `The rehearsal went through on ${result.mode}: ${result.message}.`
+      : `The rehearsal did not go through (${result.mode}): ${result.message}`,
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
     ...(report === undefined ? [] : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members away: ${away.join(', ')}`]),
-    ...(report?.canary === undefined ? [] : [`test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`]),
+    ...(report?.canary === undefined
+      ? []
+      : [`test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`]),
     ...(report === undefined ? [] : [`report ${kept}/report.html`]),
   ].join('\n');
   return recordResult({ ...result, ok: isGood, folder: kept }, { text, name: 'outcome' }, isGood ? undefined : 'no');
@@ -72,22 +84,42 @@ const keepReport = async (context: Context, cluster: string, folder: string, run
 const run = async (context: Context, values: Values): Promise<Result> => {
   const { host } = context;
   const prepared = await prepare(context, values);
-  const [{ isRefusal }, { canBeReal, rehearse: carryOut }, { lineOf }] = await Promise.all([import('../../upgrade/plan.ts'), import('../../upgrade/rehearse/rehearse.ts'), import('../../upgrade/plain-lines.ts')]);
+  const [{ isRefusal }, { canBeReal, rehearse: carryOut }, { lineOf }] = await Promise.all([
+    import('../../upgrade/plan.ts'),
+    import('../../upgrade/rehearse/rehearse.ts'),
+    import('../../upgrade/plain-lines.ts'),
+  ]);
   const { made, opened, observation, options } = prepared;
   if (isRefusal(made)) throw refusalError(made);
   const isPossible = canBeReal(opened.cluster);
-  if (values.real && !isPossible) throw usageError('wrong usage', [problem('--real', 'rule', 'needs ctl_binary and both binaries of every member in the cluster file, on this machine')]);
+  if (values.real && !isPossible)
+    throw usageError('wrong usage', [
+      problem('--real', 'rule', 'needs ctl_binary and both binaries of every member in the cluster file, on this machine'),
+    ]);
   const folder = join(host.files.temporaryFolder(), `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`);
   await host.files.makeFolder(folder, 0o700);
   try {
     const snapshot = await snapshotFor(context, values, prepared, folder);
     const isReal = isPossible && !values.simulated;
-    context.say.info(`rehearsing ${made.from} → ${made.to} on a private copy of ${isReal ? 'real' : 'simulated'} servers; ${opened.cluster.name} is not touched`);
+    context.say.info(
+      `rehearsing ${made.from} → ${made.to} on a private copy of ${isReal ? 'real' : 'simulated'} servers; ${opened.cluster.name} is not touched`,
+    );
     const onEvent = (event: Parameters<typeof lineOf>[0]): void => {
       const line = lineOf(event);
       if (line !== undefined && event.event !== 'run-started') context.say.info(`rehearsal: ${line}`);
     };
-    const input = { host, cluster: opened.cluster, observation, snapshot, folder, isReal, versions: versionsOf(prepared, made), options, onEvent, signal: context.signal };
+    const input = {
+      host,
+      cluster: opened.cluster,
+      observation,
+      snapshot,
+      folder,
+      isReal,
+      versions: versionsOf(prepared, made),
+      options,
+      onEvent,
+      signal: context.signal,
+    };
     const result = await carryOut(input, opened.access);
     return shown(result, await keepReport(context, opened.cluster.name, folder, prepared.run));
   } finally {
@@ -105,7 +137,12 @@ export const rehearse: Command = {
     'The cluster itself is only read. Exit code 20 when the rehearsal did not go through.',
   flags: {
     ...flags,
-    snapshot: { field: str(undefined, { min: 1 }), summary: 'Snapshot to restore; a fresh one of a follower unless given', value: 'file', complete: 'file' },
+    snapshot: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Snapshot to restore; a fresh one of a follower unless given',
+      value: 'file',
+      complete: 'file',
+    },
     simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
     real: { field: bool(), summary: 'Fail when real servers are not possible' },
     keep: { field: bool(), summary: 'Keep the folder of the private copy' },

@@ -13,16 +13,32 @@ const storedReport = async (context: Context, values: Values): Promise<StoredRep
   const runs = await findRuns(host, settings.folders.state, cluster.name);
   const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
   if (found === undefined) {
-    const tryThis = runs.length === 0 ? ['opsctl kv upgrade'] : [`one of ${runs.slice(0, 5).map(({ run }) => run).join(', ')}`];
-    throw new AppError('not-found', values.run === undefined ? `there is no run of cluster ${cluster.name} here` : `there is no run ${values.run} of cluster ${cluster.name}`, { code: 'NO_RUN', tryThis });
+    const tryThis =
+      runs.length === 0
+        ? ['opsctl kv upgrade']
+        : [
+            `one of ${runs
+              .slice(0, 5)
+              .map(({ run }) => run)
+              .join(', ')}`,
+          ];
+    throw new AppError(
+      'not-found',
+      values.run === undefined ? `there is no run of cluster ${cluster.name} here` : `there is no run ${values.run} of cluster ${cluster.name}`,
+      { code: 'NO_RUN', tryThis },
+    );
   }
   const stored = await readReport(host, found.folder);
   if (stored !== undefined) return stored;
-  throw new AppError('not-found', `run ${found.run} has no report yet: it was not brought to an end`, { code: 'NO_REPORT', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+  throw new AppError('not-found', `run ${found.run} has no report yet: it was not brought to an end`, {
+    code: 'NO_REPORT',
+    tryThis: ['opsctl kv status', 'opsctl kv resume'],
+  });
 };
 
 const formOf = (values: Values): 'markdown' | 'html' | 'json' | undefined =>
-  values.as ?? (/\.html?$/.test(values.out ?? '') ? 'html' : /\.json$/.test(values.out ?? '') ? 'json' : values.out === undefined ? undefined : 'markdown');
+  values.as ??
+  (/\.html?$/.test(values.out ?? '') ? 'html' : /\.json$/.test(values.out ?? '') ? 'json' : values.out === undefined ? undefined : 'markdown');
 
 const textOf = async ({ report, events }: StoredReport, form: 'markdown' | 'html' | 'json'): Promise<string> => {
   if (form === 'json') return `${JSON.stringify(report, null, 2)}\n`;
@@ -33,7 +49,8 @@ const textOf = async ({ report, events }: StoredReport, form: 'markdown' | 'html
 export const report: Command = {
   path: ['kv', 'report'],
   summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
-  about: 'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
+  about:
+    'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
   args: [{ name: 'run', field: str(), summary: 'The run; the newest of the cluster unless given', optional: true }],
   flags: {
     ...clusterFlags,

@@ -44,7 +44,12 @@ const summary = (report: Report): string => {
 
 const finished = ({ ending, report }: SessionResult): Result => {
   if (ending.error !== undefined) throw ending.error;
-  return { kind: 'record', data: report, view: { text: summary(report), name: 'run' }, ...(ending.category === undefined ? {} : { exit: ending.category }) };
+  return {
+    kind: 'record',
+    data: report,
+    view: { text: summary(report), name: 'run' },
+    ...(ending.category === undefined ? {} : { exit: ending.category }),
+  };
 };
 
 type Ask = <T>(question: () => Promise<T>) => Promise<T>;
@@ -52,10 +57,15 @@ export type Conduct = (sink: Sink, ask: Ask) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
 
 /** decisions 6: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
-const hasLiveTable = ({ host, isQuiet }: Context): boolean => host.terminal.stderr.isTty && !host.env['CI'] && host.env['TERM'] !== 'dumb' && isQuiet !== true;
+const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
+  host.terminal.stderr.isTty && !host.env['CI'] && host.env['TERM'] !== 'dumb' && isQuiet !== true;
 
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([import('../../upgrade/live/screen.ts'), import('../../output/color.ts'), import('../../output/printable.ts')]);
+  const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([
+    import('../../upgrade/live/screen.ts'),
+    import('../../output/color.ts'),
+    import('../../output/printable.ts'),
+  ]);
   const screen = liveScreen(context.host, { isColored: isColored(undefined, context.host.env, true), clean: printable });
   return conduct(screen.take, screen.pause).finally(screen.finish);
 };

@@ -11,7 +11,12 @@ export const fleetFields: Fields = {
   at_once: help(int({ min: 1, max: 50 }), 'How many clusters at a time after the canary; 1 unless given'),
   clusters: req(help(list(str(undefined, { min: 1 }), { min: 1, max: 1000 }), 'Cluster files')),
 };
-export type Fleet = { readonly name: string; readonly canary: string; readonly atOnce: number; /** Absolute paths. */ readonly clusters: readonly string[] };
+export type Fleet = {
+  readonly name: string;
+  readonly canary: string;
+  readonly atOnce: number /** Absolute paths. */;
+  readonly clusters: readonly string[];
+};
 type Content = { name?: string; canary?: string; at_once?: number; clusters: string[] };
 
 /** Everything that is wrong with the file's content, all at once. Pure. */
@@ -29,7 +34,11 @@ export const fleetProblems = (content: unknown): Problem[] => {
 export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
   const absolute = resolve(host.cwd, path);
   const text = await host.files.read(absolute);
-  if (text === undefined) throw new AppError('config', `there is no fleet file ${path}`, { code: 'NO_FLEET_FILE', tryThis: ['a YAML file with `clusters: [a.yaml, b.yaml]`'] });
+  if (text === undefined)
+    throw new AppError('config', `there is no fleet file ${path}`, {
+      code: 'NO_FLEET_FILE',
+      tryThis: ['a YAML file with `clusters: [a.yaml, b.yaml]`'],
+    });
   const { parseDocument } = await import('../yaml.ts');
   const document = parseDocument(text, { prettyErrors: true });
   if (document.errors[0] !== undefined) throw new AppError('config', `${path} is not YAML: ${document.errors[0].message}`, { code: 'FLEET_FILE' });

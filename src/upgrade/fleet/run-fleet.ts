@@ -5,13 +5,20 @@ export type FleetRow<T> = { readonly cluster: string; readonly outcome: ClusterO
 export type Upgraded<T> = { readonly ok: boolean; readonly detail: T };
 
 /** The canary, then the others in their order. Pure. */
-export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>): string[] => [canary, ...clusters.filter((cluster) => cluster !== canary)];
+export const orderOf = ({ canary, clusters }: Pick<Fleet, 'canary' | 'clusters'>): string[] => [
+  canary,
+  ...clusters.filter((cluster) => cluster !== canary),
+];
 
 /**
  * Upgrades the canary alone, then so many at once. After the first failure nothing new begins; what is in work goes to its end.
  * Rows come in the order in which clusters end; those that were not started come last.
  */
-export async function* runFleet<T>(fleet: Fleet, upgrade: (cluster: string) => Promise<Upgraded<T>>, mayBegin: () => boolean = () => true): AsyncGenerator<FleetRow<T>> {
+export async function* runFleet<T>(
+  fleet: Fleet,
+  upgrade: (cluster: string) => Promise<Upgraded<T>>,
+  mayBegin: () => boolean = () => true,
+): AsyncGenerator<FleetRow<T>> {
   const waiting = orderOf(fleet);
   const running = new Map<string, Promise<FleetRow<T>>>();
   let [hasFailed, isCanaryDone] = [false, false];

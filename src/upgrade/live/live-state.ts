@@ -19,7 +19,13 @@ export type LiveState = {
   readonly confirm: CellState;
   readonly now: string;
   readonly elapsedMs: number;
-  readonly canary?: { readonly writes: number; readonly failed: number; readonly lastMs: number; readonly longestGapMs: number; readonly lastGoodAt: number };
+  readonly canary?: {
+    readonly writes: number;
+    readonly failed: number;
+    readonly lastMs: number;
+    readonly longestGapMs: number;
+    readonly lastGoodAt: number;
+  };
   /** Lines that stay above the table: warnings, notes, unexpected log lines. */
   readonly said: readonly string[];
   readonly outcome?: Outcome;
@@ -34,7 +40,14 @@ const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
     const seen = plan.observation.members.find((member) => member.name === name);
     const kinds = plan.steps.filter((step) => step.member === name).map((step) => step.kind);
     const cells = Object.fromEntries(kinds.map((kind) => [kind, 'waiting' as const]));
-    return { name, version: seen?.server_version ?? '?', isLeader: plan.observation.leader === name, isDown: seen?.is_reachable === false, wasReturned: false, cells };
+    return {
+      name,
+      version: seen?.server_version ?? '?',
+      isLeader: plan.observation.leader === name,
+      isDown: seen?.is_reachable === false,
+      wasReturned: false,
+      cells,
+    };
   };
   return {
     ...emptyState,
@@ -76,7 +89,10 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
     case 'leader-changed':
       return { ...state, members: state.members.map((one) => ({ ...one, isLeader: one.name === event.to })) };
     case 'returning':
-      return say({ ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })), now: `${event.member} gets its old version back` }, `${event.member} gets its old version back: ${event.reason}`);
+      return say(
+        { ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })), now: `${event.member} gets its old version back` },
+        `${event.member} gets its old version back: ${event.reason}`,
+      );
     case 'returned':
       return changeMember(state, event.member, (one) => ({ ...one, isDown: false }));
     case 'observed':
@@ -85,7 +101,12 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
         members: state.members.map((one) => {
           const seen = event.observation.members.find((member) => member.name === one.name);
           const leader = event.observation.leader;
-          return { ...one, version: seen?.server_version ?? one.version, isDown: seen?.is_reachable === false, isLeader: leader === undefined ? one.isLeader : leader === one.name };
+          return {
+            ...one,
+            version: seen?.server_version ?? one.version,
+            isDown: seen?.is_reachable === false,
+            isLeader: leader === undefined ? one.isLeader : leader === one.name,
+          };
         }),
       };
     default:
@@ -108,7 +129,10 @@ export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => 
     case 'waiting':
       return { ...state, now: `${event.step.title}: ${Math.ceil(event.remaining_ms / 1000)} s left (${event.reason})` };
     case 'gate-check':
-      if (event.ok) return event.check === 'version' ? changeMember(state, event.member, (one) => ({ ...one, version: versionIn(event.detail) ?? one.version })) : state;
+      if (event.ok)
+        return event.check === 'version'
+          ? changeMember(state, event.member, (one) => ({ ...one, version: versionIn(event.detail) ?? one.version }))
+          : state;
       return { ...state, now: `${event.member} is not ready yet: ${event.check}: ${event.detail}` };
     case 'canary':
       return { ...state, canary: canaryAfter(state.canary, event) };

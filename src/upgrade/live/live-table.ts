@@ -1,10 +1,22 @@
 import type { StepKind } from '../types.ts';
 import type { CellState, LiveMember, LiveState } from './live-state.ts';
 
-export type Look = { readonly columns: number; readonly isColored: boolean; /** Counts up with each drawing: turns the mark of the running step. */ readonly frame: number };
+export type Look = {
+  readonly columns: number;
+  readonly isColored: boolean /** Counts up with each drawing: turns the mark of the running step. */;
+  readonly frame: number;
+};
 type Paint = 'green' | 'red' | 'yellow' | 'blue' | 'dim' | 'bold' | 'plain';
-const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>> = { green: [32, 39], red: [31, 39], yellow: [33, 39], blue: [34, 39], dim: [2, 22], bold: [1, 22] };
-const paint = (look: Look, color: Paint, text: string): string => (!look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`);
+const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>> = {
+  green: [32, 39],
+  red: [31, 39],
+  yellow: [33, 39],
+  blue: [34, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+};
+const paint = (look: Look, color: Paint, text: string): string =>
+  !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
 
 const words: Readonly<Record<StepKind, string>> = {
   snapshot: 'snapshot',
@@ -44,10 +56,13 @@ const memberCells = (member: LiveMember, columns: readonly StepKind[], frame: nu
 };
 
 const cut = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`);
-const seconds = (ms: number): string => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`);
+const seconds = (ms: number): string =>
+  ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`;
 
 const canaryLine = ({ canary }: LiveState): string =>
-  canary === undefined ? '' : `test writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
+  canary === undefined
+    ? ''
+    : `test writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
 
 const table = (state: LiveState, look: Look): string[] => {
   const head = ['member', 'version', '', ...state.columns.map((kind) => words[kind]), 'away for'].map((text): Cell => ({ text, color: 'dim' }));
@@ -59,14 +74,27 @@ const table = (state: LiveState, look: Look): string[] => {
     room -= (widths[shown] as number) + 2;
     shown += 1;
   }
-  return rows.map((row) => `  ${row.slice(0, shown).map((cell, i) => paint(look, cell.color, cell.text) + ' '.repeat((widths[i] as number) - cell.text.length)).join('  ')}`.trimEnd());
+  return rows.map((row) =>
+    `  ${row
+      .slice(0, shown)
+      .map((cell, i) => paint(look, cell.color, cell.text) + ' '.repeat((widths[i] as number) - cell.text.length))
+      .join('  ')}`.trimEnd(),
+  );
 };
 
 /** The lines of the table as they stand now. Pure. */
 export const liveLines = (state: LiveState, look: Look): string[] => {
   if (state.title === '') return [];
-  const [turn, color] = state.outcome === undefined ? mark('running', look.frame) : mark(state.outcome === 'done' || state.outcome === 'held' ? 'done' : 'failed', look.frame);
-  const confirm = state.confirm === 'none' ? [] : [`  ${paint(look, 'dim', 'every member reports the new cluster version')}  ${paint(look, mark(state.confirm, look.frame)[1], mark(state.confirm, look.frame)[0])}`];
+  const [turn, color] =
+    state.outcome === undefined
+      ? mark('running', look.frame)
+      : mark(state.outcome === 'done' || state.outcome === 'held' ? 'done' : 'failed', look.frame);
+  const confirm =
+    state.confirm === 'none'
+      ? []
+      : [
+          `  ${paint(look, 'dim', 'every member reports the new cluster version')}  ${paint(look, mark(state.confirm, look.frame)[1], mark(state.confirm, look.frame)[0])}`,
+        ];
   const canary = canaryLine(state);
   return [
     paint(look, 'bold', cut(state.title, look.columns)),

@@ -12,7 +12,11 @@ export const redraw = (drawn: number, above: readonly string[], lines: readonly 
   return `${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
 };
 
-export type Screen = { take(event: UpgradeEvent): void; /** Draws the last state and leaves it standing. */ finish(): Promise<void>; /** Steps aside for a question and draws again after it. */ pause<T>(ask: () => Promise<T>): Promise<T> };
+export type Screen = {
+  take(event: UpgradeEvent): void /** Draws the last state and leaves it standing. */;
+  finish(): Promise<void> /** Steps aside for a question and draws again after it. */;
+  pause<T>(ask: () => Promise<T>): Promise<T>;
+};
 
 /** The member × step table on a terminal. `clean` removes secrets and control characters from what is shown. */
 export const liveScreen = (host: Host, look: { readonly isColored: boolean; clean(text: string): string }): Screen => {

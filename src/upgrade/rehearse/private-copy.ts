@@ -39,7 +39,11 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   return kept;
 };
 
-export type CopyOptions = { readonly folder: string; /** Client and peer port of each member, in pairs. */ readonly ports: readonly number[]; readonly snapshot: string };
+export type CopyOptions = {
+  readonly folder: string /** Client and peer port of each member, in pairs. */;
+  readonly ports: readonly number[];
+  readonly snapshot: string;
+};
 const urlAt = (port: number | undefined): string => `http://127.0.0.1:${port}`;
 
 type Own = { readonly name: string; readonly client: string; readonly peer: string; readonly data: string };
@@ -57,7 +61,12 @@ const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<
 
 /** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data folders. Pure. */
 export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: CopyOptions): PrivateCopy => {
-  const places = cluster.members.map(({ name }, i) => ({ name, client: urlAt(ports[2 * i]), peer: urlAt(ports[2 * i + 1]), data: join(folder, `${name}.data`) }));
+  const places = cluster.members.map(({ name }, i) => ({
+    name,
+    client: urlAt(ports[2 * i]),
+    peer: urlAt(ports[2 * i + 1]),
+    data: join(folder, `${name}.data`),
+  }));
   const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
   const members = cluster.members.map((member, i): PrivateMember => {
     const { name, client, peer, data } = places[i] as (typeof places)[number];
@@ -81,11 +90,38 @@ export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: C
       ...(member.config_file === undefined ? {} : { config_file: configAt(folder, name) }),
       ...(member.env === undefined ? {} : { env: member.env }),
     };
-    const restore = ['snapshot', 'restore', snapshot, '--name', name, '--data-dir', data, '--initial-cluster', initial, '--initial-cluster-token', 'rehearsal', '--initial-advertise-peer-urls', peer];
+    const restore = [
+      'snapshot',
+      'restore',
+      snapshot,
+      '--name',
+      name,
+      '--data-dir',
+      data,
+      '--initial-cluster',
+      initial,
+      '--initial-cluster-token',
+      'rehearsal',
+      '--initial-advertise-peer-urls',
+      peer,
+    ];
     return { spec, restore, settings: settingsOf(own, initial) };
   });
-  const kept = { ...(cluster.to === undefined ? {} : { to: cluster.to }), ...(cluster.user === undefined ? {} : { user: cluster.user }), ...(cluster.timeouts === undefined ? {} : { timeouts: cluster.timeouts }) };
-  return { cluster: { name: `${cluster.name}-rehearsal`, ...kept, driver: 'local', snapshot_dir: join(folder, 'snapshots'), members: members.map(({ spec }) => spec) }, members };
+  const kept = {
+    ...(cluster.to === undefined ? {} : { to: cluster.to }),
+    ...(cluster.user === undefined ? {} : { user: cluster.user }),
+    ...(cluster.timeouts === undefined ? {} : { timeouts: cluster.timeouts }),
+  };
+  return {
+    cluster: {
+      name: `${cluster.name}-rehearsal`,
+      ...kept,
+      driver: 'local',
+      snapshot_dir: join(folder, 'snapshots'),
+      members: members.map(({ spec }) => spec),
+    },
+    members,
+  };
 };
 
 export const configAt = (folder: string, name: string): string => join(folder, `${name}.conf.yaml`);

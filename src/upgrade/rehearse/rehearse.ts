@@ -36,10 +36,17 @@ const HEALTHY_WITHIN_MS = 60_000;
 
 /** Real servers need both programs of a version on this machine and the ctl program, which alone can restore a snapshot. */
 export const canBeReal = (cluster: ClusterFile): boolean =>
-  cluster.simulated !== true && cluster.ctl_binary !== undefined && cluster.driver !== 'ssh' && cluster.members.every((member) => (member.old_command ?? member.old_binary) !== undefined && (member.new_command ?? member.new_binary) !== undefined);
+  cluster.simulated !== true &&
+  cluster.ctl_binary !== undefined &&
+  cluster.driver !== 'ssh' &&
+  cluster.members.every(
+    (member) => (member.old_command ?? member.old_binary) !== undefined && (member.new_command ?? member.new_binary) !== undefined,
+  );
 
 const freePorts = async (host: Host, count: number): Promise<number[]> => {
-  const listeners = await Promise.all(Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })));
+  const listeners = await Promise.all(
+    Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })),
+  );
   await Promise.all(listeners.map((one) => one.close()));
   return listeners.map((one) => one.port);
 };
@@ -47,7 +54,12 @@ const freePorts = async (host: Host, count: number): Promise<number[]> => {
 const restoreCopy = async ({ host, cluster, folder, signal }: RehearsalInput, copy: PrivateCopy): Promise<void> => {
   for (const { spec, restore, settings } of copy.members) {
     const done = await host.processes.run(cluster.ctl_binary as string, restore, { env: { ETCDCTL_API: '3' }, signal });
-    if (done.code !== 0) throw new AppError('unknown', `the snapshot could not be restored for ${spec.name}: ${done.stderr.trim().split('\n').at(-1) ?? done.startError}`, { code: 'RESTORE_FAILED' });
+    if (done.code !== 0)
+      throw new AppError(
+        'unknown',
+        `the snapshot could not be restored for ${spec.name}: ${done.stderr.trim().split('\n').at(-1) ?? done.startError}`,
+        { code: 'RESTORE_FAILED' },
+      );
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
     if (original === undefined) continue;
     const text = await host.files.read(original);
@@ -68,25 +80,46 @@ const startSimulated = async ({ host, folder, versions, cluster, signal }: Rehea
   const keys = join(folder, 'keys.json');
   await host.files.replace(keys, JSON.stringify(content), 0o600);
   const dir = join(folder, 'copy');
-  const args = ['mock', 'kv', 'start', '--dir', dir, '--members', String(cluster.members.length), '--version', versions.old, '--new-version', versions.new, '--keys', keys, '-o', 'name'];
+  const args = [
+    'mock',
+    'kv',
+    'start',
+    '--dir',
+    dir,
+    '--members',
+    String(cluster.members.length),
+    '--version',
+    versions.old,
+    '--new-version',
+    versions.new,
+    '--keys',
+    keys,
+    '-o',
+    'name',
+  ];
   await runSelf(host, join(folder, 'home'), args, signal);
   return readCluster(host, join(dir, 'cluster.yaml'));
 };
 
-const accessTo = (host: Host, copy: ClusterFile, access: Access): Access => accessWith(host, undefined, copy.user === undefined ? undefined : access.user);
+const accessTo = (host: Host, copy: ClusterFile, access: Access): Access =>
+  accessWith(host, undefined, copy.user === undefined ? undefined : access.user);
 const waitHealthy = async ({ host, signal }: RehearsalInput, copy: ClusterFile, access: Access): Promise<void> => {
   const until = host.elapsed() + HEALTHY_WITHIN_MS;
   for (const { name, client_url } of copy.members) {
     const { health } = access.store(client_url);
     while (!(await health().catch(() => undefined))?.is_healthy) {
-      if (host.elapsed() > until) throw new AppError('unknown', `member ${name} of the private copy did not become healthy`, { code: 'REHEARSAL_FAILED' });
+      if (host.elapsed() > until)
+        throw new AppError('unknown', `member ${name} of the private copy did not become healthy`, { code: 'REHEARSAL_FAILED' });
       await host.sleep(50, signal);
     }
   }
 };
 const countKeys = async (copy: ClusterFile, access: Access): Promise<number | undefined> => {
   for (const { client_url } of copy.members) {
-    const found = await access.store(client_url).range('\0', { rangeEnd: '\0', limit: 1, keysOnly: true }).catch(() => undefined);
+    const found = await access
+      .store(client_url)
+      .range('\0', { rangeEnd: '\0', limit: 1, keysOnly: true })
+      .catch(() => undefined);
     if (found !== undefined) return found.count;
   }
   return undefined;
@@ -94,7 +127,8 @@ const countKeys = async (copy: ClusterFile, access: Access): Promise<number | un
 const stopCopy = async ({ host, folder, isReal }: RehearsalInput, copy: ClusterFile | undefined): Promise<void> => {
   if (!isReal) {
     const dir = join(folder, 'copy');
-    if ((await host.files.info(dir)) !== undefined) await runSelf(host, join(folder, 'home'), ['mock', 'kv', 'stop', '--dir', dir, '--kill', '-o', 'name']).catch(() => '');
+    if ((await host.files.info(dir)) !== undefined)
+      await runSelf(host, join(folder, 'home'), ['mock', 'kv', 'stop', '--dir', dir, '--kill', '-o', 'name']).catch(() => '');
     return;
   }
   const driver = localDriver(host);
@@ -103,7 +137,12 @@ const stopCopy = async ({ host, folder, isReal }: RehearsalInput, copy: ClusterF
 
 const upgradeArgs = (folder: string, isReal: boolean, options: PlanOptions): string[] => {
   const file = join(folder, isReal ? 'cluster.yaml' : join('copy', 'cluster.yaml'));
-  const chosen = [...(options.copy_data ? ['--copy-data'] : []), ...(options.to === undefined ? [] : ['--to', options.to]), '--stable-for', String(options.stable_seconds)];
+  const chosen = [
+    ...(options.copy_data ? ['--copy-data'] : []),
+    ...(options.to === undefined ? [] : ['--to', options.to]),
+    '--stable-for',
+    String(options.stable_seconds),
+  ];
   return ['kv', 'upgrade', '--cluster', file, '--yes', ...chosen];
 };
 
@@ -122,7 +161,14 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
     const run = await upgradeCopy(host, join(folder, 'home'), upgradeArgs(folder, isReal, input.options), input.onEvent);
     const after = await countKeys(copy, mine);
     const mode = isReal ? 'real servers' : 'simulated servers';
-    if (run.report === undefined) return { mode, outcome: 'refused', message: run.complaint ?? `the upgrade of the copy ended with code ${run.code}`, keys_before: before, keys_after: after };
+    if (run.report === undefined)
+      return {
+        mode,
+        outcome: 'refused',
+        message: run.complaint ?? `the upgrade of the copy ended with code ${run.code}`,
+        keys_before: before,
+        keys_after: after,
+      };
     return { mode, outcome: run.report.outcome, message: run.report.message, keys_before: before, keys_after: after, report: run.report };
   } finally {
     await stopCopy(input, copy);

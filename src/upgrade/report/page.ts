@@ -5,7 +5,8 @@ import { escaped, timelineSvg } from './timeline-svg.ts';
 import { durationText, outcomeMood, outcomeText, sizeText } from './words.ts';
 
 type Cell = string | number | undefined | { readonly html: string };
-const cellHtml = (cell: Cell): string => (typeof cell === 'object' ? cell.html : cell === undefined || cell === '' ? '<span class="what">–</span>' : escaped(cell));
+const cellHtml = (cell: Cell): string =>
+  typeof cell === 'object' ? cell.html : cell === undefined || cell === '' ? '<span class="what">–</span>' : escaped(cell);
 const code = (text: string): Cell => ({ html: `<code>${escaped(text)}</code>` });
 const badge = (mood: 'good' | 'warn' | 'bad', text: string): Cell => ({ html: `<span class="badge ${mood}">${escaped(text)}</span>` });
 const table = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
@@ -31,7 +32,12 @@ const cards = (report: Report): string => {
 };
 
 const legend = (report: Report): string => {
-  const rows = [['--old', report.from], ['--away', 'member away, or no write'], ['--new', report.to], ['--lead', 'leader']];
+  const rows = [
+    ['--old', report.from],
+    ['--away', 'member away, or no write'],
+    ['--new', report.to],
+    ['--lead', 'leader'],
+  ];
   const marks = rows.map(([color, text]) => `<span><i style="background:var(${color})"></i>${escaped(text)}</span>`);
   return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span></div>`;
 };
@@ -42,7 +48,9 @@ const membersTable = (report: Report): string =>
     report.members.map((member) => {
       const passed = new Set(member.gate.filter((gate) => gate.ok).map((gate) => gate.check)).size;
       return [
-        { html: `<b>${escaped(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escaped(member.client_url)}</code>` },
+        {
+          html: `<b>${escaped(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escaped(member.client_url)}</code>`,
+        },
         member.version_before,
         member.version_after,
         member.down_ms === undefined ? undefined : durationText(member.down_ms),
@@ -65,12 +73,19 @@ const stepsTable = (report: Report): string =>
 const gatesTable = (report: Report): string =>
   table(
     ['Member', 'Check', 'Result', 'Detail'],
-    report.members.flatMap((member) => member.gate.map((gate) => [member.name, gate.check, badge(gate.ok ? 'good' : 'warn', gate.ok ? 'passed' : 'not yet'), gate.detail])),
+    report.members.flatMap((member) =>
+      member.gate.map((gate) => [member.name, gate.check, badge(gate.ok ? 'good' : 'warn', gate.ok ? 'passed' : 'not yet'), gate.detail]),
+    ),
   );
 const findingsTable = (report: Report): string =>
   table(
     ['Level', 'Guard', 'Member', 'Finding'],
-    report.findings.map((one) => [badge(one.level === 'pass' ? 'good' : one.level === 'warn' ? 'warn' : 'bad', one.level), one.guard, one.member, one.hint === undefined ? one.message : `${one.message} (${one.hint})`]),
+    report.findings.map((one) => [
+      badge(one.level === 'pass' ? 'good' : one.level === 'warn' ? 'warn' : 'bad', one.level),
+      one.guard,
+      one.member,
+      one.hint === undefined ? one.message : `${one.message} (${one.hint})`,
+    ]),
   );
 const facts = (report: Report): string => {
   const rows = [
@@ -86,13 +101,19 @@ const facts = (report: Report): string => {
 const snapshotsTable = (report: Report): string =>
   table(
     ['Member', 'Revision', 'Size', 'File and its sha256'],
-    report.snapshots.map((one) => [one.member, one.revision, sizeText(one.size_bytes), { html: `<code>${escaped(one.path)}</code><br><code>${escaped(one.file_sha256)}</code>` }]),
+    report.snapshots.map((one) => [
+      one.member,
+      one.revision,
+      sizeText(one.size_bytes),
+      { html: `<code>${escaped(one.path)}</code><br><code>${escaped(one.file_sha256)}</code>` },
+    ]),
   );
 
 /** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
   const title = `Upgrade of ${report.cluster}`;
-  const drawing = events.length === 0 ? '' : section('Timeline', `<div class="scroll">${timelineSvg(report, timelineFrom(report, events))}</div>${legend(report)}`);
+  const drawing =
+    events.length === 0 ? '' : section('Timeline', `<div class="scroll">${timelineSvg(report, timelineFrom(report, events))}</div>${legend(report)}`);
   const odd = report.unexpected_log_lines;
   const body = [
     `<header><h1>${escaped(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
@@ -101,7 +122,17 @@ export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): strin
     drawing,
     section('Members', membersTable(report)),
     section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),
-    ...(odd.length === 0 ? [] : [section('Log lines that are not expected in an upgrade', table(['Member', 'Line'], odd.map((one) => [one.member, code(one.line)])))]),
+    ...(odd.length === 0
+      ? []
+      : [
+          section(
+            'Log lines that are not expected in an upgrade',
+            table(
+              ['Member', 'Line'],
+              odd.map((one) => [one.member, code(one.line)]),
+            ),
+          ),
+        ]),
     folded(`Steps (${report.steps.length})`, stepsTable(report)),
     folded('What each member had to show', gatesTable(report)),
     folded(`Findings before the start (${report.findings.length})`, findingsTable(report)),

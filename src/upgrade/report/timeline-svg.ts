@@ -3,7 +3,11 @@ import type { Point, Timeline } from './timeline.ts';
 import { durationText } from './words.ts';
 
 export const escaped = (text: string | number | undefined): string =>
-  String(text ?? '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  String(text ?? '')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 
 const WIDTH = 1040;
 const LEFT = 96;
@@ -33,13 +37,15 @@ const slowest = (points: readonly Point[], durationMs: number): Point[] => {
 type Scale = { readonly x: (ms: number) => number };
 const rect = (className: string, x: number, y: number, width: number, height: number, title: string, radius = 4): string =>
   `<rect class="${className}" x="${x.toFixed(1)}" y="${y}" width="${Math.max(width, 1.5).toFixed(1)}" height="${height}" rx="${radius}"><title>${escaped(title)}</title></rect>`;
-const label = (y: number, text: string, className = 'name'): string => `<text class="${className}" x="${LEFT - 12}" y="${y}" text-anchor="end">${escaped(text)}</text>`;
+const label = (y: number, text: string, className = 'name'): string =>
+  `<text class="${className}" x="${LEFT - 12}" y="${y}" text-anchor="end">${escaped(text)}</text>`;
 
 const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] => [
   label(y + 15, 'leader', 'what'),
   ...leaders.flatMap(({ name, fromMs, toMs }, i) => {
     const width = x(toMs) - x(fromMs);
-    const text = width > 26 ? [`<text class="on" x="${(x(fromMs) + width / 2).toFixed(1)}" y="${y + 15}" text-anchor="middle">${escaped(name)}</text>`] : [];
+    const text =
+      width > 26 ? [`<text class="on" x="${(x(fromMs) + width / 2).toFixed(1)}" y="${y + 15}" text-anchor="middle">${escaped(name)}</text>`] : [];
     return [rect(`leader l${i % 2}`, x(fromMs), y, width - 1, 21, `${name} led for ${durationText(toMs - fromMs)}`), ...text];
   }),
 ];
@@ -48,14 +54,21 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
   const words = { old: report.from, new: report.to, down: 'away' };
   const spans = lane.spans.flatMap(({ kind, fromMs, toMs }) => {
     const width = x(toMs) - x(fromMs);
-    const text = kind !== 'down' && width > 34 ? [`<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escaped(words[kind])}</text>`] : [];
-    const title = kind === 'down' ? `${lane.name} was away for ${durationText(toMs - fromMs)}` : `${lane.name} ran ${words[kind]} for ${durationText(toMs - fromMs)}`;
+    const text =
+      kind !== 'down' && width > 34 ? [`<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escaped(words[kind])}</text>`] : [];
+    const title =
+      kind === 'down'
+        ? `${lane.name} was away for ${durationText(toMs - fromMs)}`
+        : `${lane.name} ran ${words[kind]} for ${durationText(toMs - fromMs)}`;
     return [rect(kind, x(fromMs), y, width, 21, title), ...text];
   });
   const marks = [
     ...lane.snapshotsAt.map((at) => ({ at, className: 'snapshot', title: `snapshot of ${lane.name} saved and verified` })),
     ...lane.returnedAt.map((at) => ({ at, className: 'returned', title: `${lane.name} got its old version back` })),
-  ].map(({ at, className, title }) => `<path class="${className}" d="M${x(at).toFixed(1)} ${y + 4}l6.5 6.5-6.5 6.5-6.5-6.5z"><title>${escaped(title)}</title></path>`);
+  ].map(
+    ({ at, className, title }) =>
+      `<path class="${className}" d="M${x(at).toFixed(1)} ${y + 4}l6.5 6.5-6.5 6.5-6.5-6.5z"><title>${escaped(title)}</title></path>`,
+  );
   return [label(y + 15, lane.name), ...spans, ...marks];
 };
 
@@ -76,8 +89,12 @@ const chart = (timeline: Timeline, { x }: Scale, top: number): string[] => {
     `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(ms).toFixed(1)}" y2="${y(ms).toFixed(1)}"/>`,
     `<text class="what" x="${LEFT - 12}" y="${(y(ms) + 4).toFixed(1)}" text-anchor="end">${durationText(ms)}</text>`,
   ]);
-  const holes = gaps.map(({ fromMs, toMs }) => rect('gap', x(fromMs), top, x(toMs) - x(fromMs), CHART, `no acknowledged write for ${durationText(toMs - fromMs)}`, 2));
-  const failed = shown.filter((point) => !point.ok).map((point) => `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`);
+  const holes = gaps.map(({ fromMs, toMs }) =>
+    rect('gap', x(fromMs), top, x(toMs) - x(fromMs), CHART, `no acknowledged write for ${durationText(toMs - fromMs)}`, 2),
+  );
+  const failed = shown
+    .filter((point) => !point.ok)
+    .map((point) => `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`);
   const area = good.length > 1 ? [`<path class="area" d="${line}L${last} ${bottom}L${first} ${bottom}z"/>`, `<path class="line" d="${line}"/>`] : [];
   return [...levels, ...holes, ...area, ...failed];
 };

@@ -63,7 +63,8 @@ const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timelin
 const stepsOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['steps'] => {
   const found: { id: string; title: string; fromMs: number; toMs: number; ok: boolean }[] = [];
   for (const event of events) {
-    if (event.event === 'step-started') found.push({ id: event.step.id, title: event.step.title, fromMs: event.elapsed_ms, toMs: durationMs, ok: true });
+    if (event.event === 'step-started')
+      found.push({ id: event.step.id, title: event.step.title, fromMs: event.elapsed_ms, toMs: durationMs, ok: true });
     if (event.event !== 'step-finished' && event.event !== 'step-failed') continue;
     const open = found.findLast((step) => step.id === event.step.id);
     if (open === undefined) continue;

@@ -19,6 +19,9 @@ export type StoredReport = { readonly report: Report; readonly events: readonly 
 export const readReport = async (host: Host, folder: string): Promise<StoredReport | undefined> => {
   const [text, lines] = await Promise.all([host.files.read(join(folder, 'report.json')), host.files.read(join(folder, 'events.ndjson'))]);
   if (text === undefined) return undefined;
-  const events = (lines ?? '').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as UpgradeEvent);
+  const events = (lines ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as UpgradeEvent);
   return { report: JSON.parse(text) as Report, events };
 };

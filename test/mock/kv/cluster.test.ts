@@ -23,7 +23,16 @@ describe('three members', () => {
     expect(await cluster.stop('n3')).toBe(0);
     for (let i = 0; i < 50; i += 1) expect((await put(i % 2 === 0 ? 'n1' : 'n2', `k${i}`, 'x')).status).toBe(200);
     await cluster.start('n3', '3.2.32');
-    await until('n3 answers', async () => (await cluster.member('n3').get('/health').catch(() => undefined))?.status === 200);
+    await until(
+      'n3 answers',
+      async () =>
+        (
+          await cluster
+            .member('n3')
+            .get('/health')
+            .catch(() => undefined)
+        )?.status === 200,
+    );
     expect(await valueAt('n3', 'k49')).toBe('x');
     expect(cluster.member('n3').log.join('\n')).toMatch(/restarting member [0-9a-f]{16} in cluster [0-9a-f]{16} at commit index \d+/);
   });
@@ -31,7 +40,9 @@ describe('three members', () => {
     cluster = await testCluster(three);
     const leader = await cluster.leader();
     await cluster.stop(leader.name);
-    expect(leader.log.join('\n')).toMatch(/starts leadership transfer from [0-9a-f]{16} to [0-9a-f]{16}\n.*\n*[^]*finished leadership transfer from .* \(took [\d.]+ms\)/);
+    expect(leader.log.join('\n')).toMatch(
+      /starts leadership transfer from [0-9a-f]{16} to [0-9a-f]{16}\n[\s\S]*finished leadership transfer from .* \(took [\d.]+ms\)/,
+    );
     const others = cluster.members.filter((member) => member !== leader);
     expect((await put((others[0] as { name: string }).name, 'after', '1')).status).toBe(200);
     const last = others[1] as { name: string; log: string[] };
@@ -46,7 +57,9 @@ describe('three members', () => {
     const lines = () => leader.log.join('\n');
     await until('the leader misses it', () => lines().includes(`peer ${follower.id} became inactive`));
     expect(lines()).toContain(`lost the TCP streaming connection with peer ${follower.id} (stream Message reader)`);
-    expect(lines()).toMatch(new RegExp(`failed to dial ${follower.id} on stream Message \\(dial tcp 127\\.0\\.0\\.1:\\d+: connect: connection refused\\)`));
+    expect(lines()).toMatch(
+      new RegExp(`failed to dial ${follower.id} on stream Message \\(dial tcp 127\\.0\\.0\\.1:\\d+: connect: connection refused\\)`),
+    );
   });
   it('without a majority: health is false, reads of the own state still answer, writes do not', async () => {
     cluster = await testCluster(three);
@@ -98,11 +111,18 @@ describe('the upgrade', () => {
     await until('the cluster is 3.3', async () => (await versions()).every((version) => version === '3.3.0'));
     expect(await valueAt('n2', 'mixed', '/v3beta')).toBe('1');
     const all = cluster.members.flatMap((member) => member.log).join('\n');
-    for (const line of ['updating the cluster version from 3.2 to 3.3', 'updated the cluster version from 3.2 to 3.3', 'enabled capabilities for version 3.3']) expect(all).toContain(line);
+    for (const line of [
+      'updating the cluster version from 3.2 to 3.3',
+      'updated the cluster version from 3.2 to 3.3',
+      'enabled capabilities for version 3.3',
+    ])
+      expect(all).toContain(line);
     await cluster.stop('n2');
     const old = await cluster.start('n2', '3.2.32');
     expect(await old.ended).toBe(1);
-    expect(old.log.at(-1)).toContain('C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).');
+    expect(old.log.at(-1)).toContain(
+      'C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
+    );
     await cluster.start('n2', '3.3.27');
     await cluster.healthy();
   });
@@ -141,7 +161,16 @@ describe('alarms, auth, faults', () => {
     expect((await cluster.member('n1').get('/health')).status).toBe(200);
     await cluster.stop('n1');
     await cluster.start('n1', '3.3.27');
-    await until('n1 answers', async () => (await cluster.member('n1').get('/version').catch(() => undefined))?.status === 200);
+    await until(
+      'n1 answers',
+      async () =>
+        (
+          await cluster
+            .member('n1')
+            .get('/version')
+            .catch(() => undefined)
+        )?.status === 200,
+    );
     expect((await cluster.member('n1').get('/health')).text).toBe('{"health":"false"}\n');
     const { alarms } = (await cluster.member('n2').post('/v3alpha/maintenance/alarm', { action: 'GET' })).json;
     expect(alarms).toEqual([{ memberID: BigInt(`0x${cluster.member('n2').id}`).toString(), alarm: 'NOSPACE' }]);
@@ -154,9 +183,12 @@ describe('alarms, auth, faults', () => {
     await n1.post('/v3alpha/auth/user/add', { name: 'root', password: 'secret' });
     expect((await n1.post('/v3alpha/auth/enable')).status).toBe(200);
     expect((await put('n1', 'k', '1')).text).toBe('{"error":"etcdserver: user name is empty","code":3}');
-    expect((await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'wrong' })).text).toContain('authentication failed, invalid user ID or password');
+    expect((await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'wrong' })).text).toContain(
+      'authentication failed, invalid user ID or password',
+    );
     const { token } = (await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'secret' })).json;
-    const write = (header: string, value: string) => cluster.member('n1').post('/v3alpha/kv/put', { key: b64('k'), value: b64('1') }, { [header]: value });
+    const write = (header: string, value: string) =>
+      cluster.member('n1').post('/v3alpha/kv/put', { key: b64('k'), value: b64('1') }, { [header]: value });
     expect((await write('Grpc-Metadata-Token', token)).status).toBe(200);
     expect((await write('Authorization', token)).status).toBe(400);
     expect((await n1.get('/health')).status).toBe(200);
@@ -203,7 +235,9 @@ describe('alarms, auth, faults', () => {
     const { ID } = (await cluster.member('n1').post('/v3alpha/lease/grant', { TTL: 1 })).json;
     await cluster.member('n2').post('/v3alpha/kv/put', { key: b64('leased'), value: '', lease: ID });
     await cluster.stop((await cluster.leader()).name);
-    const alive = cluster.members.find((member) => member.log.at(-1)?.includes('shutting') !== true && !member.log.join().includes('terminated signal')) as (typeof cluster.members)[number];
+    const alive = cluster.members.find(
+      (member) => member.log.at(-1)?.includes('shutting') !== true && !member.log.join().includes('terminated signal'),
+    ) as (typeof cluster.members)[number];
     await until('the lease is over', async () => (await alive.post('/v3alpha/kv/lease/timetolive', { ID })).json.TTL === '-1');
     expect((await alive.post('/v3alpha/kv/range', { key: b64('leased') })).json.kvs).toBeUndefined();
   });

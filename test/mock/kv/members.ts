@@ -54,7 +54,9 @@ const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
 };
 
 const ports = async (host: Host, count: number): Promise<number[]> => {
-  const listeners = await Promise.all(Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })));
+  const listeners = await Promise.all(
+    Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })),
+  );
   await Promise.all(listeners.map((one) => one.close()));
   return listeners.map((one) => one.port);
 };
@@ -106,7 +108,8 @@ export const testCluster = async (versions: readonly string[], options: Options 
       ended,
       signal: (signal) => listener(signal),
       get: (path) => ask(`${url}${path}`),
-      post: (path, body = {}, headers = {}) => ask(`${url}${path}`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers }),
+      post: (path, body = {}, headers = {}) =>
+        ask(`${url}${path}`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers }),
     };
     found.set(name, member);
     return member;

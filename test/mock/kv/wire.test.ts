@@ -35,7 +35,14 @@ describe.each([
     const before = Number((await post('/kv/range', { key: b64('a') })).json.header.revision);
     const { status, json } = await post('/kv/put', { key: b64('a'), value: b64('1') });
     expect(status).toBe(200);
-    expect(json).toEqual({ header: { cluster_id: expect.stringMatching(/^\d+$/), member_id: BigInt(`0x${member.id}`).toString(), revision: String(before + 1), raft_term: expect.stringMatching(/^\d+$/) } });
+    expect(json).toEqual({
+      header: {
+        cluster_id: expect.stringMatching(/^\d+$/),
+        member_id: BigInt(`0x${member.id}`).toString(),
+        revision: String(before + 1),
+        raft_term: expect.stringMatching(/^\d+$/),
+      },
+    });
   });
   it('reads what was put; a missing key has neither kvs nor count', async () => {
     await post('/kv/put', { key: b64('read'), value: b64('x') });
@@ -47,10 +54,24 @@ describe.each([
     ['text that is not base64', '/kv/put', { key: '!!', value: 'YQ==' }, 400, 3, 'illegal base64 data at input byte 0'],
     ['a put without a key', '/kv/put', { value: 'YQ==' }, 400, 3, 'etcdserver: key is not provided'],
     ['a range without a key', '/kv/range', {}, 400, 3, 'etcdserver: key is not provided'],
-    ['a revision that is to come', '/kv/range', { key: b64('a'), revision: '9999' }, 400, 11, 'etcdserver: mvcc: required revision is a future revision'],
+    [
+      'a revision that is to come',
+      '/kv/range',
+      { key: b64('a'), revision: '9999' },
+      400,
+      11,
+      'etcdserver: mvcc: required revision is a future revision',
+    ],
     ['a lease that is none', '/kv/lease/revoke', { ID: '7' }, 404, 5, 'etcdserver: requested lease not found'],
     ['a put on a lease that is none', '/kv/put', { key: b64('a'), value: '', lease: 7 }, 404, 5, 'etcdserver: requested lease not found'],
-    ['a token where auth is off', '/auth/authenticate', { name: 'root', password: 'x' }, minor === '3.5' ? 400 : 412, 9, 'etcdserver: authentication is not enabled'],
+    [
+      'a token where auth is off',
+      '/auth/authenticate',
+      { name: 'root', password: 'x' },
+      minor === '3.5' ? 400 : 412,
+      9,
+      'etcdserver: authentication is not enabled',
+    ],
     ['text that is not JSON', '/kv/put', 'nonsense', 400, 3, "invalid character 'n' looking for beginning of value"],
   ])('refuses %s', async (_, path, body, status, code, message) => {
     const answer = await post(path, body);
@@ -71,7 +92,10 @@ describe.each([
     const tooLarge = await post('/kv/put', { key: b64('big'), value: value(1.5 * 1024 * 1024) });
     expect([tooLarge.status, tooLarge.text]).toEqual([400, expect.stringContaining('etcdserver: request is too large')]);
     const farTooLarge = await post('/kv/put', { key: b64('big'), value: value(2_100_000) });
-    expect([farTooLarge.status, farTooLarge.text]).toEqual([403, expect.stringMatching(/grpc: received message larger than max \(\d+ vs\. 2097152\)/)]);
+    expect([farTooLarge.status, farTooLarge.text]).toEqual([
+      403,
+      expect.stringMatching(/grpc: received message larger than max \(\d+ vs\. 2097152\)/),
+    ]);
   });
   it('deletes, compacts and compares', async () => {
     await post('/kv/put', { key: b64('t'), value: b64('1') });

@@ -5,7 +5,7 @@ import { redraw } from '../../../src/upgrade/live/screen.ts';
 import type { UpgradeEvent } from '../../../src/upgrade/types.ts';
 import { failedRun, goodRun } from '../events.ts';
 
-const after = (events: readonly UpgradeEvent[], count = events.length): LiveState => events.slice(0, count).reduce(liveAfter, emptyState);
+const stateAfter = (events: readonly UpgradeEvent[], count = events.length): LiveState => events.slice(0, count).reduce(liveAfter, emptyState);
 const shown = (state: LiveState, columns = 100): string[] => liveLines(state, { columns, isColored: false, frame: 0 });
 const upTo = (events: readonly UpgradeEvent[], event: string, step?: string): readonly UpgradeEvent[] =>
   events.slice(0, events.findIndex((one) => one.event === event && (step === undefined || ('step' in one && one.step.id === step))) + 1);
@@ -13,7 +13,7 @@ const upTo = (events: readonly UpgradeEvent[], event: string, step?: string): re
 describe('the live table', () => {
   it('shows nothing before the run', () => expect(shown(emptyState)).toEqual([]));
   it('begins with every step open and the leader marked', () => {
-    expect(shown(after(goodRun, 1))).toEqual([
+    expect(shown(stateAfter(goodRun, 1))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
       '  member  version            snapshot  stop  start  gate  away for',
       '  n1      3.2.32   leader    ·         ·     ·      ·',
@@ -23,12 +23,12 @@ describe('the live table', () => {
     ]);
   });
   it('marks the member that is away', () => {
-    const lines = shown(after(upTo(goodRun, 'member-down')));
+    const lines = shown(stateAfter(upTo(goodRun, 'member-down')));
     expect(lines[3]).toBe('  n2      3.2.32   away      ✓         ◐     ·      ·');
     expect(lines.at(-1)).toContain('2/9 stop n2');
   });
   it('ends with everything done, the new versions and how long each was away', () => {
-    expect(shown(after(goodRun))).toEqual([
+    expect(shown(stateAfter(goodRun))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
       '  member  version            snapshot  stop  start  gate  away for',
       '  n1      3.3.27             ✓         ✓     ✓      ✓     310 ms',
@@ -39,20 +39,21 @@ describe('the live table', () => {
     ]);
   });
   it('shows a failed step and the return', () => {
-    const state = after(failedRun);
+    const state = stateAfter(failedRun);
     expect(shown(state)[3]).toBe('  n2      3.2.32   returned  ✓         ✓     ✓      ✗     200 ms');
     expect(state.said).toEqual(['prove n2 good: it ended with code 1', 'n2 gets its old version back: it ended with code 1']);
     expect(shown(state).at(-1)).toMatch(/^✗ n2 runs 3\.2 again/);
   });
   it('says unexpected log lines and notes, not the expected ones', () => {
-    const lines = after(goodRun).said;
+    const lines = stateAfter(goodRun).said;
     expect(lines).toEqual(['log of n1: panic: something', 'the lease lock could not be set']);
   });
   it.each([20, 40, 60, 80])('fits into %i columns', (columns) => {
-    for (let i = 1; i <= goodRun.length; i += 1) for (const line of shown(after(goodRun, i), columns)) expect(line.length).toBeLessThanOrEqual(columns);
+    for (let i = 1; i <= goodRun.length; i += 1)
+      for (const line of shown(stateAfter(goodRun, i), columns)) expect(line.length).toBeLessThanOrEqual(columns);
   });
   it('colours only when told to', () => {
-    const state = after(goodRun);
+    const state = stateAfter(goodRun);
     expect(liveLines(state, { columns: 80, isColored: false, frame: 0 }).join('')).not.toContain('\u001b');
     expect(liveLines(state, { columns: 80, isColored: true, frame: 0 }).join('')).toContain('\u001b[32m✓\u001b[39m');
   });

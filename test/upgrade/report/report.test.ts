@@ -35,7 +35,8 @@ describe('timeline', () => {
     ]);
     expect(timeline.points.filter((point) => !point.ok)).toEqual([{ atMs: 600, latencyMs: 0, ok: false }]);
   });
-  it('knows when each step ran', () => expect(timeline.steps[0]).toEqual({ title: 'save and verify a snapshot of n2', fromMs: 100, toMs: 120, ok: true }));
+  it('knows when each step ran', () =>
+    expect(timeline.steps[0]).toEqual({ title: 'save and verify a snapshot of n2', fromMs: 100, toMs: 120, ok: true }));
   it('shows a member that got its old version back', () => {
     const [, lane] = timelineFrom(failedReport, failedRun).lanes;
     expect(lane?.spans.map(({ kind }) => kind)).toEqual(['old', 'down', 'new', 'down', 'old']);
@@ -43,10 +44,27 @@ describe('timeline', () => {
   });
   it('draws every member, the leaders and the writes', () => {
     const svg = timelineSvg(report, timeline);
-    for (const text of ['n1 led for 1.7 s', 'n2 was away for 200 ms', 'n2 ran 3.3 for 5.7 s', 'snapshot of n1 saved and verified', 'no acknowledged write for 400 ms', 'a write failed']) expect(svg).toContain(text);
+    for (const text of [
+      'n1 led for 1.7 s',
+      'n2 was away for 200 ms',
+      'n2 ran 3.3 for 5.7 s',
+      'snapshot of n1 saved and verified',
+      'no acknowledged write for 400 ms',
+      'a write failed',
+    ])
+      expect(svg).toContain(text);
     expect(svg.match(/<svg/g)).toHaveLength(1);
   });
-  it('draws a run without test writes', () => expect(timelineSvg(report, timelineFrom(report, goodRun.filter((event) => event.event !== 'canary')))).not.toContain('slowest write'));
+  it('draws a run without test writes', () =>
+    expect(
+      timelineSvg(
+        report,
+        timelineFrom(
+          report,
+          goodRun.filter((event) => event.event !== 'canary'),
+        ),
+      ),
+    ).not.toContain('slowest write'));
 });
 
 describe('page', () => {
@@ -59,10 +77,20 @@ describe('page', () => {
     expect(page).toContain('panic: &lt;script&gt;alert(1)&lt;/script&gt;');
     expect(page).toContain('clocks differ by &lt;2&gt; s | see (set them)');
   });
-  it.each(['3.2 → 3.3', 'cluster version now 3.3.0', '6.0 s', 'failed of 6 test writes', 'longest gap between writes', 'revision 9, 57 kB', 'ann on ops1, process 42', 'd1935e'])('says %s', (text) => expect(page).toContain(text));
+  it.each([
+    '3.2 → 3.3',
+    'cluster version now 3.3.0',
+    '6.0 s',
+    'failed of 6 test writes',
+    'longest gap between writes',
+    'revision 9, 57 kB',
+    'ann on ops1, process 42',
+    'd1935e',
+  ])('says %s', (text) => expect(page).toContain(text));
   it('follows light and dark', () => expect(page).toContain('prefers-color-scheme: dark'));
   it('has no drawing where there are no events', () => expect(pageFrom(report, [])).not.toContain('<svg'));
-  it('says what happened in a bad colour when it was bad', () => expect(pageFrom({ ...report, outcome: 'failed' }, [])).toContain('<span class="badge bad">failed</span>'));
+  it('says what happened in a bad colour when it was bad', () =>
+    expect(pageFrom({ ...report, outcome: 'failed' }, [])).toContain('<span class="badge bad">failed</span>'));
 });
 
 describe('Markdown', () => {
@@ -75,7 +103,8 @@ describe('Markdown', () => {
     '| warn | clocks-agree | n2 | clocks differ by <2> s \\| see |',
     '- By ann on ops1, process 42',
   ])('says %s', (line) => expect(text.split('\n')).toContain(line));
-  it('leaves out what there is not', () => expect(markdownFrom({ ...report, canary: undefined, unexpected_log_lines: [] })).not.toMatch(/clients saw|Log lines/));
+  it('leaves out what there is not', () =>
+    expect(markdownFrom({ ...report, canary: undefined, unexpected_log_lines: [] })).not.toMatch(/clients saw|Log lines/));
 });
 
 it('writes all forms and reads the report and its events back', async () => {

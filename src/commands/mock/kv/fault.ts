@@ -37,8 +37,15 @@ const change = async (context: Context, rehearsal: Rehearsal, member: RehearsalM
 const apply = async (context: Context, rehearsal: Rehearsal, member: RehearsalMember, values: Values): Promise<void> => {
   if (isAlarm(values.kind)) return alarm(context, rehearsal, member, 'ACTIVATE', values.kind);
   if (values.kind !== 'clear') {
-    const fault: Fault = { kind: values.kind, ...(values.ms === undefined ? {} : { ms: values.ms }), ...(values['only-version'] === undefined ? {} : { version: values['only-version'] }) };
-    return change(context, rehearsal, member, (before) => [...before.filter((one) => one.kind !== fault.kind || one.version !== fault.version), fault]);
+    const fault: Fault = {
+      kind: values.kind,
+      ...(values.ms === undefined ? {} : { ms: values.ms }),
+      ...(values['only-version'] === undefined ? {} : { version: values['only-version'] }),
+    };
+    return change(context, rehearsal, member, (before) => [
+      ...before.filter((one) => one.kind !== fault.kind || one.version !== fault.version),
+      fault,
+    ]);
   }
   await change(context, rehearsal, member, () => []);
   const { pidOf } = await import('../../../mock/kv/cluster/processes.ts');
@@ -56,7 +63,11 @@ export const fault: Command = {
     dir: dirFlag,
     member: { field: str(), summary: 'The member that fails; all unless given', value: 'name' },
     ms: { field: int({ min: 0 }), summary: 'Time for slow (100 unless given) and exit-after (1000 unless given)', value: 'ms' },
-    'only-version': { field: str(undefined, { pattern: '^3\\.\\d+$' }), summary: 'Only while the member runs this version, for example the new one', value: '3.x' },
+    'only-version': {
+      field: str(undefined, { pattern: '^3\\.\\d+$' }),
+      summary: 'Only while the member runs this version, for example the new one',
+      value: '3.x',
+    },
   },
   examples: [{ line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3', says: 'the new binary of n2 crashes when it starts' }],
   async run(context, values) {

@@ -4,7 +4,12 @@ import { str } from '../../../kernel/field.ts';
 import type { Rehearsal, RehearsalMember } from '../../../mock/kv/cluster/layout.ts';
 import type { Context, Flag, Values } from '../../command.ts';
 
-export const dirFlag: Flag = { field: str(), summary: 'Folder of the rehearsal cluster; one in the state folder unless given', value: 'folder', complete: 'file' };
+export const dirFlag: Flag = {
+  field: str(),
+  summary: 'Folder of the rehearsal cluster; one in the state folder unless given',
+  value: 'folder',
+  complete: 'file',
+};
 export const folderOf = (context: Context, values: Values): string =>
   values.dir === undefined ? join(context.settings.folders.state, 'mock-kv') : resolve(context.host.cwd, values.dir);
 
@@ -14,7 +19,10 @@ export const rehearsalIn = async (context: Context, values: Values): Promise<Reh
   const folder = folderOf(context, values);
   const rehearsal = await readRehearsal(context.host, folder);
   if (rehearsal !== undefined) return rehearsal;
-  throw new AppError('not-found', `there is no rehearsal cluster in ${folder}`, { code: 'NO_REHEARSAL', tryThis: [`opsctl mock kv start --members 3 --dir ${folder}`] });
+  throw new AppError('not-found', `there is no rehearsal cluster in ${folder}`, {
+    code: 'NO_REHEARSAL',
+    tryThis: [`opsctl mock kv start --members 3 --dir ${folder}`],
+  });
 };
 
 /** The members that are meant: one by its name, or all. */

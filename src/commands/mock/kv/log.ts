@@ -6,7 +6,11 @@ import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
 export const log: Command = {
   path: ['mock', 'kv', 'log'],
   summary: 'Show what simulated members logged',
-  flags: { dir: dirFlag, member: memberFlag, lines: { field: int({ min: 1 }), summary: 'How many lines from the end; 100 unless given', value: 'n' } },
+  flags: {
+    dir: dirFlag,
+    member: memberFlag,
+    lines: { field: int({ min: 1 }), summary: 'How many lines from the end; 100 unless given', value: 'n' },
+  },
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
     const members = chosen(rehearsal, values.member);

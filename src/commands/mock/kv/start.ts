@@ -71,18 +71,31 @@ const run = async (context: Context, values: Values): Promise<Result> => {
 export const start: Command = {
   path: ['mock', 'kv', 'start'],
   summary: 'Start a simulated cluster to rehearse an upgrade on',
-  about: 'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The folder gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
+  about:
+    'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The folder gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
   flags: {
     dir: dirFlag,
     members: { field: int({ min: 1, max: 9 }), summary: 'How many members; 3 unless given', value: 'n' },
-    version: { field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }), summary: `Version of the members and of the old binary; ${DEFAULT.version} unless given`, value: '3.x.y' },
-    'new-version': { field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }), summary: `Version of the new binary; ${DEFAULT.newVersion} unless given`, value: '3.x.y' },
+    version: {
+      field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+      summary: `Version of the members and of the old binary; ${DEFAULT.version} unless given`,
+      value: '3.x.y',
+    },
+    'new-version': {
+      field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+      summary: `Version of the new binary; ${DEFAULT.newVersion} unless given`,
+      value: '3.x.y',
+    },
     'v2-size': { field: int({ min: 0 }), summary: 'Bytes of v2 data that the members claim to hold', value: 'bytes' },
     auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
     quota: { field: int({ min: 1 }), summary: 'Quota of the database; a write past it raises NOSPACE', value: 'bytes' },
     'config-files': { field: bool(), summary: 'Members read configuration files of the old version instead of flags' },
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in the fields of /version and in logs', value: 'kv|etcd' },
-    'monitor-ms': { field: int({ min: 50, max: 60_000 }), summary: 'How often the leader looks at the members\' versions; 5000 unless given', value: 'ms' },
+    'monitor-ms': {
+      field: int({ min: 50, max: 60_000 }),
+      summary: "How often the leader looks at the members' versions; 5000 unless given",
+      value: 'ms',
+    },
     'heartbeat-ms': { field: int({ min: 10, max: 10_000 }), summary: 'Time between heartbeats; 100 unless given', value: 'ms' },
     'election-ms': { field: int({ min: 50, max: 50_000 }), summary: 'Time without a leader before an election; 1000 unless given', value: 'ms' },
     keys: { field: str(), summary: 'JSON file with `revision` and `keys` to begin with', value: 'file', complete: 'file', hidden: true },

@@ -22,7 +22,11 @@ const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalM
     cluster_version: version?.data[`${word}cluster`] ?? null,
     is_healthy: health?.data.health === 'true',
     is_leader: self !== undefined && self.data.leader === self.data.id,
-    faults: faults.map((fault) => [fault.kind, ...(fault.ms === undefined ? [] : [`${fault.ms} ms`]), ...(fault.version === undefined ? [] : [`only ${fault.version}`])].join(' ')),
+    faults: faults.map((fault) =>
+      [fault.kind, ...(fault.ms === undefined ? [] : [`${fault.ms} ms`]), ...(fault.version === undefined ? [] : [`only ${fault.version}`])].join(
+        ' ',
+      ),
+    ),
     client_url: member.clientUrl,
     log_file: member.logFile,
   };

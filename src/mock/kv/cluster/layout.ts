@@ -27,7 +27,12 @@ export type RehearsalMember = {
   readonly args: readonly string[];
 };
 /** What stands in `rehearsal.json`, by which the other commands know the folder. */
-export type Rehearsal = { readonly simulated: true; readonly options: RehearsalOptions; readonly folder: string; readonly members: readonly RehearsalMember[] };
+export type Rehearsal = {
+  readonly simulated: true;
+  readonly options: RehearsalOptions;
+  readonly folder: string;
+  readonly members: readonly RehearsalMember[];
+};
 export const markerFile = (folder: string): string => `${folder}/rehearsal.json`;
 export const faultsFolder = (folder: string): string => `${folder}/faults`;
 export const passwordFile = (folder: string): string => `${folder}/password`;
@@ -42,13 +47,18 @@ export const rehearsalOf = (folder: string, options: RehearsalOptions, ports: re
     const own = { name, clientUrl: url(ports[2 * i]), peerUrl: url(ports[2 * i + 1]), dataDir: `${folder}/${name}.data` };
     const configFile = options.configFiles ? `${folder}/${name}.conf.yaml` : undefined;
     const settings = serverSettings(own, initial, options);
-    const args = configFile === undefined ? Object.entries(settings).flatMap(([key, value]) => [`--${key}`, String(value)]) : ['--config-file', configFile];
+    const args =
+      configFile === undefined ? Object.entries(settings).flatMap(([key, value]) => [`--${key}`, String(value)]) : ['--config-file', configFile];
     return { ...own, pidFile: `${folder}/${name}.pid`, logFile: `${folder}/${name}.log`, ...(configFile === undefined ? {} : { configFile }), args };
   });
   return { simulated: true, options, folder, members };
 };
 
-const serverSettings = (own: Pick<RehearsalMember, 'name' | 'clientUrl' | 'peerUrl' | 'dataDir'>, initial: string, o: RehearsalOptions): Record<string, string | number> => ({
+const serverSettings = (
+  own: Pick<RehearsalMember, 'name' | 'clientUrl' | 'peerUrl' | 'dataDir'>,
+  initial: string,
+  o: RehearsalOptions,
+): Record<string, string | number> => ({
   name: own.name,
   'data-dir': own.dataDir,
   'listen-client-urls': own.clientUrl,

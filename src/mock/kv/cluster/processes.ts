@@ -14,7 +14,9 @@ export const pidOf = (host: Host, member: RehearsalMember): number | undefined =
   if (!(pid > 1) || !host.processes.isAlive(pid)) return undefined;
   const line = host.files.readNow(`/proc/${pid}/cmdline`);
   // Empty while the process becomes another program.
-  return line === undefined || line === '' || line.includes(member.dataDir) || (member.configFile !== undefined && line.includes(member.configFile)) ? pid : undefined;
+  return line === undefined || line === '' || line.includes(member.dataDir) || (member.configFile !== undefined && line.includes(member.configFile))
+    ? pid
+    : undefined;
 };
 
 export const startProcess = async (host: Host, rehearsal: Rehearsal, member: RehearsalMember, which: Which): Promise<number> => {
@@ -45,9 +47,20 @@ const ended = async (host: Host, pid: number, withinMs: number): Promise<boolean
 };
 
 /** One JSON answer of a member; undefined when it does not answer. */
-export const ask = async <T>(host: Host, url: string, body?: unknown, headers: Record<string, string> = {}): Promise<{ status: number; data: T } | undefined> => {
+export const ask = async <T>(
+  host: Host,
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; data: T } | undefined> => {
   try {
-    const request = { method: body === undefined ? 'GET' : 'POST', url, headers, timeoutMs: 2_000, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const request = {
+      method: body === undefined ? 'GET' : 'POST',
+      url,
+      headers,
+      timeoutMs: 2_000,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
     const reply = await host.network.request(request);
     return { status: reply.status, data: JSON.parse(await reply.text()) as T };
   } catch {

@@ -4,7 +4,19 @@ import { clusterId, memberId } from '../disk/identity.ts';
 import { Wal, entryLine } from '../disk/wal.ts';
 import { formOf } from '../forms.ts';
 import type { StoredKey } from '../state/command.ts';
-import { type Rehearsal, type RehearsalMember, type RehearsalOptions, binaryPath, binaryText, clusterText, configText, faultsFolder, markerFile, passwordFile, rehearsalOf } from './layout.ts';
+import {
+  type Rehearsal,
+  type RehearsalMember,
+  type RehearsalOptions,
+  binaryPath,
+  binaryText,
+  clusterText,
+  configText,
+  faultsFolder,
+  markerFile,
+  passwordFile,
+  rehearsalOf,
+} from './layout.ts';
 import { ask, pidOf, readRehearsal, startProcess } from './processes.ts';
 
 /** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
@@ -23,11 +35,17 @@ const clearFolder = async (host: Host, folder: string, mayReplace: boolean): Pro
   const before = await readRehearsal(host, folder);
   if (before === undefined) {
     if ((await host.files.list(folder)).length === 0) return;
-    throw new AppError('unsafe', `${folder} holds something that is not a rehearsal cluster`, { code: 'FOLDER_NOT_EMPTY', tryThis: ['--dir with a new or empty folder'] });
+    throw new AppError('unsafe', `${folder} holds something that is not a rehearsal cluster`, {
+      code: 'FOLDER_NOT_EMPTY',
+      tryThis: ['--dir with a new or empty folder'],
+    });
   }
   const running = before.members.filter((member) => pidOf(host, member) !== undefined).map((member) => member.name);
   if (running.length > 0) {
-    throw new AppError('unsafe', `a rehearsal cluster runs in ${folder} (${running.join(', ')})`, { code: 'ALREADY_RUNNING', tryThis: [`opsctl mock kv stop --dir ${folder}`] });
+    throw new AppError('unsafe', `a rehearsal cluster runs in ${folder} (${running.join(', ')})`, {
+      code: 'ALREADY_RUNNING',
+      tryThis: [`opsctl mock kv stop --dir ${folder}`],
+    });
   }
   if (!mayReplace) {
     const tryThis = [`opsctl mock kv start --dir ${folder} --replace`, `opsctl mock kv start --dir ${folder} --again`];
@@ -51,7 +69,12 @@ const writeData = async (host: Host, rehearsal: Rehearsal, member: RehearsalMemb
   const { wal } = await Wal.open(host, member.dataDir);
   const command = { op: 'restore', keys: content.keys, revision: content.revision } as const;
   const entry = { index: 1, term: 1, data: { id: 'restore', command } };
-  wal.write([{ meta: { member: memberId([member.peerUrl], 'rehearsal'), cluster: clusterId(ids) } }, { hard: { term: 1 } }, entryLine(entry), { commit: 1 }]);
+  wal.write([
+    { meta: { member: memberId([member.peerUrl], 'rehearsal'), cluster: clusterId(ids) } },
+    { hard: { term: 1 } },
+    entryLine(entry),
+    { commit: 1 },
+  ]);
   wal.close();
 };
 
@@ -80,7 +103,8 @@ export const waitHealthy = async (host: Host, members: readonly RehearsalMember[
   const until = host.elapsed() + HEALTHY_WITHIN_MS;
   const one = async (member: RehearsalMember): Promise<void> => {
     while (!(await isHealthy(host, member))) {
-      if (host.elapsed() > until) throw new AppError('unknown', `simulated member ${member.name} did not become healthy; see ${member.logFile}`, { code: 'NOT_HEALTHY' });
+      if (host.elapsed() > until)
+        throw new AppError('unknown', `simulated member ${member.name} did not become healthy; see ${member.logFile}`, { code: 'NOT_HEALTHY' });
       await host.sleep(25, signal);
     }
   };
@@ -92,7 +116,10 @@ const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => 
   const password = ((await host.files.read(passwordFile(rehearsal.folder))) ?? '').trim();
   const member = rehearsal.members[0] as RehearsalMember;
   const prefix = formOf(rehearsal.options.version)?.prefixes[0] ?? '';
-  for (const [path, body] of [['/auth/user/add', { name: 'root', password }], ['/auth/enable', {}]] as const) {
+  for (const [path, body] of [
+    ['/auth/user/add', { name: 'root', password }],
+    ['/auth/enable', {}],
+  ] as const) {
     const answer = await ask(host, `${member.clientUrl}${prefix}${path}`, body);
     if (answer?.status !== 200) throw new AppError('unknown', `the simulated cluster refused ${path}`, { code: 'AUTH_NOT_ON' });
   }

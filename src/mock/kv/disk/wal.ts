@@ -67,4 +67,6 @@ export class Wal {
   }
 }
 
-export const entryLine = (entry: Entry<Proposal>): Line => ({ e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data] });
+export const entryLine = (entry: Entry<Proposal>): Line => ({
+  e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data],
+});

@@ -37,7 +37,8 @@ const atPlainPath = (api: Api, path: string, query: string, request: Incoming): 
   if (path === '/health') return health(api, plain);
   if (path === '/version') return { status: 200, headers: json, body: version(api) };
   if (path === '/metrics') return { status: 200, headers: plain, body: metrics(api) };
-  if (path === '/' || path === '') return { status: 200, headers: plain, body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n' };
+  if (path === '/' || path === '')
+    return { status: 200, headers: plain, body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n' };
   if ((path === '/readyz' || path === '/livez') && api.form.has.readyz) return { status: 200, headers: plain, body: 'ok' };
   if (path === '/config/local/log') return { status: api.form.minor === '3.5' ? 404 : request.method === 'PUT' ? 204 : 405, headers: plain };
   if (!api.form.has.v2) return notFound;

@@ -28,7 +28,8 @@ export const textField = (body: Body, name: string): string => {
 /** Decimal text of a 64-bit number; '0' when absent. */
 export const bigField = (body: Body, name: string): string => {
   const value = field(body, name) ?? 0;
-  if ((typeof value === 'number' && Number.isInteger(value)) || (typeof value === 'string' && /^-?\d{1,20}$/.test(value))) return BigInt(value).toString();
+  if ((typeof value === 'number' && Number.isInteger(value)) || (typeof value === 'string' && /^-?\d{1,20}$/.test(value)))
+    return BigInt(value).toString();
   throw new RpcError(3, `json: cannot unmarshal ${JSON.stringify(value)} into Go value of type int64`);
 };
 export const numberField = (body: Body, name: string): number => Number(bigField(body, name));

@@ -13,7 +13,10 @@ export const status = async (api: Api): Promise<Body> => {
   const { raft, machine } = api.node;
   const more = {
     raftAppliedIndex: String(machine.applied),
-    errors: [...(raft.leader === undefined ? ['etcdserver: no leader'] : []), ...machine.alarms.map((one) => `memberID:${one.member} alarm:${one.alarm} `)],
+    errors: [
+      ...(raft.leader === undefined ? ['etcdserver: no leader'] : []),
+      ...machine.alarms.map((one) => `memberID:${one.member} alarm:${one.alarm} `),
+    ],
     dbSizeInUse: String(machine.sizeBytes),
   };
   return filled({
@@ -34,7 +37,9 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
   const member = bigField(call.body, 'memberID');
   const { machine } = api.node;
   const shown = (): Body => {
-    const alarms = machine.alarms.filter((one) => kind === 'NONE' || one.alarm === kind).map((one) => filled({ memberID: one.member, alarm: one.alarm }));
+    const alarms = machine.alarms
+      .filter((one) => kind === 'NONE' || one.alarm === kind)
+      .map((one) => filled({ memberID: one.member, alarm: one.alarm }));
     return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms }) };
   };
   if (action === 'GET') return shown();
@@ -51,7 +56,11 @@ export const hashKv = async (api: Api, call: Call): Promise<Body> => {
   const upTo = asked === 0 ? keys.revision : asked;
   if (upTo > keys.revision) throw new RpcError(11, 'etcdserver: mvcc: required revision is a future revision');
   const versions = [...keys.versions()].filter((one) => one.mod <= upTo);
-  return filled({ header: header(api), hash: crc32(JSON.stringify(versions)), compact_revision: keys.compacted === 0 ? '-1' : String(keys.compacted) });
+  return filled({
+    header: header(api),
+    hash: crc32(JSON.stringify(versions)),
+    compact_revision: keys.compacted === 0 ? '-1' : String(keys.compacted),
+  });
 };
 
 const noUser = (call: Call, api: Api): void => {

@@ -54,10 +54,20 @@ export const v2Members = (api: Api): string => {
 export const v2Stats = (api: Api, path: string): string => {
   const { raft } = api.node;
   if (path.endsWith('/self')) {
-    return JSON.stringify({ name: api.settings.name, id: api.node.id, state: raft.isLeading ? 'StateLeader' : 'StateFollower', leaderInfo: { leader: raft.leader ?? '' } });
+    return JSON.stringify({
+      name: api.settings.name,
+      id: api.node.id,
+      state: raft.isLeading ? 'StateLeader' : 'StateFollower',
+      leaderInfo: { leader: raft.leader ?? '' },
+    });
   }
   if (path.endsWith('/leader')) return JSON.stringify({ leader: decimal(raft.leader ?? ''), followers: {} });
-  return JSON.stringify({ getsSuccess: 0, setsSuccess: Math.ceil(api.v2Bytes / V2_VALUE), createSuccess: Math.ceil(api.v2Bytes / V2_VALUE), watchers: 0 });
+  return JSON.stringify({
+    getsSuccess: 0,
+    setsSuccess: Math.ceil(api.v2Bytes / V2_VALUE),
+    createSuccess: Math.ceil(api.v2Bytes / V2_VALUE),
+    watchers: 0,
+  });
 };
 
 const V2_VALUE = 64 * 1024;

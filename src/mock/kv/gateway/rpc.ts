@@ -40,7 +40,22 @@ export class RpcError extends Error {
   }
 }
 
-const httpCodes: Readonly<Record<number, number>> = { 1: 408, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 403, 9: 412, 11: 400, 12: 501, 14: 503, 15: 500, 16: 401 };
+const httpCodes: Readonly<Record<number, number>> = {
+  1: 408,
+  2: 500,
+  3: 400,
+  4: 504,
+  5: 404,
+  6: 409,
+  7: 403,
+  8: 403,
+  9: 412,
+  11: 400,
+  12: 501,
+  14: 503,
+  15: 500,
+  16: 401,
+};
 /** facts kv A1, A2: gateway status of a gRPC code. */
 export const httpCode = (code: number, form: Form): number => (code === 9 && form.errorBody === 'code+message' ? 400 : (httpCodes[code] ?? 500));
 
@@ -65,4 +80,8 @@ export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** Zero values are left out, as the gateway does. */
 export const filled = (record: Body): Body =>
-  Object.fromEntries(Object.entries(record).filter(([, v]) => v !== undefined && v !== '' && v !== '0' && v !== 0 && v !== false && !(Array.isArray(v) && v.length === 0)));
+  Object.fromEntries(
+    Object.entries(record).filter(
+      ([, v]) => v !== undefined && v !== '' && v !== '0' && v !== 0 && v !== false && !(Array.isArray(v) && v.length === 0),
+    ),
+  );

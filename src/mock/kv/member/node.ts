@@ -54,7 +54,13 @@ export class Node {
     this.machine = new Machine(options.quotaBytes);
     this.#boot = Buffer.from(host.random(6)).toString('hex');
     const jitter = (): number => (host.random(1)[0] ?? 0) / 256;
-    const raftOptions = { id: options.id, members: [...options.peers.keys()], heartbeatMs: options.heartbeatMs, electionMs: options.electionMs, jitter };
+    const raftOptions = {
+      id: options.id,
+      members: [...options.peers.keys()],
+      heartbeatMs: options.heartbeatMs,
+      electionMs: options.electionMs,
+      jitter,
+    };
     this.raft = new Raft(raftOptions, parts.stored, host.elapsed());
     for (const [id, url] of options.peers) {
       if (id !== options.id) this.links.set(id, new PeerLink(host, { id, url, timeoutMs: options.electionMs, faults: parts.faults, log: parts.log }));

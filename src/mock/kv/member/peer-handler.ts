@@ -35,7 +35,8 @@ export const peerHandler =
       await changeFaults();
       return answered({ ok: true });
     }
-    if (request.url === '/simulation/state') return answered({ id: api.node.id, leader: api.node.raft.leader, term: api.node.raft.term, applied: api.node.machine.applied });
+    if (request.url === '/simulation/state')
+      return answered({ id: api.node.id, leader: api.node.raft.leader, term: api.node.raft.term, applied: api.node.machine.applied });
     if (api.faults.isCut) return { status: 503, cut: true };
     if (request.url === '/version') return answered(JSON.parse(version(api)));
     if (request.url === '/members') return answered(listedMembers(api));

@@ -36,7 +36,9 @@ export class PeerLink {
       this.#up();
       return JSON.parse(text) as T;
     } catch (error) {
-      this.#down((error as { code?: string }).code === 'REFUSED' ? 'connect: connection refused' : 'i/o timeout');
+      // A member that ends closes its connections first; only a silent one (or one cut off) times out.
+      const { code } = error as { code?: string };
+      this.#down(code === 'REFUSED' || code === 'RESET' || code === 'OTHER' ? 'connect: connection refused' : 'i/o timeout');
       return undefined;
     }
   }

@@ -120,10 +120,16 @@ export const configFrom = (source: string): Map<string, FileValue> => {
 export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: string): Map<string, string> => {
   const retention = config.get('auto-compaction-retention');
   if (retention !== undefined && minor === '3.2' && !retention.isNumber) {
-    throw new StartRefused(1, 'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.auto-compaction-retention of type int');
+    throw new StartRefused(
+      1,
+      'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.auto-compaction-retention of type int',
+    );
   }
   if (retention?.isNumber && minor !== '3.2') {
-    throw new StartRefused(1, 'error unmarshaling JSON: json: cannot unmarshal number into Go struct field configYAML.auto-compaction-retention of type string');
+    throw new StartRefused(
+      1,
+      'error unmarshaling JSON: json: cannot unmarshal number into Go struct field configYAML.auto-compaction-retention of type string',
+    );
   }
   if (minor === '3.4' && config.has('log-output')) {
     throw new StartRefused(1, 'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.log-output of type []string');
@@ -140,7 +146,10 @@ export const checkRetention = (given: ReadonlyMap<string, string>, minor: string
   const mode = given.get('auto-compaction-mode') ?? (isFile ? '' : 'periodic');
   if (mode === '') throw new StartRefused(1, 'unsupported compaction mode');
   if (mode === 'periodic' && !isDuration(retention)) {
-    throw new StartRefused(1, `error parsing CompactionRetention: time: ${/^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid'} duration "${retention}"`);
+    throw new StartRefused(
+      1,
+      `error parsing CompactionRetention: time: ${/^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid'} duration "${retention}"`,
+    );
   }
 };
 

@@ -6,7 +6,14 @@ export type Message<D> = Envelope &
   (
     | { readonly type: 'vote'; readonly lastIndex: number; readonly lastTerm: number; readonly isPre: boolean; readonly isForced: boolean }
     | { readonly type: 'voted'; readonly granted: boolean; readonly isPre: boolean }
-    | { readonly type: 'append'; readonly prevIndex: number; readonly prevTerm: number; readonly entries: readonly Entry<D>[]; readonly commit: number; readonly round: number }
+    | {
+        readonly type: 'append';
+        readonly prevIndex: number;
+        readonly prevTerm: number;
+        readonly entries: readonly Entry<D>[];
+        readonly commit: number;
+        readonly round: number;
+      }
     | { readonly type: 'appended'; readonly ok: boolean; readonly match: number; readonly round: number }
     | { readonly type: 'take-over' }
   );

@@ -235,8 +235,7 @@ export class Raft<D> {
       return;
     }
     if (!message.isPre && message.term > this.term) this.#follow(message.term, undefined, now);
-    const isCurrent =
-      message.lastTerm > this.log.lastTerm || (message.lastTerm === this.log.lastTerm && message.lastIndex >= this.log.lastIndex);
+    const isCurrent = message.lastTerm > this.log.lastTerm || (message.lastTerm === this.log.lastTerm && message.lastIndex >= this.log.lastIndex);
     const isFree = message.isPre ? message.term > this.term : message.term === this.term && (this.#vote ?? message.from) === message.from;
     const granted = isCurrent && isFree;
     if (granted && !message.isPre) {

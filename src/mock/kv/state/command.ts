@@ -18,7 +18,14 @@ export type Put = { readonly op: 'put'; readonly key: string; readonly value: st
 export type Delete = { readonly op: 'delete'; readonly prevKv?: boolean } & KeyRange;
 export type TxnOp = Put | Delete | ({ readonly op: 'range' } & RangeOptions);
 export type AlarmType = 'NONE' | 'NOSPACE' | 'CORRUPT';
-export type StoredKey = { readonly key: string; readonly value: string; readonly create: number; readonly mod: number; readonly version: number; readonly lease?: string };
+export type StoredKey = {
+  readonly key: string;
+  readonly value: string;
+  readonly create: number;
+  readonly mod: number;
+  readonly version: number;
+  readonly lease?: string;
+};
 
 export type Command =
   | Put

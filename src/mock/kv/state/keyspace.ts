@@ -84,7 +84,7 @@ export class Keyspace {
   }
   delete(range: KeyRange, revision: number, firstSub: number): KeyValue[] {
     const gone = this.#names(range).flatMap((name) => this.get(name) ?? []);
-    gone.forEach((kv, i) => this.#add(kv.key, { mod: revision, sub: firstSub + i }));
+    for (const [i, kv] of gone.entries()) this.#add(kv.key, { mod: revision, sub: firstSub + i });
     return gone;
   }
   holds(compare: Compare): boolean {
@@ -93,7 +93,9 @@ export class Keyspace {
     if (actual === undefined) return false;
     const wanted = compare.value;
     const [a, b] =
-      compare.target === 'VALUE' ? [sorters.VALUE(kv as KeyValue), Buffer.from(String(wanted), 'base64').toString('latin1')] : [actual, Number(wanted)];
+      compare.target === 'VALUE'
+        ? [sorters.VALUE(kv as KeyValue), Buffer.from(String(wanted), 'base64').toString('latin1')]
+        : [actual, Number(wanted)];
     return { EQUAL: a === b, NOT_EQUAL: a !== b, GREATER: a > b, LESS: a < b }[compare.result];
   }
   compact(revision: number): Failure | undefined {

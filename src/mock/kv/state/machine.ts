@@ -123,7 +123,7 @@ export class Machine {
     const attached = this.leaseKeys(id);
     if (attached.length === 0) return;
     const revision = this.keys.revision + 1;
-    attached.forEach((key, sub) => this.keys.delete({ key }, revision, sub));
+    for (const [sub, key] of attached.entries()) this.keys.delete({ key }, revision, sub);
     this.keys.revision = revision;
   }
   leaseKeys(id: string): string[] {
