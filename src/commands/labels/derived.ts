@@ -7,6 +7,7 @@ import type { Argument, Command, Context, Flag, Values } from '../command.ts';
 import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
+import type { LabelJson } from './plan/wire-types.ts';
 
 type Row = { readonly command: Command; readonly operation: Operation };
 
@@ -149,16 +150,24 @@ const runList = async (context: Context, operation: Operation, values: Values): 
   return rowsResult(all, { columns: columnsOf(operation), name: 'name' });
 };
 
+/** A label on a terminal is drawn: its members as a table would be pages of JSON. */
+const drawn = async (operation: Operation, running: Promise<Result>): Promise<Result> => {
+  const result = await running;
+  const isLabel = operation.returns?.type === 'object' && operation.returns.name === 'Label';
+  if (!isLabel || result.kind !== 'record') return result;
+  const { labelText } = await import('./plan/label-text.ts');
+  return { ...result, view: { ...result.view, text: labelText(result.data as LabelJson) } };
+};
+
 const run =
   ({ command, operation }: Row): Command['run'] =>
   async (context, given) => {
     const values = longForm(operation, given, context.format);
-    if (operation.params === undefined) return paged(operation) ? runList(context, operation, values) : command.run(context, values);
+    const act = (named: Values): Promise<Result> =>
+      paged(operation) ? runList(context, operation, named) : drawn(operation, command.run(context, named));
+    if (operation.params === undefined) return act(values);
     const [param = ''] = Object.keys(operation.params);
-    return withName(context, operation, values, (name) => {
-      const named = { ...values, [param]: name };
-      return paged(operation) ? runList(context, operation, named) : command.run(context, named);
-    });
+    return withName(context, operation, values, (name) => act({ ...values, [param]: name }));
   };
 
 /** Members that only the service sets are ignored by it, so they are no flags. */

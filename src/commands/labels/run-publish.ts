@@ -4,6 +4,7 @@ import { labelsService } from '../../services/labels/index.ts';
 import type { Context, Values } from '../command.ts';
 import { pinned } from './pinned.ts';
 import { liveFrom } from './plan/from-label.ts';
+import { labelText } from './plan/label-text.ts';
 import { changesText } from './plan/text.ts';
 import type { LabelJson } from './plan/wire-types.ts';
 import { type Compared, compare, unpublished } from './run-diff.ts';
@@ -46,8 +47,5 @@ export const runPublish = async (context: Context, values: Values): Promise<Resu
   const again = `opsctl labels diff ${name}`;
   const write = () => context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
   const label = (await pinned(context, { name, title: draft.title, revisionId: draft.revisionId, asking }, again, since, write)) as LabelJson;
-  return recordResult(label, {
-    columns: labelsService.table.labels.publish.cli.columns,
-    message: `label ${draft.title} published as revision ${label.revisionId}`,
-  });
+  return recordResult(label, { text: `published:\n${labelText(label)}`, message: `label ${draft.title} published as revision ${label.revisionId}` });
 };
