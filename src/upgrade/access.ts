@@ -29,7 +29,10 @@ export const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<C
   }
   const password = host.env[user.password_env ?? 'OPSCTL_KV_PASSWORD'];
   if (password === undefined) {
-    throw new AppError('auth', `user ${user.name} needs a password`, { code: 'PASSWORD_NEEDED', tryThis: [`set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`, 'user.password_file in the cluster file'] });
+    throw new AppError('auth', `user ${user.name} needs a password`, {
+      code: 'PASSWORD_NEEDED',
+      tryThis: [`set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`, 'user.password_file in the cluster file'],
+    });
   }
   return { name: user.name, password };
 };

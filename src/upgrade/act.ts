@@ -48,7 +48,11 @@ const moveLeader: Act = async (run, step) => {
     await store.moveLeader(target.member_id as string);
   } catch (error) {
     // The stop hands the leadership over too (facts A5): a refused transfer is no reason to end the run.
-    run.emit({ event: 'note', level: 'warn', text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${nameOf(step)} hands it over when it stops` });
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${nameOf(step)} hands it over when it stops`,
+    });
     return { moved: false };
   }
   const until = host.elapsed() + 5000;
@@ -73,7 +77,10 @@ export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =
   const { new_binary_version: version, new_binary_error: error } = await run.driver.facts(memberOf(run, name), { sizes: false });
   if (version !== undefined && minorOf(version) === run.plan.to) return;
   const what = version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
-  throw new AppError('stopped', `${name}: the new binary ${what}; the upgrade goes to ${run.plan.to}`, { code: 'WRONG_BINARY', tryThis: ['put the right binary there'] });
+  throw new AppError('stopped', `${name}: the new binary ${what}; the upgrade goes to ${run.plan.to}`, {
+    code: 'WRONG_BINARY',
+    tryThis: ['put the right binary there'],
+  });
 };
 
 const stopMember: Act = async (run, step) => {
@@ -170,7 +177,10 @@ const confirm: Act = async (run) => {
     if (behind.length === 0) return { cluster_version: members[0]?.cluster_version };
     if (host.elapsed() > until) {
       const names = behind.map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no answer'})`).join(', ');
-      throw new AppError('stopped', `not every member reports cluster ${plan.to}: ${names}`, { code: 'NOT_CONFIRMED', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+      throw new AppError('stopped', `not every member reports cluster ${plan.to}: ${names}`, {
+        code: 'NOT_CONFIRMED',
+        tryThis: ['opsctl kv status', 'opsctl kv resume'],
+      });
     }
     await host.sleep(confirmPollMs);
   }

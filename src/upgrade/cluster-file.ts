@@ -10,9 +10,12 @@ import { argvOf } from './command-line.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from './types.ts';
 
 const isCommandLine = (value: unknown): value is CommandLine =>
-  typeof value === 'string' ? argvOf(value, 'x') !== undefined && value.trim() !== '' : Array.isArray(value) && value.every((word) => typeof word === 'string');
+  typeof value === 'string'
+    ? argvOf(value, 'x') !== undefined && value.trim() !== ''
+    : Array.isArray(value) && value.every((word) => typeof word === 'string');
 
-const repeated = (values: readonly (string | undefined)[]): number => values.findIndex((value, i) => value !== undefined && values.indexOf(value) !== i);
+const repeated = (values: readonly (string | undefined)[]): number =>
+  values.findIndex((value, i) => value !== undefined && values.indexOf(value) !== i);
 
 const memberProblems = (member: MemberSpec, at: string, driver: string): Problem[] => {
   const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
@@ -26,7 +29,8 @@ const memberProblems = (member: MemberSpec, at: string, driver: string): Problem
   const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver}`));
   for (const which of ['old', 'new'] as const) {
     const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
-    if (line !== undefined && !isCommandLine(line)) found.push(problem(`${at}.${which}_command`, 'type', 'must be a list of words or one line of text with closed quotes'));
+    if (line !== undefined && !isCommandLine(line))
+      found.push(problem(`${at}.${which}_command`, 'type', 'must be a list of words or one line of text with closed quotes'));
     else if (driver === 'local' && argvOf(line, binary) === undefined) {
       found.push(problem(`${at}.${which}_command`, 'required', `is required with driver local`, `or ${which}_binary, when the line has only flags`));
     }
@@ -37,12 +41,13 @@ const memberProblems = (member: MemberSpec, at: string, driver: string): Problem
 export type Purpose = 'read' | 'upgrade';
 /** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */
 export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) return [problem('', 'type', 'must be a mapping with `name` and `members`')];
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    return [problem('', 'type', 'must be a mapping with `name` and `members`')];
   const found = checkFields(clusterFields, content as Record<string, unknown>);
   if (found.length > 0) return found;
   const cluster = content as ClusterFile;
   const driver = cluster.driver ?? 'local';
-  if (purpose === 'upgrade') cluster.members.forEach((member, i) => found.push(...memberProblems(member, `members[${i}]`, driver)));
+  if (purpose === 'upgrade') found.push(...cluster.members.flatMap((member, i) => memberProblems(member, `members[${i}]`, driver)));
   for (const key of ['name', 'client_url', 'data_dir', 'pid_file'] as const) {
     // Two hosts may use the same folder names; names and URLs never.
     if ((key === 'data_dir' || key === 'pid_file') && driver !== 'local') continue;
@@ -52,11 +57,16 @@ export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'):
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line)) found.push(problem(`hooks.${name}`, 'type', 'must be a list of words or one line of text with closed quotes'));
   }
-  if (purpose === 'upgrade' && driver === 'hooks' && (cluster.hooks?.stop === undefined || cluster.hooks.start_new === undefined || cluster.hooks.start_old === undefined)) {
+  if (
+    purpose === 'upgrade' &&
+    driver === 'hooks' &&
+    (cluster.hooks?.stop === undefined || cluster.hooks.start_new === undefined || cluster.hooks.start_old === undefined)
+  ) {
     found.push(problem('hooks', 'required', 'needs stop, start_old and start_new with driver hooks'));
   }
   const targets = versionRows.flatMap((row) => nextMinor(row.minor) ?? []);
-  if (cluster.to !== undefined && !targets.includes(cluster.to as never)) found.push(problem('to', 'enum', `must be one of ${targets.join(', ')}; got ${cluster.to}`));
+  if (cluster.to !== undefined && !targets.includes(cluster.to as never))
+    found.push(problem('to', 'enum', `must be one of ${targets.join(', ')}; got ${cluster.to}`));
   return found;
 };
 
@@ -74,13 +84,21 @@ const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile =>
     });
     return { ...spec, ...Object.fromEntries(changed) };
   };
-  return { ...cluster, members: cluster.members.map(member), ...(cluster.snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, cluster.snapshot_dir) }) };
+  return {
+    ...cluster,
+    members: cluster.members.map(member),
+    ...(cluster.snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, cluster.snapshot_dir) }),
+  };
 };
 
 export const readCluster = async (host: Host, path: string, purpose: Purpose = 'read'): Promise<ClusterFile> => {
   const absolute = resolve(host.cwd, path);
   const text = await host.files.read(absolute);
-  if (text === undefined) throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis: ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'] });
+  if (text === undefined)
+    throw new AppError('config', `there is no cluster file ${path}`, {
+      code: 'NO_CLUSTER_FILE',
+      tryThis: ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'],
+    });
   return withAbsolutePaths(await clusterFrom(text, path, purpose), resolve(absolute, '..'));
 };
 

@@ -22,18 +22,34 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
   if (value === undefined || value === 0 || value === '0' || value === '') return [];
   if (typeof value === 'number') {
-    return [finding('stop', RETENTION, `is the number ${value}; from 3.3 on it must be a quoted string, the server would not start`, `${MODE}: periodic and ${RETENTION}: "${value}"`, true)];
+    return [
+      finding(
+        'stop',
+        RETENTION,
+        `is the number ${value}; from 3.3 on it must be a quoted string, the server would not start`,
+        `${MODE}: periodic and ${RETENTION}: "${value}"`,
+        true,
+      ),
+    ];
   }
   const text = String(value);
   if (mode === undefined || mode === '') {
     return [
       /^\d+$/.test(text)
         ? finding('warn', RETENTION, `is "${text}" without ${MODE}: the server starts, but compacts nothing`, `add ${MODE}: periodic`, true)
-        : finding('stop', RETENTION, `is "${text}" without ${MODE}: the server would not start (unsupported compaction mode)`, `add ${MODE}: periodic`, true),
+        : finding(
+            'stop',
+            RETENTION,
+            `is "${text}" without ${MODE}: the server would not start (unsupported compaction mode)`,
+            `add ${MODE}: periodic`,
+            true,
+          ),
     ];
   }
-  if (mode === 'periodic' && !isDuration(text)) return [finding('stop', RETENTION, `is "${text}", which is not a duration`, 'write "24" (hours), "24h" or "90m"')];
-  if (mode === 'revision' && !/^\d+$/.test(text)) return [finding('warn', RETENTION, `is "${text}", which is not a number of revisions`, `write a number, or ${MODE}: periodic`)];
+  if (mode === 'periodic' && !isDuration(text))
+    return [finding('stop', RETENTION, `is "${text}", which is not a duration`, 'write "24" (hours), "24h" or "90m"')];
+  if (mode === 'revision' && !/^\d+$/.test(text))
+    return [finding('warn', RETENTION, `is "${text}", which is not a number of revisions`, `write a number, or ${MODE}: periodic`)];
   if (mode !== 'periodic' && mode !== 'revision') return [finding('stop', MODE, `is "${String(mode)}"`, 'write periodic or revision')];
   return [];
 };
@@ -42,14 +58,24 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const isListTime = to !== '3.2' && to !== '3.3';
   return isListTime && file['log-output'] !== undefined
-    ? [finding(to === '3.4' && typeof file['log-output'] === 'string' ? 'stop' : 'warn', 'log-output', `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`, 'log-outputs: [...]', true)]
+    ? [
+        finding(
+          to === '3.4' && typeof file['log-output'] === 'string' ? 'stop' : 'warn',
+          'log-output',
+          `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`,
+          'log-outputs: [...]',
+          true,
+        ),
+      ]
     : [];
 };
 
 /** What the version `to` would make of a configuration file. Pure. */
 export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
-  const removed = (row?.removed ?? []).filter(({ key }) => file[key] !== undefined).map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
+  const removed = (row?.removed ?? [])
+    .filter(({ key }) => file[key] !== undefined)
+    .map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
   return [...(row?.retention === 'string' ? retentionFindings(file) : []), ...logFindings(file, to), ...removed];
 };
 
@@ -69,11 +95,16 @@ export const flagsOf = (words: readonly string[]): Map<string, string> => {
 export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const flags = flagsOf(words);
-  const found = (row?.removed ?? []).filter(({ key }) => flags.has(key)).map(({ flag, instead }) => finding('stop', flag, `is not known from ${to} on: the server would not start`, instead));
-  if (to === '3.5' && flags.has('log-output')) found.push(finding('stop', '--log-output', 'is not known from 3.5 on: the server would not start', '--log-outputs'));
+  const found = (row?.removed ?? [])
+    .filter(({ key }) => flags.has(key))
+    .map(({ flag, instead }) => finding('stop', flag, `is not known from ${to} on: the server would not start`, instead));
+  if (to === '3.5' && flags.has('log-output'))
+    found.push(finding('stop', '--log-output', 'is not known from 3.5 on: the server would not start', '--log-outputs'));
   const [retention, mode] = [flags.get(RETENTION), flags.get(MODE) ?? 'periodic'];
   if (row?.retention === 'string' && retention !== undefined && mode === 'periodic' && !isDuration(retention)) {
-    found.push(finding('stop', `--${RETENTION}`, `is ${retention}, which is not a duration: the server would not start`, 'write 24 (hours), 24h or 90m'));
+    found.push(
+      finding('stop', `--${RETENTION}`, `is ${retention}, which is not a duration: the server would not start`, 'write 24 (hours), 24h or 90m'),
+    );
   }
   if (row?.retention === 'number' && flags.has(MODE)) found.push(finding('stop', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
   return found;
@@ -81,7 +112,12 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
 
 type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
 /** In place, so that the comments around the line stay where they are. */
-const renameToList = (content: unknown, key: string, values: readonly unknown[], document: { createNode(value: unknown, options?: { flow: boolean }): unknown }): void => {
+const renameToList = (
+  content: unknown,
+  key: string,
+  values: readonly unknown[],
+  document: { createNode(value: unknown, options?: { flow: boolean }): unknown },
+): void => {
   const pair = (content as Content).items?.find((item) => String((item.key as { value?: unknown }).value) === key);
   if (pair === undefined) return;
   const old = pair.value as { comment?: string | null };

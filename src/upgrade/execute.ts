@@ -15,7 +15,8 @@ export type Ending = { readonly outcome: Outcome; readonly message: string; read
 /** Asks before the last member. False: the run stops there and can go on later. */
 export type Confirmation = (member: string) => Promise<boolean>;
 
-const stoppedError = (message: string, cause?: unknown): AppError => new AppError('stopped', message, { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'], cause });
+const stoppedError = (message: string, cause?: unknown): AppError =>
+  new AppError('stopped', message, { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'], cause });
 
 /** Members by API; those that do not answer also by their driver: is a process there? */
 const lookAgain = async (run: Run): Promise<Observation> => {
@@ -38,7 +39,13 @@ const within = async (run: Run, step: Step, act: () => Promise<Detail | undefine
   try {
     const detail = await act();
     run.journal.write({ kind: 'end', step: step.id, detail });
-    const text = detail === undefined ? undefined : Object.entries(detail).filter(([, value]) => value !== undefined).map(([key, value]) => `${key.replaceAll('_', ' ')} ${String(value)}`).join(', ');
+    const text =
+      detail === undefined
+        ? undefined
+        : Object.entries(detail)
+            .filter(([, value]) => value !== undefined)
+            .map(([key, value]) => `${key.replaceAll('_', ' ')} ${String(value)}`)
+            .join(', ');
     run.emit({ event: 'step-finished', step, duration_ms: Math.round(run.host.elapsed() - began), detail: text });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -53,7 +60,8 @@ const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
   const first = steps[0];
   // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
-  if (first?.member !== undefined && steps.some(({ kind }) => kind === 'start') && steps.every(({ kind }) => kind !== 'stop')) await refuseWrongBinary(run, first.member);
+  if (first?.member !== undefined && steps.some(({ kind }) => kind === 'start') && steps.every(({ kind }) => kind !== 'stop'))
+    await refuseWrongBinary(run, first.member);
   for (const step of steps) {
     const name = step.member as string;
     await within(run, step, async () => {
@@ -74,7 +82,15 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
     return { outcome: 'failed', message, category: 'stopped', error: stoppedError(message, error) };
   }
   const message = `${failure.message}. ${failure.member} runs ${run.plan.from} again; nothing else was touched`;
-  return { outcome: 'rolled-back', message, category: 'rolled-back', error: new AppError('rolled-back', message, { code: 'MEMBER_RETURNED', tryThis: [`mend the new version of ${failure.member}, then opsctl kv resume`, 'opsctl kv rollback, to bring every member back'] }) };
+  return {
+    outcome: 'rolled-back',
+    message,
+    category: 'rolled-back',
+    error: new AppError('rolled-back', message, {
+      code: 'MEMBER_RETURNED',
+      tryThis: [`mend the new version of ${failure.member}, then opsctl kv resume`, 'opsctl kv rollback, to bring every member back'],
+    }),
+  };
 };
 
 /** One decision and what follows from it; undefined when the run goes on. */
@@ -85,17 +101,34 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
     case 'done':
       return { outcome: 'done', message: `cluster ${run.cluster.name} runs ${run.plan.to}` };
     case 'hold':
-      return { outcome: 'held', category: 'stopped', message: `held before ${decision.member}, the last member of ${run.plan.from}: everything can still go back; go on with opsctl kv resume` };
+      return {
+        outcome: 'held',
+        category: 'stopped',
+        message: `held before ${decision.member}, the last member of ${run.plan.from}: everything can still go back; go on with opsctl kv resume`,
+      };
     case 'refuse': {
       const [first] = decision.findings;
-      return { outcome: 'stopped', category: 'stopped', message: first?.message ?? 'a guard refused', error: new AppError('stopped', first?.message ?? 'a guard refused', { code: 'GUARD', tryThis: first?.hint === undefined ? [] : [first.hint], data: decision.findings }) };
+      return {
+        outcome: 'stopped',
+        category: 'stopped',
+        message: first?.message ?? 'a guard refused',
+        error: new AppError('stopped', first?.message ?? 'a guard refused', {
+          code: 'GUARD',
+          tryThis: first?.hint === undefined ? [] : [first.hint],
+          data: decision.findings,
+        }),
+      };
     }
     case 'ask':
       if (await confirmed(decision.member)) {
         run.journal.write({ kind: 'no-way-back', confirmed_by: run.host.env['USER'] ?? String(run.host.uid) });
         return undefined;
       }
-      return { outcome: 'held', category: 'stopped', message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it` };
+      return {
+        outcome: 'held',
+        category: 'stopped',
+        message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it`,
+      };
     case 'return':
       return memberFailed(run, new MemberFailure(decision.member, decision.reason));
     default:
@@ -114,12 +147,22 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
     await doSteps(run, steps);
     return undefined;
   } catch (error) {
-    if (error instanceof MemberFailure) return memberFailed(run, new MemberFailure(error.member, `${error.message}${await logEnd(run, error.member)}`));
+    if (error instanceof MemberFailure)
+      return memberFailed(run, new MemberFailure(error.member, `${error.message}${await logEnd(run, error.member)}`));
     const failure = error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category) ? error : undefined;
     const where = steps[0]?.member === undefined ? '' : `${steps[0].member}: `;
     const message = failure?.message ?? `${where}${error instanceof Error ? error.message : String(error)}`;
     const tryThis = error instanceof AppError ? (error.detail.tryThis ?? []) : [];
-    return { outcome: 'stopped', message, category: 'stopped', error: new AppError('stopped', message, { code: (error as AppError).detail?.code ?? 'STOPPED', tryThis: [...tryThis, 'opsctl kv resume'], cause: error }) };
+    return {
+      outcome: 'stopped',
+      message,
+      category: 'stopped',
+      error: new AppError('stopped', message, {
+        code: (error as AppError).detail?.code ?? 'STOPPED',
+        tryThis: [...tryThis, 'opsctl kv resume'],
+        cause: error,
+      }),
+    };
   }
 };
 

@@ -9,7 +9,7 @@ import type { Run } from './run.ts';
 import type { GateCheck, MemberSpec } from './types.ts';
 
 const pollMs = 15;
-type Verdict = { readonly ok: boolean; readonly detail: string; /** No waiting will mend it. */ readonly isFinal?: true };
+type Verdict = { readonly ok: boolean; readonly detail: string /** No waiting will mend it. */; readonly isFinal?: true };
 const good = (detail: string): Verdict => ({ ok: true, detail });
 const bad = (detail: string): Verdict => ({ ok: false, detail });
 const hopeless = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
@@ -53,8 +53,10 @@ const versionIsRight: Check = async ({ store, minor }) => {
 /** Facts A5: a member with another data folder joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [seenIn(run.plan.observation, member.name), await store.status()];
-  if (before.member_id !== undefined && status.member_id !== before.member_id) return hopeless(`is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data folder`);
-  if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id) return hopeless(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
+  if (before.member_id !== undefined && status.member_id !== before.member_id)
+    return hopeless(`is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data folder`);
+  if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
+    return hopeless(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
   return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
 
@@ -80,14 +82,28 @@ const writeWorks: Check = async (gate) => {
 };
 const readBackWorks: Check = async (gate) => {
   const readers = gate.others.length > 0 ? gate.others : [{ name: gate.member.name, store: gate.store }];
-  const found = await Promise.all(readers.map(async ({ name, store }) => ({ name, ok: await store.range(probeKey(gate)).then(({ kvs }) => kvs[0]?.value === gate.run.id, () => false) })));
+  const found = await Promise.all(
+    readers.map(async ({ name, store }) => ({
+      name,
+      ok: await store.range(probeKey(gate)).then(
+        ({ kvs }) => kvs[0]?.value === gate.run.id,
+        () => false,
+      ),
+    })),
+  );
   // A third member that is away is not this member's fault: one witness is enough here, the next stop is guarded by itself.
   const seen = found.filter(({ ok }) => ok).map(({ name }) => name);
   return seen.length > 0 ? good(`read back through ${seen.join(', ')}`) : bad(`${found.map(({ name }) => name).join(', ')} did not show its write`);
 };
 
-const statuses = async ({ store, others }: Gate): Promise<{ readonly own: Status; readonly rest: readonly { readonly name: string; readonly status?: Status }[] }> => {
-  const [own, ...rest] = await Promise.all([store.status(), ...others.map(async ({ name, store: other }) => ({ name, status: await other.status().catch(() => undefined) }))]);
+const statuses = async ({
+  store,
+  others,
+}: Gate): Promise<{ readonly own: Status; readonly rest: readonly { readonly name: string; readonly status?: Status }[] }> => {
+  const [own, ...rest] = await Promise.all([
+    store.status(),
+    ...others.map(async ({ name, store: other }) => ({ name, status: await other.status().catch(() => undefined) })),
+  ]);
   return { own: own as Status, rest: rest as { name: string; status?: Status }[] };
 };
 const hasCaughtUp: Check = async (gate) => {
@@ -109,14 +125,16 @@ const noAlarm: Check = async ({ store }) => {
 
 /** Only where both sides answer through the gateway (3.5 on); the revision must not be compacted on one of them. */
 const hashesAgree: Check = async (gate) => {
-  const able: typeof gate.others[number][] = [];
+  const able: (typeof gate.others)[number][] = [];
   for (const row of [{ name: gate.member.name, store: gate.store }, ...gate.others]) if ((await row.store.row()).can.hashKv) able.push(row);
   if (able.length < 2 || able[0]?.name !== gate.member.name) return good('left out: these versions cannot be compared through the gateway');
   const { revision } = await gate.store.range(probeKey(gate));
   const hashes = await Promise.all(able.map(({ store }) => store.hashKv(revision)));
   const compacted = new Set(hashes.map(({ compact_revision }) => compact_revision));
   if (compacted.size > 1) return good('left out: a compaction is under way');
-  return new Set(hashes.map(({ hash }) => hash)).size === 1 ? good(`same hash at revision ${revision} on ${able.map(({ name }) => name).join(', ')}`) : bad(`different data at revision ${revision}`);
+  return new Set(hashes.map(({ hash }) => hash)).size === 1
+    ? good(`same hash at revision ${revision} on ${able.map(({ name }) => name).join(', ')}`)
+    : bad(`different data at revision ${revision}`);
 };
 
 const checks: readonly (readonly [GateCheck, Check])[] = [
@@ -138,10 +156,17 @@ const checks: readonly (readonly [GateCheck, Check])[] = [
 export const openGate = (run: Run, name: string, minor: string): Gate => {
   const member = memberOf(run, name);
   const others = run.cluster.members.filter((other) => other.name !== name && run.plan.observation.members.some((seen) => seen.name === other.name));
-  return { run, member, minor, store: run.access.store(member.client_url), others: others.map(({ name: other, client_url }) => ({ name: other, store: run.access.store(client_url) })) };
+  return {
+    run,
+    member,
+    minor,
+    store: run.access.store(member.client_url),
+    others: others.map(({ name: other, client_url }) => ({ name: other, store: run.access.store(client_url) })),
+  };
 };
 
-const attempt = async (check: Check, gate: Gate): Promise<Verdict> => check(gate).catch((error: unknown) => bad(error instanceof Error ? error.message : String(error)));
+const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
+  check(gate).catch((error: unknown) => bad(error instanceof Error ? error.message : String(error)));
 
 /** Repeats one check until it is good, hopeless, or the time is over. The process is looked at every time. */
 const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Verdict> => {

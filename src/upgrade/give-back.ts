@@ -23,7 +23,8 @@ const refuseReturn = (run: Run, name: string, reason: string, { members }: Obser
   // It may fail its gate and still be one of those that make the majority.
   const seen = members.find((member) => member.name === name);
   const finding = seen !== undefined && isGood(seen) ? stopFinding(members, name, plan.options.accept) : undefined;
-  if (finding !== undefined) throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, { code: 'QUORUM', tryThis: [finding.hint as string] });
+  if (finding !== undefined)
+    throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, { code: 'QUORUM', tryThis: [finding.hint as string] });
 };
 
 /** Old binary, old configuration, same data folder. Returns when the member has passed the gate on its old version. */

@@ -27,7 +27,11 @@ export const parseJournal = (text: string): { readonly entries: JournalEntry[]; 
     try {
       entries.push(JSON.parse(line) as JournalEntry);
     } catch (cause) {
-      throw new AppError('config', `line ${entries.length + 1} of the journal cannot be read`, { code: 'JOURNAL_DAMAGED', cause, tryThis: ['opsctl kv status shows what is true; plan again with opsctl kv plan'] });
+      throw new AppError('config', `line ${entries.length + 1} of the journal cannot be read`, {
+        code: 'JOURNAL_DAMAGED',
+        cause,
+        tryThis: ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
+      });
     }
   }
   return { entries, wholeBytes };
@@ -57,7 +61,10 @@ export type FoundRun = { readonly run: string; readonly folder: string; readonly
 /** Runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
   const folder = clusterFolder(state, cluster);
-  const names = (await host.files.list(folder).catch(() => [])).filter((name) => /^\d{8}T\d{6}/.test(name)).sort().reverse();
+  const names = (await host.files.list(folder).catch(() => []))
+    .filter((name) => /^\d{8}T\d{6}/.test(name))
+    .sort()
+    .reverse();
   const runs = await Promise.all(
     names.map(async (run) => {
       const text = await host.files.read(join(folder, run, fileName));

@@ -19,14 +19,19 @@ export const ownerOf = (host: Host): Owner => {
 };
 
 const isGone = (host: Host, owner: Owner): boolean =>
-  owner.host === host.hostname && (!host.processes.isAlive(owner.pid) || (owner.start_mark !== undefined && host.processes.startMark(owner.pid) !== owner.start_mark));
+  owner.host === host.hostname &&
+  (!host.processes.isAlive(owner.pid) || (owner.start_mark !== undefined && host.processes.startMark(owner.pid) !== owner.start_mark));
 
 const taken = (held: Held, where: string, hint: string): AppError =>
-  new AppError('unsafe', `another operator is at work on this cluster: ${held.owner.user ?? 'somebody'} on ${held.owner.host}, process ${held.owner.pid}, since ${held.since} (${where})`, {
-    code: 'LOCKED',
-    tryThis: [hint, 'opsctl kv status'],
-    data: { run: held.run, owner: held.owner },
-  });
+  new AppError(
+    'unsafe',
+    `another operator is at work on this cluster: ${held.owner.user ?? 'somebody'} on ${held.owner.host}, process ${held.owner.pid}, since ${held.since} (${where})`,
+    {
+      code: 'LOCKED',
+      tryThis: [hint, 'opsctl kv status'],
+      data: { run: held.run, owner: held.owner },
+    },
+  );
 
 const parseHeld = (text: string): Held | undefined => {
   try {
@@ -47,7 +52,10 @@ const lockMachine = async (host: Host, state: string, cluster: string, held: Hel
     if (other !== undefined && !isGone(host, other.owner)) throw taken(other, 'lock on this machine', 'wait until it has ended');
     // Two that find the same stale lock: the rename succeeds for one of them only.
     const aside = `${path}.${host.pid}`;
-    await host.files.rename(path, aside).then(() => host.files.remove(aside)).catch(() => {});
+    await host.files
+      .rename(path, aside)
+      .then(() => host.files.remove(aside))
+      .catch(() => {});
   }
   throw new AppError('unsafe', `the lock ${path} could not be taken`, { code: 'LOCKED', tryThis: ['try again'] });
 };
@@ -67,7 +75,11 @@ const lockStore = async (host: Host, stores: () => readonly Store[], held: Held)
     const isOurs = other !== undefined && (other.run === held.run || isGone(host, other.owner));
     if (!isOurs) {
       await ask((store) => store.revoke(lease)).catch(() => {});
-      throw taken(other ?? { ...held, owner: { host: 'an unknown host', pid: 0 } }, `key ${lockKey} in the store`, `wait; the lock of a dead process goes after ${ttlSeconds} s`);
+      throw taken(
+        other ?? { ...held, owner: { host: 'an unknown host', pid: 0 } },
+        `key ${lockKey} in the store`,
+        `wait; the lock of a dead process goes after ${ttlSeconds} s`,
+      );
     }
     await ask((store) => store.put(lockKey, value, lease));
   }
@@ -102,15 +114,24 @@ const firstAnswer = async <T>(stores: readonly Store[], work: (store: Store) => 
 };
 
 /** Both locks. `warn` is told when the store cannot hold one (no quorum on resume, a store without leases): the machine's lock stands alone then. */
-export const takeLocks = async (host: Host, state: string, cluster: ClusterFile, access: Access, run: string, warn: (text: string) => void): Promise<Lock> => {
+export const takeLocks = async (
+  host: Host,
+  state: string,
+  cluster: ClusterFile,
+  access: Access,
+  run: string,
+  warn: (text: string) => void,
+): Promise<Lock> => {
   const held: Held = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
   const machine = await lockMachine(host, state, cluster.name, held);
   try {
-    const store = await lockStore(host, () => cluster.members.map(({ client_url }) => access.store(client_url)), held).catch((error: unknown): Lock => {
-      if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
-      warn(`no lock in the store (${error instanceof Error ? error.message : String(error)}): only operators on this machine are kept out`);
-      return { release: async () => {} };
-    });
+    const store = await lockStore(host, () => cluster.members.map(({ client_url }) => access.store(client_url)), held).catch(
+      (error: unknown): Lock => {
+        if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
+        warn(`no lock in the store (${error instanceof Error ? error.message : String(error)}): only operators on this machine are kept out`);
+        return { release: async () => {} };
+      },
+    );
     return {
       release: async () => {
         await store.release();

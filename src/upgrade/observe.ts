@@ -70,7 +70,8 @@ const minors = (members: readonly MemberSeen[]): Minor[] =>
 
 /** Facts of the whole, from those of the members. Pure. */
 export const observationFrom = (cluster: string, takenAt: string, seen: readonly Seen[], auth: Observation['auth'], leases: Leases): Observation => {
-  const source = seen.find((member) => member.listed !== undefined && member.leader_id !== undefined) ?? seen.find((member) => member.listed !== undefined);
+  const source =
+    seen.find((member) => member.listed !== undefined && member.leader_id !== undefined) ?? seen.find((member) => member.listed !== undefined);
   const versions = minors(seen);
   const leader = agreedLeader(seen);
   const cluster_version = seen.find((member) => member.cluster_version !== undefined && member.cluster_version !== 'not_decided')?.cluster_version;
@@ -125,6 +126,9 @@ export const observe = async ({ host, cluster, access, driver, sizes = false, is
     }),
   );
   const asker = seen.find((member) => member.is_healthy) ?? seen.find((member) => member.is_reachable);
-  const [auth, leases] = isDeep && asker !== undefined ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url))]) : [{ is_on: undefined }, {}];
+  const [auth, leases] =
+    isDeep && asker !== undefined
+      ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url))])
+      : [{ is_on: undefined }, {}];
   return observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases);
 };

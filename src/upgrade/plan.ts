@@ -16,7 +16,11 @@ export type PlanInput = {
   readonly id: string;
 };
 
-export const wayOf = ({ observation, cluster, options }: Pick<PlanInput, 'observation' | 'cluster' | 'options'>): { readonly from?: Minor; readonly to?: Minor } => {
+export const wayOf = ({
+  observation,
+  cluster,
+  options,
+}: Pick<PlanInput, 'observation' | 'cluster' | 'options'>): { readonly from?: Minor; readonly to?: Minor } => {
   const from = observation.lowest;
   const to = (options.to ?? cluster.to ?? (from === undefined ? undefined : nextMinor(from))) as Minor | undefined;
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
@@ -40,10 +44,23 @@ const stepOf = (making: Making, seen: MemberSeen, kind: StepKind, title: string,
 };
 
 const handOver = (making: Making, seen: MemberSeen): Step[] => {
-  const upgraded = making.input.observation.members.find(({ name, server_version }) => name !== seen.name && minorOf(server_version) === making.to)?.name;
+  const upgraded = making.input.observation.members.find(
+    ({ name, server_version }) => name !== seen.name && minorOf(server_version) === making.to,
+  )?.name;
   const target = making.order[0]?.name === seen.name ? upgraded : making.order[0]?.name;
   const canMove = rowOf(seen.server_version)?.can.moveLeader === true && target !== undefined;
-  return seen.is_leader && canMove ? [stepOf(making, seen, 'move-leader', `hand the leadership from ${seen.name} to ${target}`, 'an upgraded member leads from now on: it moves once', { target })] : [];
+  return seen.is_leader && canMove
+    ? [
+        stepOf(
+          making,
+          seen,
+          'move-leader',
+          `hand the leadership from ${seen.name} to ${target}`,
+          'an upgraded member leads from now on: it moves once',
+          { target },
+        ),
+      ]
+    : [];
 };
 
 const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] => {
@@ -57,13 +74,26 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
   const noReturn = isLast ? { is_point_of_no_return: true as const } : {};
   const isUp = seen.is_reachable;
   return [
-    ...(isLast && options.hold_last ? [make('hold', `hold before ${name}`, '--hold-last: the cluster stays mixed, everything can still go back')] : []),
+    ...(isLast && options.hold_last
+      ? [make('hold', `hold before ${name}`, '--hold-last: the cluster stays mixed, everything can still go back')]
+      : []),
     // doc3 Procedure 2: a snapshot backup of each member; it holds only v3 data.
     ...(isUp ? [make('snapshot', `save and verify a snapshot of ${name}`, 'a backup before the member is touched')] : []),
     ...handOver(making, seen),
-    ...(isUp ? [make('stop', `stop ${name} (${seen.server_version})`, isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum', noReturn)] : []),
+    ...(isUp
+      ? [
+          make(
+            'stop',
+            `stop ${name} (${seen.server_version})`,
+            isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum',
+            noReturn,
+          ),
+        ]
+      : []),
     ...(options.copy_data ? [make('copy-data', `copy the data folder of ${name}`, 'a copy of a stopped member holds v2 data too')] : []),
-    ...(isRewritten ? [make('configure', `rewrite ${spec?.config_file} for ${to}`, 'the new version would not start with it; the old text is kept')] : []),
+    ...(isRewritten
+      ? [make('configure', `rewrite ${spec?.config_file} for ${to}`, 'the new version would not start with it; the old text is kept')]
+      : []),
     make('start', `start ${name} with ${seen.host?.new_binary_version ?? to}`, 'same data folder, same member'),
     make('gate', `prove ${name} good`, 'version, identity, health, leader, a write through it read back through the others, lag, alarms, stable'),
     ...(settle !== undefined && !isLast ? [make('settle', `wait ${settle.seconds} s`, settle.why, { wait_seconds: settle.seconds })] : []),
@@ -72,9 +102,18 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
 
 /** Everything that decides what will be done; times, sizes and indexes do not. */
 const digestOf = (plan: Omit<Plan, 'digest' | 'id' | 'made_at'>): string => {
-  const members = plan.observation.members.map(({ name, client_url, member_id, cluster_id, server_version, host }) => [name, client_url, member_id, cluster_id, server_version, host?.new_binary_version]);
+  const members = plan.observation.members.map(({ name, client_url, member_id, cluster_id, server_version, host }) => [
+    name,
+    client_url,
+    member_id,
+    cluster_id,
+    server_version,
+    host?.new_binary_version,
+  ]);
   const steps = plan.steps.map(({ id, target, wait_seconds, commands }) => [id, target, wait_seconds, commands]);
-  return createHash('sha256').update(JSON.stringify([plan.cluster, plan.from, plan.to, plan.order, members, steps, plan.options])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([plan.cluster, plan.from, plan.to, plan.order, members, steps, plan.options]))
+    .digest('hex');
 };
 
 /** The plan, or all reasons against it. Pure: no clock, no input, no output. */
@@ -88,9 +127,25 @@ export const planFrom = (input: PlanInput): Plan | Refusal => {
   const making = { input, from, to, order };
   const steps: Step[] = [
     ...order.flatMap((seen, i) => memberSteps(making, seen, i === order.length - 1)),
-    { id: 'confirm', kind: 'confirm', title: `wait until every member reports cluster ${to}`, why: 'the leader looks every five seconds', commands: [] },
+    {
+      id: 'confirm',
+      kind: 'confirm',
+      title: `wait until every member reports cluster ${to}`,
+      why: 'the leader looks every five seconds',
+      commands: [],
+    },
   ];
-  const content = { format: 1 as const, cluster: cluster.name, from, to, order: order.map(({ name }) => name), steps, findings, observation, options };
+  const content = {
+    format: 1 as const,
+    cluster: cluster.name,
+    from,
+    to,
+    order: order.map(({ name }) => name),
+    steps,
+    findings,
+    observation,
+    options,
+  };
   return { ...content, id: input.id, made_at: observation.taken_at, digest: digestOf(content) };
 };
 

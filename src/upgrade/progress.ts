@@ -74,13 +74,22 @@ const stepsFor = (plan: Plan, { begun, ended }: Progress, name: string, state: k
     return kind !== 'copy-data' || !begun.has(`${name}.start`);
   });
 
-const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({ kind: 'refuse', findings: [{ guard, level: 'stop', member, message, hint }] });
+const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
+  kind: 'refuse',
+  findings: [{ guard, level: 'stop', member, message, hint }],
+});
 
 /** What to do with the next member that still runs the old version. */
 const nextOld = (plan: Plan, progress: Progress, observation: Observation, name: string, oldCount: number): Decision => {
   const finding = stopFinding(observation.members, name, plan.options.accept);
   if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
-  if (observation.alarms.length > 0) return refusal('no-alarms', name, `alarm ${observation.alarms[0]?.alarm} is raised`, 'opsctl kv alarm list; clear its cause, then opsctl kv resume');
+  if (observation.alarms.length > 0)
+    return refusal(
+      'no-alarms',
+      name,
+      `alarm ${observation.alarms[0]?.alarm} is raised`,
+      'opsctl kv alarm list; clear its cause, then opsctl kv resume',
+    );
   const isLast = oldCount === 1;
   if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };
   if (isLast && !progress.isNoReturnConfirmed) return { kind: 'ask', member: name };
@@ -93,7 +102,15 @@ const withHandOver = (plan: Plan, observation: Observation, name: string, steps:
   const target = observation.members.find((member) => member.name !== name && member.is_healthy && minorOf(member.server_version) === plan.to)?.name;
   const rest = steps.filter(({ kind }) => kind !== 'move-leader');
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true) return rest;
-  const move: Step = { id: `${name}.move-leader`, kind: 'move-leader', member: name, target, title: `hand the leadership from ${name} to ${target}`, why: 'an upgraded member leads from now on', commands: [] };
+  const move: Step = {
+    id: `${name}.move-leader`,
+    kind: 'move-leader',
+    member: name,
+    target,
+    title: `hand the leadership from ${name} to ${target}`,
+    why: 'an upgraded member leads from now on',
+    commands: [],
+  };
   return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
 };
 
@@ -103,13 +120,22 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
   const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
   const first = (...wanted: State[]): string | undefined => names.find((name) => wanted.includes(states.get(name) as State));
-  const wrong = observation.members.find(({ server_version }) => server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never));
-  if (wrong !== undefined) return refusal('version-path', wrong.name, `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`, 'somebody changed its binary; put the right one back');
+  const wrong = observation.members.find(
+    ({ server_version }) => server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
+  );
+  if (wrong !== undefined)
+    return refusal(
+      'version-path',
+      wrong.name,
+      `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
+      'somebody changed its binary; put the right one back',
+    );
   // Members that are down by our hand come first: nothing else may be stopped before they are back.
   const open = first('stopping', 'stopped', 'started');
   if (open !== undefined) return { kind: 'steps', member: open, steps: stepsFor(plan, progress, open, states.get(open) as keyof typeof remaining) };
   const broken = first('fallen', 'sick');
-  if (broken !== undefined) return refusal('all-members-healthy', broken, `${broken} does not answer, and this run did not stop it`, 'start it, then opsctl kv resume');
+  if (broken !== undefined)
+    return refusal('all-members-healthy', broken, `${broken} does not answer, and this run did not stop it`, 'start it, then opsctl kv resume');
   const settling = names.find((name) => states.get(name) === 'done' && stepsFor(plan, progress, name, 'done').length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: stepsFor(plan, progress, settling, 'done') };
   const old = names.filter((name) => states.get(name) === 'old');

@@ -14,7 +14,12 @@ export const nextToReturn = (run: Pick<Run, 'plan'>, { members }: Observation): 
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];
 };
 
-const stopped = (message: string, tryThis: readonly string[]): Ending => ({ outcome: 'stopped', message, category: 'stopped', error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }) });
+const stopped = (message: string, tryThis: readonly string[]): Ending => ({
+  outcome: 'stopped',
+  message,
+  category: 'stopped',
+  error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }),
+});
 
 /** doc3 States: while a member still runs the old version, every other one can go back to it: one at a time, with the same gate. */
 export const rollBack = async (run: Run): Promise<Ending> => {
@@ -32,7 +37,10 @@ export const rollBack = async (run: Run): Promise<Ending> => {
       await giveBack(run, seen.name, 'rollback, as asked');
     } catch (error) {
       const isKnown = error instanceof AppError;
-      return stopped(error instanceof Error ? error.message : String(error), isKnown ? (error.detail.tryThis ?? []) : ['opsctl kv resume', 'read the log of the member']);
+      return stopped(
+        error instanceof Error ? error.message : String(error),
+        isKnown ? (error.detail.tryThis ?? []) : ['opsctl kv resume', 'read the log of the member'],
+      );
     }
   }
   const count = new Set(journal.entries.flatMap((entry) => (entry.kind === 'returned' ? [entry.member] : []))).size;

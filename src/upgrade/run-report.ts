@@ -23,7 +23,9 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
   const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
   const copied = events.find((event) => event.event === 'step-finished' && event.step.id === `${name}.copy-data`);
   const snapshot = snapshots.findLast((row) => row.member === name);
-  const gate = events.flatMap((event) => (event.event === 'gate-check' && event.member === name ? [{ check: event.check, ok: event.ok, detail: event.detail }] : []));
+  const gate = events.flatMap((event) =>
+    event.event === 'gate-check' && event.member === name ? [{ check: event.check, ok: event.ok, detail: event.detail }] : [],
+  );
   return {
     name,
     client_url: before?.client_url ?? '',
@@ -65,7 +67,9 @@ export const reportFrom = (input: ReportInput): Report => ({
   steps: stepRows(input),
   snapshots: input.snapshots,
   ...(input.canary === undefined ? {} : { canary: input.canary }),
-  unexpected_log_lines: input.events.flatMap((event) => (event.event === 'log-line' && !event.expected ? [{ member: event.member, line: event.line }] : [])),
+  unexpected_log_lines: input.events.flatMap((event) =>
+    event.event === 'log-line' && !event.expected ? [{ member: event.member, line: event.line }] : [],
+  ),
   journal: input.journal,
   findings: input.plan.findings,
 });

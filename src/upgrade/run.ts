@@ -23,8 +23,10 @@ export type Run = {
   readonly downSince: Map<string, number>;
 };
 
-export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec => cluster.members.find((member) => member.name === name) as MemberSpec;
-export const seenIn = (observation: Observation, name: string): MemberSeen => observation.members.find((member) => member.name === name) as MemberSeen;
+export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>
+  cluster.members.find((member) => member.name === name) as MemberSpec;
+export const seenIn = (observation: Observation, name: string): MemberSeen =>
+  observation.members.find((member) => member.name === name) as MemberSeen;
 
 export type Detail = Readonly<Record<string, unknown>>;
 /** A step's effect. What it returns is written into the journal with its end. */

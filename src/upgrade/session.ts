@@ -62,7 +62,8 @@ const open = async (input: SessionInput): Promise<Journal> => {
   const { host, state, plan, run, clusterFile } = input;
   const journal = await openJournal(host, runFolder(state, plan.cluster, run));
   const owner = ownerOf(host);
-  if (journal.entries.length === 0) journal.write({ kind: 'opened', run, action: input.action === 'rollback' ? 'rollback' : 'upgrade', plan, owner, cluster_file: clusterFile });
+  if (journal.entries.length === 0)
+    journal.write({ kind: 'opened', run, action: input.action === 'rollback' ? 'rollback' : 'upgrade', plan, owner, cluster_file: clusterFile });
   else journal.write({ kind: 'resumed', owner, action: input.action === 'rollback' ? 'rollback' : 'upgrade' });
   return journal;
 };
@@ -86,7 +87,15 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     journal.write({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     const report = reportFrom({
-      ...{ run, plan, owner: ownerOf(host), events, startedAt, finishedAt: new Date(host.now()).toISOString(), durationMs: host.elapsed() - startedMs },
+      ...{
+        run,
+        plan,
+        owner: ownerOf(host),
+        events,
+        startedAt,
+        finishedAt: new Date(host.now()).toISOString(),
+        durationMs: host.elapsed() - startedMs,
+      },
       ...{ outcome: ending.outcome, message: ending.message, journal: journal.path, after, canary: wrote, snapshots: snapshotsOf(journal) },
     });
     await writeReports(host, folder, report, events);

@@ -6,10 +6,12 @@ const marks = { pass: '✓', warn: '!', stop: '✗' } as const;
 /** One line each, worst last, so that a refusal is what the eye meets. */
 export const findingsText = (findings: readonly Finding[]): string => {
   const order = { pass: 0, warn: 1, stop: 2 };
-  const lines = findings.toSorted((a, b) => order[a.level] - order[b.level]).map(({ level, guard, message, hint }) => {
-    const first = `${marks[level]} ${level.padEnd(4)}  ${guard.padEnd(20)}  ${message}`;
-    return hint === undefined || level === 'pass' ? first : `${first}\n${' '.repeat(30)}→ ${hint}`;
-  });
+  const lines = findings
+    .toSorted((a, b) => order[a.level] - order[b.level])
+    .map(({ level, guard, message, hint }) => {
+      const first = `${marks[level]} ${level.padEnd(4)}  ${guard.padEnd(20)}  ${message}`;
+      return hint === undefined || level === 'pass' ? first : `${first}\n${' '.repeat(30)}→ ${hint}`;
+    });
   return lines.join('\n');
 };
 
@@ -28,14 +30,25 @@ export const planText = (plan: Plan): string => {
 
 const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
-  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()).join('\n');
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 };
 
 export const observationText = (observation: Observation): string => {
   const rows = observation.members.map((member) => [
     member.name,
     member.client_url,
-    member.is_reachable ? (member.is_healthy ? 'healthy' : `unhealthy${member.health_reason === undefined ? '' : ` (${member.health_reason})`}`) : 'unreachable',
+    member.is_reachable
+      ? member.is_healthy
+        ? 'healthy'
+        : `unhealthy${member.health_reason === undefined ? '' : ` (${member.health_reason})`}`
+      : 'unreachable',
     member.server_version ?? '-',
     member.cluster_version ?? '-',
     member.is_leader ? 'leader' : member.is_learner ? 'learner' : '',

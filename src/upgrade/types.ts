@@ -1,81 +1,7 @@
 /** The values of an upgrade. Keys are snake_case where a user sees them: cluster file, `-o json`, plan file, journal, events, report. */
 import type { Minor } from '../services/kv/versions.ts';
 
-// ── cluster file ────────────────────────────────────────────────────────────────────────────────────────────────────
-export type DriverKind = 'local' | 'hooks' | 'systemd' | 'ssh' | 'docker' | 'static-pod';
-/** A command line as a list of words, or as one string that is split like a shell splits words (no variables, no globs). */
-export type CommandLine = string | readonly string[];
-
-/** Hook commands of the `hooks` driver (and extra ones of the others). Words may hold {name} {client_url} {data_dir} {binary} {config} {version} {to}. */
-export type Hooks = {
-  readonly stop?: CommandLine;
-  readonly start_old?: CommandLine;
-  readonly start_new?: CommandLine;
-  /** Exit 0 when the member's process runs. */
-  readonly is_running?: CommandLine;
-  /** Prints the version of the new / the old binary. */
-  readonly new_version?: CommandLine;
-  readonly old_version?: CommandLine;
-  /** Prints the end of the member's log. */
-  readonly log?: CommandLine;
-  /** Run on the operator's machine before the stop and after the gate of each member. */
-  readonly before_member?: CommandLine;
-  readonly after_member?: CommandLine;
-};
-
-export type MemberSpec = {
-  readonly name: string;
-  readonly client_url: string;
-  readonly peer_url?: string;
-  readonly data_dir?: string;
-  readonly pid_file?: string;
-  readonly log_file?: string;
-  readonly old_binary?: string;
-  readonly new_binary?: string;
-  /** When the first word starts with `-` the binary is put before it. */
-  readonly old_command?: CommandLine;
-  readonly new_command?: CommandLine;
-  /** Configuration file that is rewritten in place between stop and start; the old text is kept for the way back. */
-  readonly config_file?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** ssh: `user@host`, `host` or an alias of the ssh configuration. */
-  readonly host?: string;
-  /** systemd: the unit. */
-  readonly unit?: string;
-  /** Path that the unit, the container or the pod starts; new_binary is put there (systemd). */
-  readonly binary_path?: string;
-  readonly container?: string;
-  readonly old_image?: string;
-  readonly new_image?: string;
-  /** static pod: the manifest the kubelet watches. */
-  readonly manifest?: string;
-};
-
-export type ClusterFile = {
-  readonly name: string;
-  /** Target minor, `3.4`; the next one after the running version when absent. */
-  readonly to?: string;
-  readonly driver?: DriverKind;
-  readonly members: readonly MemberSpec[];
-  readonly hooks?: Hooks;
-  readonly ssh?: { readonly options?: readonly string[]; readonly proxy_jump?: string; readonly sudo?: boolean; readonly then?: 'local' | 'systemd' | 'docker' | 'static-pod' };
-  readonly tls?: { readonly ca_file?: string; readonly cert_file?: string; readonly key_file?: string; readonly server_name?: string };
-  /** The password comes from a file, an environment variable, or a question; never from this file or a flag. */
-  readonly user?: { readonly name: string; readonly password_file?: string; readonly password_env?: string };
-  /** `etcdctl`-like program; only `kv restore` needs it. */
-  readonly ctl_binary?: string;
-  readonly snapshot_dir?: string;
-  readonly timeouts?: {
-    /** Time a member has to end by itself after the stop; 120 unless given. */
-    readonly stop_seconds?: number;
-    /** Time a member has to pass its gate; 60 unless given (longer with v2 data). */
-    readonly gate_seconds?: number;
-    /** Time a member must stay good before the next one; 1 unless given. */
-    readonly stable_seconds?: number;
-  };
-  /** Made by `mock kv start`: a rehearsal, not a database. */
-  readonly simulated?: boolean;
-};
+export type { ClusterFile, CommandLine, DriverKind, Hooks, MemberSpec } from './cluster-types.ts';
 
 // ── what was seen ───────────────────────────────────────────────────────────────────────────────────────────────────
 export type AlarmSeen = { readonly member_id: string; readonly alarm: 'NOSPACE' | 'CORRUPT' | string };
@@ -245,7 +171,15 @@ export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | '
 
 /** One line each, fsynced before the effect it announces. `at` is ISO time. */
 export type JournalEntry =
-  | { readonly kind: 'opened'; readonly at: string; readonly run: string; readonly action: 'upgrade' | 'rollback'; readonly plan: Plan; readonly owner: Owner; readonly cluster_file: string }
+  | {
+      readonly kind: 'opened';
+      readonly at: string;
+      readonly run: string;
+      readonly action: 'upgrade' | 'rollback';
+      readonly plan: Plan;
+      readonly owner: Owner;
+      readonly cluster_file: string;
+    }
   | { readonly kind: 'resumed'; readonly at: string; readonly owner: Owner; readonly action: 'upgrade' | 'rollback' }
   | { readonly kind: 'begin'; readonly at: string; readonly step: string; readonly note?: Readonly<Record<string, unknown>> }
   | { readonly kind: 'end'; readonly at: string; readonly step: string; readonly detail?: Readonly<Record<string, unknown>> }
@@ -258,7 +192,13 @@ export type JournalEntry =
 
 /** Every event carries `at` (ISO time) and `elapsed_ms` since the start of the run. */
 type EventBody =
-  | { readonly event: 'run-started'; readonly run: string; readonly action: 'upgrade' | 'resume' | 'rollback'; readonly plan: Plan; readonly journal: string }
+  | {
+      readonly event: 'run-started';
+      readonly run: string;
+      readonly action: 'upgrade' | 'resume' | 'rollback';
+      readonly plan: Plan;
+      readonly journal: string;
+    }
   | { readonly event: 'observed'; readonly observation: Observation }
   | { readonly event: 'step-started'; readonly step: Step; readonly number: number; readonly count: number }
   | { readonly event: 'step-finished'; readonly step: Step; readonly duration_ms: number; readonly detail?: string; readonly was_done_before?: true }
@@ -278,7 +218,19 @@ type EventBody =
 export type UpgradeEvent = EventBody & { readonly at: string; readonly elapsed_ms: number };
 export type Unstamped = EventBody;
 export type GateCheck =
-  | 'process' | 'version' | 'identity' | 'health' | 'leader' | 'read' | 'write' | 'read-back' | 'lag' | 'alarms' | 'peers' | 'hash' | 'stable';
+  | 'process'
+  | 'version'
+  | 'identity'
+  | 'health'
+  | 'leader'
+  | 'read'
+  | 'write'
+  | 'read-back'
+  | 'lag'
+  | 'alarms'
+  | 'peers'
+  | 'hash'
+  | 'stable';
 
 export type MemberReport = {
   readonly name: string;
@@ -313,7 +265,13 @@ export type Report = {
   readonly cluster_version_before?: string;
   readonly cluster_version_after?: string;
   readonly members: readonly MemberReport[];
-  readonly steps: readonly { readonly id: string; readonly title: string; readonly started_at: string; readonly duration_ms: number; readonly outcome: 'done' | 'failed' | 'skipped' }[];
+  readonly steps: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly started_at: string;
+    readonly duration_ms: number;
+    readonly outcome: 'done' | 'failed' | 'skipped';
+  }[];
   readonly snapshots: readonly SnapshotRecord[];
   readonly canary?: CanaryReport;
   readonly unexpected_log_lines: readonly { readonly member: string; readonly line: string }[];

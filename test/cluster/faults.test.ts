@@ -30,7 +30,9 @@ const upgrade = (more: string[] = [], { format = 'json', ...options }: More = {}
 const error = (ran: Ran): { code: string; message: string; exit_code: number } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 
 const versions = async (): Promise<string[]> =>
-  Promise.all(cluster.urls.map(async (url) => (JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text).etcdserver ?? 'off').slice(0, 3)));
+  Promise.all(
+    cluster.urls.map(async (url) => (JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text).etcdserver ?? 'off').slice(0, 3)),
+  );
 const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
 
 /** Everything acknowledged is there, on every member that answers. */
@@ -46,13 +48,19 @@ const nothingIsLost = async (): Promise<void> => {
 const program = (name: string, body: string): string => {
   const path = join(cluster.folder, name);
   const real = binariesOf('3.4');
-  writeFileSync(path, `#!/bin/sh\nif [ "$1" = --version ]; then exec ${'missing' in real ? 'false' : real.server} --version; fi\n${body.replaceAll('REAL', 'missing' in real ? '' : real.server)}\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\nif [ "$1" = --version ]; then exec ${'missing' in real ? 'false' : real.server} --version; fi\n${body.replaceAll('REAL', 'missing' in real ? '' : real.server)}\n`,
+  );
   chmodSync(path, 0o755);
   return path;
 };
 /** The first follower gets this program as its new version. */
 const withNewProgram = (path: string, settings: Record<string, unknown> = {}): void =>
-  cluster.write(settings, cluster.members.map((member) => ({ ...member, new_binary: path, new_command: [path, ...member.new_command.slice(1)] })));
+  cluster.write(
+    settings,
+    cluster.members.map((member) => ({ ...member, new_binary: path, new_command: [path, ...member.new_command.slice(1)] })),
+  );
 
 /** A refusal names its reason, comes within two seconds, and touches nothing. */
 const isRefusedUntouched = async (code: string, text: RegExp, more: string[] = [], before = pids()): Promise<void> => {
@@ -81,7 +89,10 @@ real('a new version that does not work', () => {
     expect(error(ran)).toMatchObject({ code: 'MEMBER_RETURNED' });
     expect(error(ran).message).toMatch(/^n\d (did not pass its gate|was good and then was not)/);
     expect(error(ran).message).toMatch(reason);
-    const events = ran.stdout.trim().split('\n').map((line) => JSON.parse(line));
+    const events = ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     const returned = events.find(({ event }) => event === 'returned');
     expect(returned.duration_ms).toBeLessThan(5000);
     expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
@@ -213,9 +224,14 @@ real('things that happen in the middle', () => {
     cluster.kill(stubborn, 'SIGTERM');
     await cluster.gone(stubborn);
     const shell = join(cluster.folder, 'stubborn');
-    writeFileSync(shell, `#!/bin/sh\ntrap "" TERM\n(trap - TERM; exec "$@") &\nchild=$!\ntrap "" TERM\nwhile kill -0 $child 2>/dev/null; do sleep 0.2; done\n`);
+    writeFileSync(
+      shell,
+      `#!/bin/sh\ntrap "" TERM\n(trap - TERM; exec "$@") &\nchild=$!\ntrap "" TERM\nwhile kill -0 $child 2>/dev/null; do sleep 0.2; done\n`,
+    );
     chmodSync(shell, 0o755);
-    const members = cluster.members.map((member) => (member.name === stubborn.name ? { ...member, old_command: [shell, ...member.old_command] } : member));
+    const members = cluster.members.map((member) =>
+      member.name === stubborn.name ? { ...member, old_command: [shell, ...member.old_command] } : member,
+    );
     cluster.write({ timeouts: { stop_seconds: 1 } }, members);
     cluster.start(members.find(({ name }) => name === stubborn.name) as RealMember);
     await cluster.healthy();
@@ -226,7 +242,10 @@ real('things that happen in the middle', () => {
     expect(error(ran).message).toContain(`${stubborn.name} did not end within 1 s`);
     expect(server).toBe(200);
     const { execFileSync } = await import('node:child_process');
-    execFileSync('sh', ['-c', `for p in $(grep -lsa -- ${stubborn.data_dir} /proc/[0-9]*/cmdline | cut -d/ -f3); do [ $p = $$ ] || kill -9 $p 2>/dev/null; done; true`]);
+    execFileSync('sh', [
+      '-c',
+      `for p in $(grep -lsa -- ${stubborn.data_dir} /proc/[0-9]*/cmdline | cut -d/ -f3); do [ $p = $$ ] || kill -9 $p 2>/dev/null; done; true`,
+    ]);
   });
 
   it('two operators at once: one works, the other is told who', async () => {

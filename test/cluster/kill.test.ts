@@ -19,10 +19,18 @@ afterEach(async () => {
 });
 
 const journals = (folder: string): string[] =>
-  existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }).filter(({ name }) => name === 'journal.jsonl').map(({ parentPath, name }) => join(parentPath, name)) : [];
+  existsSync(folder)
+    ? readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter(({ name }) => name === 'journal.jsonl')
+        .map(({ parentPath, name }) => join(parentPath, name))
+    : [];
 const journalLines = (): string[] => {
   const [path] = journals(home);
-  return path === undefined ? [] : readFileSync(path, 'utf8').split('\n').filter((line) => line !== '');
+  return path === undefined
+    ? []
+    : readFileSync(path, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '');
 };
 
 type Ended = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
@@ -45,7 +53,17 @@ const runUntil = async (verb: 'upgrade' | 'resume', lines: number): Promise<Ende
   return { code: await ended, wasKilled, stderr };
 };
 
-const alive = async (): Promise<number> => (await Promise.all(cluster.urls.map((url) => call(`${url}/version`).then(() => 1, () => 0)))).reduce<number>((sum, one) => sum + one, 0);
+const alive = async (): Promise<number> =>
+  (
+    await Promise.all(
+      cluster.urls.map((url) =>
+        call(`${url}/version`).then(
+          () => 1,
+          () => 0,
+        ),
+      ),
+    )
+  ).reduce<number>((sum, one) => sum + one, 0);
 
 describe.runIf(hasBinaries('3.3', '3.4'))('kill -9 of opsctl, again and again', () => {
   // Two new lines are `resumed` and one more: without a third now and then, no step would ever end.

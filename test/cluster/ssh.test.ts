@@ -32,17 +32,33 @@ afterEach(() => {
 const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
   const [old, fresh] = [binariesOf('3.3') as Binaries, binariesOf('3.4') as Binaries];
   // On loopback the three hosts share one address: every member needs ports of its own.
-  const ports = (n: number) => (all[0]?.prefix.length === 0 ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2] : [2379, 2380]);
+  const ports = (n: number) =>
+    all[0]?.prefix.length === 0 ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2] : [2379, 2380];
   const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports(n)[which]}`;
   const folder = join(home, host.name);
   mkdirSync(folder);
   const words = [
     ...['--name', `n${i + 1}`, '--data-dir', join(folder, 'data'), '--listen-client-urls', url(i, 0), '--advertise-client-urls', url(i, 0)],
-    ...['--listen-peer-urls', url(i, 1), '--initial-advertise-peer-urls', url(i, 1), '--initial-cluster', all.map((_, n) => `n${n + 1}=${url(n, 1)}`).join(',')],
+    ...[
+      '--listen-peer-urls',
+      url(i, 1),
+      '--initial-advertise-peer-urls',
+      url(i, 1),
+      '--initial-cluster',
+      all.map((_, n) => `n${n + 1}=${url(n, 1)}`).join(','),
+    ],
   ];
   pidFiles.push(join(folder, 'pid'));
   return {
-    ...{ name: `n${i + 1}`, host: host.name, client_url: url(i, 0), peer_url: url(i, 1), data_dir: join(folder, 'data'), pid_file: join(folder, 'pid'), log_file: join(folder, 'log') },
+    ...{
+      name: `n${i + 1}`,
+      host: host.name,
+      client_url: url(i, 0),
+      peer_url: url(i, 1),
+      data_dir: join(folder, 'data'),
+      pid_file: join(folder, 'pid'),
+      log_file: join(folder, 'log'),
+    },
     ...{ old_binary: old.server, new_binary: fresh.server, old_command: words, new_command: words },
   };
 };
@@ -57,9 +73,16 @@ const startOn = (host: SshHost, member: Member): void => {
 const startAll = async (): Promise<{ members: Member[]; file: string }> => {
   const hosts = net?.hosts ?? [];
   const members = hosts.map((host, i) => memberOn(host, i, hosts));
-  hosts.forEach((host, i) => startOn(host, members[i] as Member));
+  for (const [i, host] of hosts.entries()) startOn(host, members[i] as Member);
   for (let i = 0; i < 300; i += 1) {
-    const states = await Promise.all(members.map(({ client_url }) => call(`${client_url}/health`).then(({ status }) => status, () => 0)));
+    const states = await Promise.all(
+      members.map(({ client_url }) =>
+        call(`${client_url}/health`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      ),
+    );
     if (states.every((status) => status === 200)) break;
     await pause(50);
   }
@@ -90,7 +113,9 @@ describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', (
       expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.4.0');
       expect(await missingWrites(url, acknowledged)).toEqual([]);
     }
-    process.stdout.write(`ssh, ${net.isNamespaced ? 'three network namespaces' : 'three ports on loopback'}: ${done.json().duration_ms} ms, longest gap ${longestGapMs.toFixed(0)} ms\n`);
+    process.stdout.write(
+      `ssh, ${net.isNamespaced ? 'three network namespaces' : 'three ports on loopback'}: ${done.json().duration_ms} ms, longest gap ${longestGapMs.toFixed(0)} ms\n`,
+    );
   });
 
   it('a host that ssh cannot reach is refused with its name, and nothing is touched', async ({ skip }) => {

@@ -45,7 +45,13 @@ const runs: [size: number, from: string, to: string, always: boolean][] = [
   [5, '3.3', '3.4', false],
   [1, '3.4', '3.5', false],
   [5, '3.4', '3.5', false],
-  ...(process.env['OPSCTL_KV_OLD'] === undefined ? [] : ([[3, '3.2', '3.3', true], [1, '3.2', '3.3', true], [5, '3.2', '3.3', false]] as [number, string, string, boolean][])),
+  ...(process.env['OPSCTL_KV_OLD'] === undefined
+    ? []
+    : ([
+        [3, '3.2', '3.3', true],
+        [1, '3.2', '3.3', true],
+        [5, '3.2', '3.3', false],
+      ] as [number, string, string, boolean][])),
 ];
 
 describe('a whole upgrade of real servers under a constant writer', () => {
@@ -57,7 +63,10 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     const { acknowledged, failed, longestGapMs } = await writer.stop();
     expect(size === 1 || ran.stderr === '' ? 0 : ran.stderr).toBe(0);
     expect(ran.code).toBe(0);
-    const events = ran.stdout.trim().split('\n').map((line) => JSON.parse(line));
+    const events = ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     const report = events.at(-1).report as Report;
     expect(report.outcome).toBe('done');
     for (const url of cluster.urls) {
@@ -68,10 +77,12 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     expect(acknowledged.length).toBeGreaterThan(100);
     expect(mostDown(events)).toBe(1);
     expect(report.snapshots.map(({ member }) => member).sort()).toEqual(cluster.members.map(({ name }) => name).sort());
-    process.stdout.write(`${size} members ${from} → ${to}: ${report.duration_ms} ms, ${acknowledged.length} writes, ${failed} failed, longest gap ${longestGapMs.toFixed(0)} ms, down ${report.members.map(({ down_ms }) => down_ms).join(' ')} ms\n`);
+    process.stdout.write(
+      `${size} members ${from} → ${to}: ${report.duration_ms} ms, ${acknowledged.length} writes, ${failed} failed, longest gap ${longestGapMs.toFixed(0)} ms, down ${report.members.map(({ down_ms }) => down_ms).join(' ')} ms\n`,
+    );
     if (size > 1) expect(failed).toBe(0);
     // The leader is the last: its member was upgraded at the end.
-    const order = (events[0].plan.order as string[]);
+    const order = events[0].plan.order as string[];
     expect(report.members.find(({ was_leader }) => was_leader)?.name).toBe(order.at(-1));
   });
 
@@ -83,11 +94,24 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     const path = report.snapshots[0]?.path as string;
     const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: folder });
     expect(verified.json()).toMatchObject({ ok: true, file_sha256: report.snapshots[0]?.file_sha256 });
-    const lines = readFileSync(report.journal, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+    const lines = readFileSync(report.journal, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     expect(lines[0].kind).toBe('opened');
     expect(lines.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
-    const kinds = lines.filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'no-way-back').map(({ kind, step }) => `${kind} ${step ?? ''}`);
-    expect(kinds.slice(0, 7)).toEqual(['no-way-back ', 'begin n1.snapshot', 'end n1.snapshot', 'begin n1.stop', 'end n1.stop', 'begin n1.start', 'end n1.start']);
+    const kinds = lines
+      .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'no-way-back')
+      .map(({ kind, step }) => `${kind} ${step ?? ''}`);
+    expect(kinds.slice(0, 7)).toEqual([
+      'no-way-back ',
+      'begin n1.snapshot',
+      'end n1.snapshot',
+      'begin n1.stop',
+      'end n1.stop',
+      'begin n1.start',
+      'end n1.start',
+    ]);
     const again = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], { home: folder });
     expect(again.code).toBe(0);
     expect(again.json().message).toBe('cluster test runs 3.4 already');

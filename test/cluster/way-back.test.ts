@@ -22,7 +22,8 @@ afterEach(async () => {
 
 const kv = (...words: string[]): Promise<Ran> => opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
 const error = (ran: Ran): { code: string; message: string; hint: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
-const versions = async (): Promise<string[]> => Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)));
+const versions = async (): Promise<string[]> =>
+  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)));
 
 describe.runIf(hasBinaries('3.3', '3.4'))('the way back', () => {
   it('--hold-last leaves one old member; a rollback brings all back', async () => {

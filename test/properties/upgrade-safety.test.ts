@@ -35,7 +35,14 @@ const world = (random: Random): World => {
   const members = Array.from({ length: size }, (_, i): Modelled => {
     const version = random.chance(0.04) ? (patches[random.pick(versions)] as string) : (patches[random.chance(0.05) ? next : from] as string);
     const isUp = !random.chance(0.04);
-    return { name: `n${i + 1}`, version, isUp, isRunning: isUp, isHealthy: isUp && !random.chance(0.04), newBinary: patches[random.chance(0.03) ? random.pick(versions) : next] as string };
+    return {
+      name: `n${i + 1}`,
+      version,
+      isUp,
+      isRunning: isUp,
+      isHealthy: isUp && !random.chance(0.04),
+      newBinary: patches[random.chance(0.03) ? random.pick(versions) : next] as string,
+    };
   });
   const clusterVersion = members.map((member) => minorOf(member.version) as string).sort(compareVersions)[0] as string;
   return { members, leader: random.pick(members).name, clusterVersion, alarm: random.chance(0.02) };
@@ -44,9 +51,22 @@ const world = (random: Random): World => {
 const look = ({ members, leader, clusterVersion, alarm }: World): Observation => {
   const ids = members.map(({ name }) => idOf(name)).sort();
   const rows = members.map((member): MemberSeen => {
-    const host = { ...seen(member.name).host, is_running: member.isRunning, new_binary_version: member.newBinary, old_binary_version: member.version };
+    const host = {
+      ...seen(member.name).host,
+      is_running: member.isRunning,
+      new_binary_version: member.newBinary,
+      old_binary_version: member.version,
+    };
     if (!member.isUp) return away(member.name, { host });
-    return seen(member.name, { server_version: member.version, cluster_version: `${clusterVersion}.0`, is_healthy: member.isHealthy, leader_id: idOf(leader), is_leader: member.name === leader, listed_ids: ids, host });
+    return seen(member.name, {
+      server_version: member.version,
+      cluster_version: `${clusterVersion}.0`,
+      is_healthy: member.isHealthy,
+      leader_id: idOf(leader),
+      is_leader: member.name === leader,
+      listed_ids: ids,
+      host,
+    });
   });
   return observed(rows, alarm ? { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] } : {});
 };
@@ -68,7 +88,8 @@ const checkStop = (now: World, plan: Plan, step: Step, isConfirmed: boolean, opt
 const settleVersion = (now: World): void => {
   const minors = now.members.map((member) => minorOf(member.version) as string);
   if (now.members.every(isGood)) now.clusterVersion = [...minors].sort(compareVersions)[0] as string;
-  if (!now.members.some((member) => member.name === now.leader && isGood(member))) now.leader = (now.members.find(isGood) ?? now.members[0])?.name as string;
+  if (!now.members.some((member) => member.name === now.leader && isGood(member)))
+    now.leader = (now.members.find(isGood) ?? now.members[0])?.name as string;
 };
 
 /** What others do to a cluster while somebody upgrades it. */
@@ -171,7 +192,9 @@ const oneRun = (random: Random, tally: Tally): void => {
 };
 
 describe('planner and resume', () => {
-  it(`never lose the quorum, skip a minor or pass the point of no return unasked: ${runs} random clusters, seed ${seed}`, { timeout: 600_000 }, () => {
+  it(`never lose the quorum, skip a minor or pass the point of no return unasked: ${runs} random clusters, seed ${seed}`, {
+    timeout: 600_000,
+  }, () => {
     const tally: Tally = { planned: 0, refused: 0, done: 0 };
     for (let i = 0; i < runs; i += 1) {
       try {

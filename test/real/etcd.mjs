@@ -15,8 +15,7 @@ export const releases = [
 ];
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const cacheFolder = (env = process.env) =>
-  resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
+export const cacheFolder = (env = process.env) => resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
 
 const versionOf = (binary) => /etcd Version: (\S+)/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))?.[1];
 const paths = (release, folder) => ({

@@ -212,7 +212,10 @@ export const startWriter = (urls: readonly string[], prefix = '/v3beta', everyMs
   const writeOnce = async (n: number, at: number): Promise<number> => {
     for (let tries = 0; tries < urls.length * 3; tries += 1) {
       const target = (at + tries) % urls.length;
-      const isWritten = await gatewayPut(urls[target] as string, `w/${n}`, String(n), prefix).then(() => true, () => false);
+      const isWritten = await gatewayPut(urls[target] as string, `w/${n}`, String(n), prefix).then(
+        () => true,
+        () => false,
+      );
       if (isWritten) {
         acknowledged.push(`w/${n}`);
         return target;

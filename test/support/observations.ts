@@ -23,13 +23,33 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
   db_size_bytes: 20_480,
   errors: [],
   listed_ids: ['1001', '1002', '1003'],
-  host: { is_running: true, old_binary_version: '3.3.25', new_binary_version: '3.4.23', data_dir_exists: true, data_dir_writable: true, has_db_file: true, db_file_bytes: 20_480, free_bytes: 10_000_000_000, v2_bytes: 0, clock_skew_ms: 0 },
+  host: {
+    is_running: true,
+    old_binary_version: '3.3.25',
+    new_binary_version: '3.4.23',
+    data_dir_exists: true,
+    data_dir_writable: true,
+    has_db_file: true,
+    db_file_bytes: 20_480,
+    free_bytes: 10_000_000_000,
+    v2_bytes: 0,
+    clock_skew_ms: 0,
+  },
   ...patch,
 });
 
 /** A member that nobody answers for. */
 export const away = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen => ({
-  ...{ name, client_url: seen(name).client_url, is_reachable: false, is_healthy: false, error: 'connection refused', is_leader: false, is_learner: false, errors: [] },
+  ...{
+    name,
+    client_url: seen(name).client_url,
+    is_reachable: false,
+    is_healthy: false,
+    error: 'connection refused',
+    is_leader: false,
+    is_learner: false,
+    errors: [],
+  },
   ...patch,
 });
 
@@ -43,21 +63,43 @@ export const clusterFile = (size = 3, patch: Partial<ClusterFile> = {}): Cluster
   name: 'test',
   members: Array.from({ length: size }, (_, i) => {
     const name = `n${i + 1}`;
-    return { name, client_url: seen(name).client_url, data_dir: `/data/${name}`, pid_file: `/run/${name}.pid`, log_file: `/log/${name}`, old_command: ['old', '--name', name], new_command: ['new', '--name', name] };
+    return {
+      name,
+      client_url: seen(name).client_url,
+      data_dir: `/data/${name}`,
+      pid_file: `/run/${name}.pid`,
+      log_file: `/log/${name}`,
+      old_command: ['old', '--name', name],
+      new_command: ['new', '--name', name],
+    };
   }),
   ...patch,
 });
 
-export const planOptions = (patch: Partial<PlanOptions> = {}): PlanOptions => ({ copy_data: false, hold_last: false, stable_seconds: 1, accept: [], ...patch });
+export const planOptions = (patch: Partial<PlanOptions> = {}): PlanOptions => ({
+  copy_data: false,
+  hold_last: false,
+  stable_seconds: 1,
+  accept: [],
+  ...patch,
+});
 
-export const planned = (observation: Observation = observed(), cluster: ClusterFile = clusterFile(observation.members.length), options: PlanOptions = planOptions()): Plan => {
+export const planned = (
+  observation: Observation = observed(),
+  cluster: ClusterFile = clusterFile(observation.members.length),
+  options: PlanOptions = planOptions(),
+): Plan => {
   const made = planFrom({ observation, cluster, options, describe: () => [], id: 'run' });
   if ('refused' in made) throw new Error(`refused: ${made.refused.map(({ message }) => message).join('; ')}`);
   return made;
 };
 
 /** The guards that refuse, by name. */
-export const refusals = (observation: Observation, cluster: ClusterFile = clusterFile(observation.members.length), options: PlanOptions = planOptions()): string[] => {
+export const refusals = (
+  observation: Observation,
+  cluster: ClusterFile = clusterFile(observation.members.length),
+  options: PlanOptions = planOptions(),
+): string[] => {
   const made = planFrom({ observation, cluster, options, describe: () => [], id: 'run' });
   return 'refused' in made ? [...new Set(made.refused.map(({ guard }) => guard))] : [];
 };

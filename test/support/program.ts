@@ -19,7 +19,10 @@ const caught = (texts: string[]) => ({
   write: async (text: string | Uint8Array): Promise<void> => void texts.push(typeof text === 'string' ? text : Buffer.from(text).toString()),
 });
 
-export const opsctl = async (argv: readonly string[], { home, env = {}, host: change = (host) => host, cwd = home }: ProgramOptions): Promise<Ran> => {
+export const opsctl = async (
+  argv: readonly string[],
+  { home, env = {}, host: change = (host) => host, cwd = home }: ProgramOptions,
+): Promise<Ran> => {
   const real = nodeHost({ env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...env }, cwd });
   const [out, err]: [string[], string[]] = [[], []];
   const host = change({ ...real, terminal: { ...real.terminal, stdout: caught(out), stderr: caught(err) } });

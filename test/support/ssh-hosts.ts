@@ -7,8 +7,18 @@ import { join } from 'node:path';
 import { userInfo } from 'node:os';
 import { realSshd } from '../real/sshd.mjs';
 
-export type SshHost = { readonly name: string; readonly address: string; readonly port: number; /** Words before a command that runs it on that host. */ readonly prefix: readonly string[] };
-export type SshHosts = { readonly hosts: readonly SshHost[]; /** For `ssh -F`. */ readonly config: string; readonly isNamespaced: boolean; close(): void };
+export type SshHost = {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number /** Words before a command that runs it on that host. */;
+  readonly prefix: readonly string[];
+};
+export type SshHosts = {
+  readonly hosts: readonly SshHost[] /** For `ssh -F`. */;
+  readonly config: string;
+  readonly isNamespaced: boolean;
+  close(): void;
+};
 
 const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: 'pipe' });
 const quietly = (work: () => void): boolean => {
@@ -49,7 +59,10 @@ const namespaces = (): Net | undefined => {
     remove();
     return undefined;
   }
-  return { hosts: names.map((name, i) => ({ name: `host${i + 1}`, address: `${net}.${11 + i}`, port: 22, prefix: ['ip', 'netns', 'exec', name] })), remove };
+  return {
+    hosts: names.map((name, i) => ({ name: `host${i + 1}`, address: `${net}.${11 + i}`, port: 22, prefix: ['ip', 'netns', 'exec', name] })),
+    remove,
+  };
 };
 
 const freePort = (): Promise<number> =>
@@ -82,7 +95,19 @@ const wrapped = (folder: string, words: readonly string[]): readonly string[] =>
 
 const clientConfig = (folder: string, hosts: readonly SshHost[]): string =>
   hosts
-    .map(({ name, address, port }) => [`Host ${name}`, `  HostName ${address}`, `  Port ${port}`, `  User ${userInfo().username}`, `  IdentityFile ${join(folder, 'id')}`, '  IdentitiesOnly yes', '  StrictHostKeyChecking no', `  UserKnownHostsFile ${join(folder, 'known')}`, '  LogLevel ERROR'].join('\n'))
+    .map(({ name, address, port }) =>
+      [
+        `Host ${name}`,
+        `  HostName ${address}`,
+        `  Port ${port}`,
+        `  User ${userInfo().username}`,
+        `  IdentityFile ${join(folder, 'id')}`,
+        '  IdentitiesOnly yes',
+        '  StrictHostKeyChecking no',
+        `  UserKnownHostsFile ${join(folder, 'known')}`,
+        '  LogLevel ERROR',
+      ].join('\n'),
+    )
     .join('\n');
 
 /** Undefined, with the reason on stderr, where no ssh server can be had. */
@@ -94,7 +119,8 @@ export const startSshHosts = async (folder: string): Promise<SshHosts | undefine
     return undefined;
   }
   mkdirSync(folder, { recursive: true });
-  for (const name of ['id', 'host_key']) if (!existsSync(join(folder, name))) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
+  for (const name of ['id', 'host_key'])
+    if (!existsSync(join(folder, name))) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
   chmodSync(folder, 0o755);
   const net = namespaces() ?? (await onLoopback());
   const running: ChildProcess[] = net.hosts.map((host) => {

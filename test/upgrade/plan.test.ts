@@ -3,8 +3,12 @@ import { isArrived, planFrom } from '../../src/upgrade/plan.ts';
 import type { MemberSeen, Observation } from '../../src/upgrade/types.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../support/observations.ts';
 
-const ids = (observation: Observation, ...more: [Parameters<typeof planned>[1]?, Parameters<typeof planned>[2]?]): string => planned(observation, ...more).steps.map(({ id }) => id).join(' ');
-const every = (patch: Partial<MemberSeen>) => observed(['n1', 'n2', 'n3'].map((name) => seen(name, { ...patch, host: { ...seen(name).host, ...patch.host } })));
+const ids = (observation: Observation, ...more: [Parameters<typeof planned>[1]?, Parameters<typeof planned>[2]?]): string =>
+  planned(observation, ...more)
+    .steps.map(({ id }) => id)
+    .join(' ');
+const every = (patch: Partial<MemberSeen>) =>
+  observed(['n1', 'n2', 'n3'].map((name) => seen(name, { ...patch, host: { ...seen(name).host, ...patch.host } })));
 const steps = (...names: string[]) => names.map((name) => `${name}.snapshot ${name}.stop ${name}.start ${name}.gate`).join(' ');
 
 describe('the order of a plan', () => {
@@ -20,7 +24,9 @@ describe('the order of a plan', () => {
     expect(ids(observed([seen('n1', { listed_ids: ['1001'] })]))).toBe(`${steps('n1')} confirm`);
   });
   it('members that run the new version are left alone', () => {
-    expect(ids(observed([seen('n1'), seen('n2', { server_version: '3.4.23' }), seen('n3')]))).toBe(`${steps('n3')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`);
+    expect(ids(observed([seen('n1'), seen('n2', { server_version: '3.4.23' }), seen('n3')]))).toBe(
+      `${steps('n3')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
+    );
   });
   it('a sick member that was accepted goes first, without a stop and a snapshot', () => {
     const observation = observed([seen('n1'), seen('n2'), away('n3', { host: seen('n3').host })]);
@@ -31,7 +37,11 @@ describe('the order of a plan', () => {
 
 describe('the steps of a plan', () => {
   it('exactly the last stop is the point of no return', () => {
-    expect(planned().steps.filter((step) => step.is_point_of_no_return).map(({ id }) => id)).toEqual(['n1.stop']);
+    expect(
+      planned()
+        .steps.filter((step) => step.is_point_of_no_return)
+        .map(({ id }) => id),
+    ).toEqual(['n1.stop']);
   });
   it('waits of two minutes between members over 50 MB of v2 data, none after the last', () => {
     const settles = planned(every({ host: { v2_bytes: 60_000_000 } })).steps.filter(({ kind }) => kind === 'settle');
@@ -58,7 +68,10 @@ describe('the digest', () => {
   });
   it.each<[string, Observation]>([
     ['another leader', observed(['n1', 'n2', 'n3'].map((name) => seen(name, { leader_id: '1002', is_leader: name === 'n2' })))],
-    ['another member behind a name', observed([seen('n1'), seen('n2', { member_id: '4444', listed_ids: ['1001', '1002', '1003'] }), seen('n3')], { listed: [] })],
+    [
+      'another member behind a name',
+      observed([seen('n1'), seen('n2', { member_id: '4444', listed_ids: ['1001', '1002', '1003'] }), seen('n3')], { listed: [] }),
+    ],
     ['another new binary', every({ host: { new_binary_version: '3.4.24' } })],
     ['another patch that runs', every({ server_version: '3.3.26' })],
     ['a member that was upgraded meanwhile', observed([seen('n1'), seen('n2', { server_version: '3.4.23' }), seen('n3')])],

@@ -5,7 +5,14 @@ import type { JournalEntry, MemberSeen, Plan } from '../../src/upgrade/types.ts'
 import { away, observed, planned, planOptions, seen } from '../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
-const done = (...steps: string[]): JournalEntry[] => steps.flatMap((step) => [{ kind: 'begin', at, step }, { kind: 'end', at, step }] as JournalEntry[]);
+const done = (...steps: string[]): JournalEntry[] =>
+  steps.flatMap(
+    (step) =>
+      [
+        { kind: 'begin', at, step },
+        { kind: 'end', at, step },
+      ] as JournalEntry[],
+  );
 const begun = (step: string): JournalEntry => ({ kind: 'begin', at, step });
 const all = (name: string) => done(`${name}.snapshot`, `${name}.stop`, `${name}.start`, `${name}.gate`);
 const yes: JournalEntry = { kind: 'no-way-back', at, confirmed_by: 'me' };
@@ -26,24 +33,63 @@ describe('the next thing to do', () => {
     ['after a crash in the snapshot, again', [begun('n2.snapshot')], [n1, n2, n3], 'n2.snapshot n2.stop n2.start n2.gate'],
     ['after the snapshot it is not taken twice', done('n2.snapshot'), [n1, n2, n3], 'n2.stop n2.start n2.gate'],
     ['a stop that was announced and did not happen', [...done('n2.snapshot'), begun('n2.stop')], [n1, n2, n3], 'n2.stop n2.start n2.gate'],
-    ['a stop under way', [...done('n2.snapshot'), begun('n2.stop')], [n1, away('n2', { host: { is_running: true } }), n3], 'n2.stop n2.start n2.gate'],
+    [
+      'a stop under way',
+      [...done('n2.snapshot'), begun('n2.stop')],
+      [n1, away('n2', { host: { is_running: true } }), n3],
+      'n2.stop n2.start n2.gate',
+    ],
     ['a stop that happened', [...done('n2.snapshot'), begun('n2.stop')], [n1, away('n2', { host: { is_running: false } }), n3], 'n2.start n2.gate'],
-    ['a start that did not happen', [...done('n2.snapshot', 'n2.stop'), begun('n2.start')], [n1, away('n2', { host: { is_running: false } }), n3], 'n2.start n2.gate'],
+    [
+      'a start that did not happen',
+      [...done('n2.snapshot', 'n2.stop'), begun('n2.start')],
+      [n1, away('n2', { host: { is_running: false } }), n3],
+      'n2.start n2.gate',
+    ],
     ['a start under way', [...done('n2.snapshot', 'n2.stop'), begun('n2.start')], [n1, away('n2', { host: { is_running: true } }), n3], 'n2.gate'],
     ['a start whose gate is open', done('n2.snapshot', 'n2.stop', 'n2.start'), [n1, upgraded('n2'), n3], 'n2.gate'],
     ['the second follower', all('n2'), [n1, upgraded('n2'), n3], 'n3.snapshot n3.stop n3.start n3.gate'],
     ['before the last member a question', [...all('n2'), ...all('n3')], [n1, upgraded('n2'), upgraded('n3')], 'ask n1'],
-    ['after the answer the leader hands over', [...all('n2'), ...all('n3'), yes], [n1, upgraded('n2'), upgraded('n3')], 'n1.snapshot n1.move-leader n1.stop n1.start n1.gate'],
-    ['a leadership that moved already is not moved again', [...all('n2'), ...all('n3'), yes], [seen('n1', { is_leader: false }), upgraded('n2'), upgraded('n3')], 'n1.snapshot n1.stop n1.start n1.gate'],
+    [
+      'after the answer the leader hands over',
+      [...all('n2'), ...all('n3'), yes],
+      [n1, upgraded('n2'), upgraded('n3')],
+      'n1.snapshot n1.move-leader n1.stop n1.start n1.gate',
+    ],
+    [
+      'a leadership that moved already is not moved again',
+      [...all('n2'), ...all('n3'), yes],
+      [seen('n1', { is_leader: false }), upgraded('n2'), upgraded('n3')],
+      'n1.snapshot n1.stop n1.start n1.gate',
+    ],
     ['then the cluster version', [...all('n2'), ...all('n3'), yes, ...all('n1')], [upgraded('n1'), upgraded('n2'), upgraded('n3')], 'confirm'],
     ['then nothing', [...all('n2'), ...all('n3'), yes, ...all('n1'), ...done('confirm')], [upgraded('n1'), upgraded('n2'), upgraded('n3')], 'done'],
-    ['a return that was begun comes before everything', [...done('n2.snapshot', 'n2.stop', 'n2.start'), { kind: 'returning', at, member: 'n2', reason: 'crashed' }], [n1, away('n2'), n3], 'return n2'],
-    ['a member that was given back begins again, with its snapshot', [...done('n2.snapshot', 'n2.stop', 'n2.start'), { kind: 'returning', at, member: 'n2', reason: 'crashed' }, { kind: 'returned', at, member: 'n2' }], [n1, n2, n3], 'n2.stop n2.start n2.gate'],
+    [
+      'a return that was begun comes before everything',
+      [...done('n2.snapshot', 'n2.stop', 'n2.start'), { kind: 'returning', at, member: 'n2', reason: 'crashed' }],
+      [n1, away('n2'), n3],
+      'return n2',
+    ],
+    [
+      'a member that was given back begins again, with its snapshot',
+      [
+        ...done('n2.snapshot', 'n2.stop', 'n2.start'),
+        { kind: 'returning', at, member: 'n2', reason: 'crashed' },
+        { kind: 'returned', at, member: 'n2' },
+      ],
+      [n1, n2, n3],
+      'n2.stop n2.start n2.gate',
+    ],
     ['another member away: no stop', [], [n1, n2, away('n3')], 'refuse all-members-healthy n3'],
     ['another member unhealthy: no stop', [], [n1, n2, seen('n3', { is_healthy: false })], 'refuse quorum-survives n2'],
     ['an upgraded member that fell', all('n2'), [n1, away('n2'), n3], 'refuse all-members-healthy n2'],
     ['a member of a third version', [], [n1, seen('n2', { server_version: '3.5.16' }), n3], 'refuse version-path n2'],
-    ['a follower that leads now hands over when somebody upgraded is there', all('n2'), [seen('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })], 'n3.snapshot n3.move-leader n3.stop n3.start n3.gate'],
+    [
+      'a follower that leads now hands over when somebody upgraded is there',
+      all('n2'),
+      [seen('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })],
+      'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
+    ],
   ])('%s', (_, entries, members, expected) => {
     expect(next(entries, members)).toBe(expected);
   });
@@ -67,7 +113,14 @@ describe('the next thing to do', () => {
     expect(next([...all('n2'), ...done('n2.settle')], [n1, upgraded('n2'), n3], slow)).toBe('n3.snapshot n3.stop n3.start n3.gate n3.settle');
   });
   it('a confirmation counts once: after a return it is asked again', () => {
-    const entries: JournalEntry[] = [...all('n2'), ...all('n3'), yes, ...done('n1.snapshot', 'n1.stop', 'n1.start'), { kind: 'returning', at, member: 'n1', reason: 'x' }, { kind: 'returned', at, member: 'n1' }];
+    const entries: JournalEntry[] = [
+      ...all('n2'),
+      ...all('n3'),
+      yes,
+      ...done('n1.snapshot', 'n1.stop', 'n1.start'),
+      { kind: 'returning', at, member: 'n1', reason: 'x' },
+      { kind: 'returned', at, member: 'n1' },
+    ];
     expect(next(entries, [n1, upgraded('n2'), upgraded('n3')])).toBe('ask n1');
   });
 });

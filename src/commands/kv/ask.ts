@@ -12,14 +12,21 @@ export const timeoutOf = async ({ settings }: Pick<Context, 'settings'>, fallbac
 };
 
 /** Asks one member after the other until one answers. What the store refuses, it refuses for all. */
-export const askAny = async <T>(context: Context, { cluster, access }: Opened, work: (store: Store) => Promise<T>, values: Values = {}): Promise<T> => {
+export const askAny = async <T>(
+  context: Context,
+  { cluster, access }: Opened,
+  work: (store: Store) => Promise<T>,
+  values: Values = {},
+): Promise<T> => {
   const timeoutMs = await timeoutOf(context);
   const { openStore } = await import('../../upgrade/gateway/store.ts');
   let last: unknown;
   for (const { client_url } of cluster.members) {
     const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };
     try {
-      return await work(openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal, ...limits }));
+      return await work(
+        openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal, ...limits }),
+      );
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'network') throw error;
       context.say.debug(error.message);

@@ -8,12 +8,25 @@ import type { Context, Flag, Values } from '../command.ts';
 
 /** Which cluster is meant, and how to be let in. */
 export const clusterFlags: Readonly<Record<string, Flag>> = {
-  cluster: { field: str(undefined, { min: 1 }), summary: 'Cluster file; OPSCTL_KV_CLUSTER, else the simulated cluster that runs, unless given', value: 'file', complete: 'file' },
+  cluster: {
+    field: str(undefined, { min: 1 }),
+    summary: 'Cluster file; OPSCTL_KV_CLUSTER, else the simulated cluster that runs, unless given',
+    value: 'file',
+    complete: 'file',
+  },
 };
 export const endpointFlags: Readonly<Record<string, Flag>> = {
   ...clusterFlags,
-  endpoints: { field: str(undefined, { min: 1 }), summary: 'Members to talk to, instead of a cluster file: host:port or URL, comma-separated', value: 'list' },
-  user: { field: str(undefined, { min: 1 }), summary: 'User of the store; the password comes from --password-file or OPSCTL_KV_PASSWORD', value: 'name' },
+  endpoints: {
+    field: str(undefined, { min: 1 }),
+    summary: 'Members to talk to, instead of a cluster file: host:port or URL, comma-separated',
+    value: 'list',
+  },
+  user: {
+    field: str(undefined, { min: 1 }),
+    summary: 'User of the store; the password comes from --password-file or OPSCTL_KV_PASSWORD',
+    value: 'name',
+  },
   'password-file': { field: str(undefined, { min: 1 }), summary: 'File with the password of --user', value: 'file', complete: 'file' },
   cacert: { field: str(undefined, { min: 1 }), summary: 'Certificates to trust', value: 'file', complete: 'file' },
   cert: { field: str(undefined, { min: 1 }), summary: 'Client certificate', value: 'file', complete: 'file' },
@@ -34,13 +47,18 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
   const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
-    throw usageError('wrong usage', [problem('--endpoints', 'format', `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`)]);
+    throw usageError('wrong usage', [
+      problem('--endpoints', 'format', `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`),
+    ]);
   }
   return url.origin;
 };
 
 const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] } => {
-  const typed = String(values.endpoints).split(',').map((word) => word.trim()).filter((word) => word !== '');
+  const typed = String(values.endpoints)
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
   const isTls = values.cacert !== undefined || values.cert !== undefined;
   const members = [...new Set(typed)].map((endpoint) => ({ name: endpoint, client_url: urlOf(endpoint, isTls) }));
   if (members.length === 0) throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
@@ -50,7 +68,9 @@ const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] 
 const withFlags = (cluster: ClusterFile, values: Values): ClusterFile => ({
   ...cluster,
   ...(values.user === undefined ? {} : { user: { name: values.user, password_file: values['password-file'] } }),
-  ...(values.cacert === undefined && values.cert === undefined ? {} : { tls: { ca_file: values.cacert, cert_file: values.cert, key_file: values.key } }),
+  ...(values.cacert === undefined && values.cert === undefined
+    ? {}
+    : { tls: { ca_file: values.cacert, cert_file: values.cert, key_file: values.key } }),
 });
 
 /** The file that is meant when no flag names one. */
@@ -65,7 +85,12 @@ const defaultFile = async (context: Context): Promise<string> => {
   }
   throw new AppError('config', 'no cluster is named', {
     code: 'NO_CLUSTER',
-    tryThis: ['--cluster FILE', '--endpoints HOST:PORT,… for commands that only look', 'opsctl kv init writes a cluster file', 'opsctl mock kv start makes a simulated cluster'],
+    tryThis: [
+      '--cluster FILE',
+      '--endpoints HOST:PORT,… for commands that only look',
+      'opsctl kv init writes a cluster file',
+      'opsctl mock kv start makes a simulated cluster',
+    ],
   });
 };
 
@@ -90,4 +115,5 @@ export const openCluster = async (context: Context, values: Values, purpose: 're
   return { cluster, file, access, typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')) };
 };
 
-export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> => (await import('../../upgrade/drivers/open.ts')).openDriver(context.host, cluster);
+export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> =>
+  (await import('../../upgrade/drivers/open.ts')).openDriver(context.host, cluster);

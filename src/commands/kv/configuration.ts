@@ -5,7 +5,12 @@ import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
 import type { Minor } from '../../services/kv/versions.ts';
 import type { Argument, Command, Context, Flag } from '../command.ts';
 
-const fileArgument: Argument = { name: 'file', field: req(str(undefined, { min: 1 })), summary: "The server's configuration file (YAML)", complete: 'file' };
+const fileArgument: Argument = {
+  name: 'file',
+  field: req(str(undefined, { min: 1 })),
+  summary: "The server's configuration file (YAML)",
+  complete: 'file',
+};
 const toFlag: Flag = { field: oneOf('3.2', '3.3', '3.4', '3.5'), summary: 'The version that shall read it; 3.3 unless given', value: 'minor' };
 
 const read = async (context: Context, path: string): Promise<string> => {
@@ -30,7 +35,9 @@ export const configLint: Command = {
     const found = [...lintFile(parsed.file, to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
     const rows = found.map(({ level, key, message, hint, isMended }) => ({ level, key, message, hint, is_mended_by_migrate: isMended ?? false }));
     const isBad = rows.some(({ level }) => level === 'stop');
-    return { ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }), exit: () => (isBad ? 'no' : 'done') } as ReturnType<typeof rowsResult>;
+    return { ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }), exit: () => (isBad ? 'no' : 'done') } as ReturnType<
+      typeof rowsResult
+    >;
   },
 };
 
@@ -44,7 +51,8 @@ export const configMigrate: Command = {
     'in-place': { field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
   },
   examples: [{ line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml', says: 'retention as a quoted string, mode periodic' }],
-  check: (values) => (values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : []),
+  check: (values) =>
+    values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : [],
   run: async (context, values) => {
     const { host } = context;
     const { migrateConfig } = await import('../../upgrade/configuration.ts');

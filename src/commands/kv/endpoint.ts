@@ -21,7 +21,11 @@ const stores = async (context: Context, { cluster, access, typed }: Opened): Pro
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error));
 
 /** Rows of every endpoint; the exit code says no when one of them is not good. */
-const judged = (rows: readonly { readonly [key: string]: unknown }[], isGood: (row: { readonly [key: string]: unknown }) => boolean, columns: readonly string[]): Result => ({
+const judged = (
+  rows: readonly { readonly [key: string]: unknown }[],
+  isGood: (row: { readonly [key: string]: unknown }) => boolean,
+  columns: readonly string[],
+): Result => ({
   kind: 'rows',
   rows,
   view: { columns, name: 'endpoint' },
@@ -66,8 +70,15 @@ export const version: Command = {
         }
       }),
     );
-    if (rows.every((row) => 'error' in row)) throw new AppError('network', `no member answers: ${rows.map((row) => `${row.endpoint}: ${row.error}`).join('; ')}`, { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
-    return { ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }), exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done') } as Result;
+    if (rows.every((row) => 'error' in row))
+      throw new AppError('network', `no member answers: ${rows.map((row) => `${row.endpoint}: ${row.error}`).join('; ')}`, {
+        code: 'UNAVAILABLE',
+        tryThis: ['opsctl kv status'],
+      });
+    return {
+      ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }),
+      exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done'),
+    } as Result;
   },
 };
 
@@ -81,7 +92,12 @@ const propose = async (context: Context, { endpoint, store }: Named): Promise<He
     return { endpoint, health: true, took: took() };
   } catch (error) {
     const isAuth = error instanceof AppError && error.category === 'auth';
-    const isHealthy = isAuth && (await store.health().then(({ is_healthy }) => is_healthy, () => false));
+    const isHealthy =
+      isAuth &&
+      (await store.health().then(
+        ({ is_healthy }) => is_healthy,
+        () => false,
+      ));
     return isHealthy ? { endpoint, health: true, took: took() } : { endpoint, health: false, took: took(), error: reasonOf(error) };
   }
 };
@@ -91,15 +107,23 @@ export const endpointHealth: Command = {
   summary: 'Commit a proposal through every endpoint',
   about: 'One line for each endpoint; another format with -o. Exit code 20 when one of them is unhealthy.',
   flags: endpointFlags,
-  examples: [{ line: 'opsctl kv endpoint health --endpoints localhost:2379,localhost:22379', says: 'localhost:2379 is healthy: successfully committed proposal: took = 2.1ms' }],
+  examples: [
+    {
+      line: 'opsctl kv endpoint health --endpoints localhost:2379,localhost:22379',
+      says: 'localhost:2379 is healthy: successfully committed proposal: took = 2.1ms',
+    },
+  ],
   run: async (context, values) => {
     const asked = await stores(context, await openCluster(context, values));
     const rows = await Promise.all(asked.map((named) => propose(context, named)));
     const exit = () => (rows.every((row) => row.health) ? ('done' as const) : ('no' as const));
-    if (context.isFormatGiven === true) return { kind: 'rows', rows, view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' }, exit };
+    if (context.isFormatGiven === true)
+      return { kind: 'rows', rows, view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' }, exit };
     // doc3 B interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>`
     const lines = rows.map(({ endpoint, health: isGood, took, error }) =>
-      isGood ? `${endpoint} is healthy: successfully committed proposal: took = ${took}` : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
+      isGood
+        ? `${endpoint} is healthy: successfully committed proposal: took = ${took}`
+        : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
     );
     if (exit() === 'no') context.say.warn('unhealthy cluster');
     return { kind: 'raw', chunks: [`${lines.join('\n')}\n`], ...(exit() === 'no' ? { exit: 'no' as const } : {}) };
@@ -120,12 +144,29 @@ export const endpointStatus: Command = {
           const status = await store.status();
           const { server } = await store.versions();
           const { member_id, leader_id, cluster_id, ...rest } = status;
-          return { endpoint, id: hexId(member_id), cluster_id: hexId(cluster_id), is_leader: leader_id === member_id, leader: leader_id === undefined ? '' : hexId(leader_id), ...rest, version: server };
+          return {
+            endpoint,
+            id: hexId(member_id),
+            cluster_id: hexId(cluster_id),
+            is_leader: leader_id === member_id,
+            leader: leader_id === undefined ? '' : hexId(leader_id),
+            ...rest,
+            version: server,
+          };
         } catch (error) {
           return { endpoint, error: reasonOf(error) };
         }
       }),
     );
-    return judged(rows, (row) => row['error'] === undefined, ['endpoint', 'id', 'version', 'db_size_bytes', 'is_leader', 'raft_term', 'raft_index', 'error']);
+    return judged(rows, (row) => row['error'] === undefined, [
+      'endpoint',
+      'id',
+      'version',
+      'db_size_bytes',
+      'is_leader',
+      'raft_term',
+      'raft_index',
+      'error',
+    ]);
   },
 };

@@ -36,7 +36,11 @@ export const put: Command = {
   path: ['kv', 'put'],
   summary: 'Write a key',
   args: [keyArgument, { name: 'value', field: str(), summary: 'The value; `-` or nothing reads it from standard input', optional: true }],
-  flags: { ...endpointFlags, lease: { field: str(undefined, { min: 1 }), summary: 'Lease to attach, as hexadecimal id', value: 'id' }, 'max-send-bytes': sendFlag },
+  flags: {
+    ...endpointFlags,
+    lease: { field: str(undefined, { min: 1 }), summary: 'Lease to attach, as hexadecimal id', value: 'id' },
+    'max-send-bytes': sendFlag,
+  },
   examples: [{ line: 'opsctl kv put greeting hello --endpoints localhost:2379', says: 'through the gateway of the member' }],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
@@ -63,7 +67,13 @@ export const get: Command = {
   examples: [{ line: 'opsctl kv get app/ --prefix --endpoints localhost:2379', says: 'all keys below app/' }],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const options = { rangeEnd: endOf(values), limit: values.limit, revision: values.rev, keysOnly: values['keys-only'], isSerializable: values.serializable };
+    const options = {
+      rangeEnd: endOf(values),
+      limit: values.limit,
+      revision: values.rev,
+      keysOnly: values['keys-only'],
+      isSerializable: values.serializable,
+    };
     const { kvs } = await askAny(context, opened, (store) => store.range(values.key, options), values);
     if (options.rangeEnd !== undefined) return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
     if (kvs[0] === undefined) throw new AppError('not-found', `there is no key ${values.key}`, { code: 'NO_KEY' });
@@ -79,7 +89,8 @@ export const del: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const end = endOf(values);
-    if (end !== undefined) await context.confirm(`Delete every key from ${values.key} on${values.prefix === true ? ' with that prefix' : ` up to ${end}`}?`);
+    if (end !== undefined)
+      await context.confirm(`Delete every key from ${values.key} on${values.prefix === true ? ' with that prefix' : ` up to ${end}`}?`);
     const { deleted, revision } = await askAny(context, opened, (store) => store.del(values.key, end));
     return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });
   },

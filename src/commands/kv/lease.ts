@@ -7,7 +7,8 @@ import { endpointFlags, openCluster } from './cluster.ts';
 
 /** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
 export const decimalLease = (id: string): string => {
-  if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id)) throw usageError('wrong usage', [problem('lease', 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`)]);
+  if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
+    throw usageError('wrong usage', [problem('lease', 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`)]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };
 
@@ -22,7 +23,13 @@ export const leaseTimeToLive: Command = {
     const id = String(values['lease-id']).replace(/^0x/i, '').toLowerCase();
     const seen = await askAny(context, opened, (store) => store.timeToLive(decimalLease(id), values.keys ?? false));
     const isExpired = seen.ttl_seconds < 0 || (seen.ttl_seconds === 0 && seen.granted_seconds === 0);
-    const data = { id, is_expired: isExpired, ttl_seconds: seen.ttl_seconds, granted_ttl_seconds: seen.granted_seconds, ...(values.keys === true ? { keys: seen.keys } : {}) };
+    const data = {
+      id,
+      is_expired: isExpired,
+      ttl_seconds: seen.ttl_seconds,
+      granted_ttl_seconds: seen.granted_seconds,
+      ...(values.keys === true ? { keys: seen.keys } : {}),
+    };
     if (context.isFormatGiven === true) return recordResult(data);
     // doc3 Interfaces: on an expired lease prints that the lease already expired (earlier: TTL 0s, remaining -1s)
     if (isExpired) return rawResult(`lease ${id} already expired\n`);
@@ -38,7 +45,14 @@ export const leaseList: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const leases = await askAny(context, opened, async (store) => store.leases(await store.row()));
-    if (leases === undefined) throw new AppError('refused', 'a 3.2 member cannot list leases', { code: 'UNIMPLEMENTED', tryThis: ['opsctl kv lease timetolive ID, for one you know'] });
-    return rowsResult(leases.map((id) => ({ id: BigInt.asUintN(64, BigInt(id)).toString(16) })), { columns: ['id'] });
+    if (leases === undefined)
+      throw new AppError('refused', 'a 3.2 member cannot list leases', {
+        code: 'UNIMPLEMENTED',
+        tryThis: ['opsctl kv lease timetolive ID, for one you know'],
+      });
+    return rowsResult(
+      leases.map((id) => ({ id: BigInt.asUintN(64, BigInt(id)).toString(16) })),
+      { columns: ['id'] },
+    );
   },
 };

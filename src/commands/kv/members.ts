@@ -7,14 +7,22 @@ import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const hex = (id: string): string => BigInt(id).toString(16);
-const listed = async (context: Context, values: Values): Promise<ListedMember[]> => askAny(context, await openCluster(context, values), (store) => store.members());
+const listed = async (context: Context, values: Values): Promise<ListedMember[]> =>
+  askAny(context, await openCluster(context, values), (store) => store.members());
 
 export const memberList: Command = {
   path: ['kv', 'member', 'list'],
   summary: 'List the members that the cluster knows',
   flags: endpointFlags,
   run: async (context, values) => {
-    const rows = (await listed(context, values)).map(({ id, name, peer_urls, client_urls, is_learner }) => ({ id: hex(id), status: name === '' ? 'unstarted' : 'started', name, peer_urls, client_urls, is_learner }));
+    const rows = (await listed(context, values)).map(({ id, name, peer_urls, client_urls, is_learner }) => ({
+      id: hex(id),
+      status: name === '' ? 'unstarted' : 'started',
+      name,
+      peer_urls,
+      client_urls,
+      is_learner,
+    }));
     return rowsResult(rows, { columns: ['id', 'status', 'name', 'peer_urls', 'client_urls', 'is_learner'] });
   },
 };
@@ -26,7 +34,11 @@ export const alarmList: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const [alarms, members] = await askAny(context, opened, (store) => Promise.all([store.alarms(), store.members()]));
-    const rows = alarms.map(({ member_id, alarm }) => ({ member_id: hex(member_id), member: members.find(({ id }) => id === member_id)?.name ?? '', alarm }));
+    const rows = alarms.map(({ member_id, alarm }) => ({
+      member_id: hex(member_id),
+      member: members.find(({ id }) => id === member_id)?.name ?? '',
+      alarm,
+    }));
     return rowsResult(rows, { columns: ['member_id', 'member', 'alarm'], name: 'alarm' });
   },
 };
@@ -37,10 +49,16 @@ export const alarmDisarm: Command = {
   flags: { ...endpointFlags, alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' } },
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const alarms = (await askAny(context, opened, (store) => store.alarms())).filter(({ alarm }) => values.alarm === undefined || alarm === values.alarm);
+    const alarms = (await askAny(context, opened, (store) => store.alarms())).filter(
+      ({ alarm }) => values.alarm === undefined || alarm === values.alarm,
+    );
     for (const alarm of alarms) await askAny(context, opened, (store) => store.disarm(alarm));
     const left = await askAny(context, opened, (store) => store.alarms());
-    return recordResult({ disarmed: alarms.length, still_raised: left.length }, { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} taken back` }, left.length > 0 && values.alarm === undefined ? 'no' : undefined);
+    return recordResult(
+      { disarmed: alarms.length, still_raised: left.length },
+      { message: `${alarms.length} alarm${alarms.length === 1 ? '' : 's'} taken back` },
+      left.length > 0 && values.alarm === undefined ? 'no' : undefined,
+    );
   },
 };
 
@@ -53,14 +71,22 @@ export const moveLeader: Command = {
     const opened = await openCluster(context, values);
     const members = await listed(context, values);
     const target = members.find(({ id, name }) => name === values.target || hex(id) === String(values.target).toLowerCase());
-    if (target === undefined) throw new AppError('not-found', `there is no member ${values.target}`, { code: 'NO_MEMBER', tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`] });
+    if (target === undefined)
+      throw new AppError('not-found', `there is no member ${values.target}`, {
+        code: 'NO_MEMBER',
+        tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
+      });
     const { openStore } = await import('../../upgrade/gateway/store.ts');
     const { observe } = await import('../../upgrade/observe.ts');
     const { members: seen } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     const leader = seen.find(({ is_leader }) => is_leader);
-    if (leader === undefined) throw new AppError('network', 'no leader among these endpoints', { code: 'NO_LEADER', tryThis: ['name every member with --endpoints'] });
+    if (leader === undefined)
+      throw new AppError('network', 'no leader among these endpoints', { code: 'NO_LEADER', tryThis: ['name every member with --endpoints'] });
     const store = openStore(context.host, { url: leader.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: 10_000 });
     if (leader.member_id !== target.id) await store.moveLeader(target.id);
-    return recordResult({ from: leader.name, to: target.name }, { message: leader.member_id === target.id ? `${target.name} leads already` : `leadership handed from ${leader.name} to ${target.name}` });
+    return recordResult(
+      { from: leader.name, to: target.name },
+      { message: leader.member_id === target.id ? `${target.name} leads already` : `leadership handed from ${leader.name} to ${target.name}` },
+    );
   },
 };

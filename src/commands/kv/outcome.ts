@@ -11,18 +11,32 @@ export const refusalError = ({ refused, findings }: Refusal): AppError => {
   const lines = refused.map(({ message, hint }) => (hint === undefined ? message : `${message} → ${hint}`));
   return new AppError('unsafe', `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`, {
     code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-    tryThis: [...lines.slice(rest.length === 0 ? 1 : 0), ...(first?.hint === undefined || rest.length > 0 ? [] : [first.hint]), 'opsctl kv check shows every finding'],
+    tryThis: [
+      ...lines.slice(rest.length === 0 ? 1 : 0),
+      ...(first?.hint === undefined || rest.length > 0 ? [] : [first.hint]),
+      'opsctl kv check shows every finding',
+    ],
     data: { refused, findings },
   });
 };
 
 /** The answer when there is nothing left to do. */
-export const arrived = async ({ observation, opened, options }: Pick<Prepared, 'observation' | 'opened' | 'options'>): Promise<Result | undefined> => {
+export const arrived = async ({
+  observation,
+  opened,
+  options,
+}: Pick<Prepared, 'observation' | 'opened' | 'options'>): Promise<Result | undefined> => {
   const { isArrived, wayOf } = await import('../../upgrade/plan.ts');
   const asked = options.to ?? opened.cluster.to;
   const to = wayOf({ observation, cluster: opened.cluster, options }).to;
   if (asked === undefined || to === undefined || !isArrived(observation, to)) return undefined;
-  return recordResult({ outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already`, cluster_version: observation.cluster_version }, { message: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`, text: `cluster ${opened.cluster.name} runs ${to} already: nothing to do` });
+  return recordResult(
+    { outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already`, cluster_version: observation.cluster_version },
+    {
+      message: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,
+      text: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,
+    },
+  );
 };
 
 export const digestError = (given: Plan, now: Plan): AppError =>

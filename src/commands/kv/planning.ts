@@ -12,10 +12,18 @@ const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
 
 export const planFlags: Readonly<Record<string, Flag>> = {
   ...clusterFlags,
-  to: { field: str(16, { pattern: '^\\d+\\.\\d+$' }), summary: `Version to go to (${targets.join(', ')}); the next one unless given`, value: 'minor' },
+  to: {
+    field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+    summary: `Version to go to (${targets.join(', ')}); the next one unless given`,
+    value: 'minor',
+  },
   'copy-data': { field: bool(), summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)' },
   'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
-  'stable-for': { field: int({ min: 0, max: 3600 }), summary: 'Seconds a member must stay good before the next one; 1 unless given', value: 'seconds' },
+  'stable-for': {
+    field: int({ min: 0, max: 3600 }),
+    summary: 'Seconds a member must stay good before the next one; 1 unless given',
+    value: 'seconds',
+  },
   accept: { field: list(str()), repeat: true, summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it", value: 'guard' },
 };
 
@@ -36,13 +44,24 @@ const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> =
   };
 };
 
-export type Prepared = { readonly opened: Opened & { readonly file: string }; readonly driver: Driver; readonly options: PlanOptions; readonly observation: Observation; readonly made: Plan | Refusal; readonly run: string };
+export type Prepared = {
+  readonly opened: Opened & { readonly file: string };
+  readonly driver: Driver;
+  readonly options: PlanOptions;
+  readonly observation: Observation;
+  readonly made: Plan | Refusal;
+  readonly run: string;
+};
 
 /** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
 export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
-  const [{ observe }, { planFrom }, { runId }] = await Promise.all([import('../../upgrade/observe.ts'), import('../../upgrade/plan.ts'), import('../../upgrade/journal.ts')]);
+  const [{ observe }, { planFrom }, { runId }] = await Promise.all([
+    import('../../upgrade/observe.ts'),
+    import('../../upgrade/plan.ts'),
+    import('../../upgrade/journal.ts'),
+  ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));
   const observation = await observe({ host, cluster: opened.cluster, access: opened.access, driver, sizes: options.copy_data, isDeep: true });

@@ -8,7 +8,8 @@ import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
 export const rollback: Command = {
   path: ['kv', 'rollback'],
   summary: 'Bring every upgraded member back to the old version, while one still runs it',
-  about: 'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
+  about:
+    'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
   flags: { ...clusterFlags, ...runFlags },
   examples: [{ line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' }],
   run: async (context, values) => {
@@ -16,7 +17,10 @@ export const rollback: Command = {
     const { observe } = await import('../../upgrade/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     if (observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
-      throw new AppError('unsafe', `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`, { code: 'NO_WAY_BACK', tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'] });
+      throw new AppError('unsafe', `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`, {
+        code: 'NO_WAY_BACK',
+        tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'],
+      });
     }
     await confirmStart(context, opened.cluster.name, `Bring every member of ${opened.cluster.name} back to ${plan.from}?`);
     const { rollBack } = await import('../../upgrade/roll-back.ts');
@@ -34,7 +38,11 @@ export const abort: Command = {
     const { observe } = await import('../../upgrade/observe.ts');
     const { members } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
-    if (away.length > 0) throw new AppError('unsafe', `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`, { code: 'MEMBER_DOWN', tryThis: ['opsctl kv resume', 'opsctl kv rollback'] });
+    if (away.length > 0)
+      throw new AppError('unsafe', `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`, {
+        code: 'MEMBER_DOWN',
+        tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
+      });
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
     const { openJournal } = await import('../../upgrade/journal.ts');
     const { takeLocks } = await import('../../upgrade/lock.ts');

@@ -22,11 +22,18 @@ const typedName = async (context: Context, cluster: string, question: string): P
 };
 
 export const confirmStart = async (context: Context, cluster: string, question: string): Promise<void> => {
-  if (!context.isConfirmed && !context.isInteractive) throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+  if (!context.isConfirmed && !context.isInteractive)
+    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
   if (!(await typedName(context, cluster, question))) throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
 };
 
-export type Start = { readonly opened: Opened; readonly plan: Plan; readonly run: string; readonly action: SessionInput['action']; readonly loop?: SessionInput['loop'] };
+export type Start = {
+  readonly opened: Opened;
+  readonly plan: Plan;
+  readonly run: string;
+  readonly action: SessionInput['action'];
+  readonly loop?: SessionInput['loop'];
+};
 
 export const conducted = async (context: Context, values: Values, { opened, plan, run, action, loop }: Start): Promise<Result> => {
   const { host, settings, signal } = context;
@@ -35,7 +42,18 @@ export const conducted = async (context: Context, values: Values, { opened, plan
   const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
   const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.state };
   return watched(context, (sink, ask) =>
-    conduct({ ...common, plan, run, action, sink, signal, confirmed: (member) => ask(() => typedName(context, opened.cluster.name, lastQuestion(member))), hasCanary: values.canary !== false, canKill: values['kill-after-grace'] ?? false, ...(loop === undefined ? {} : { loop }) }),
+    conduct({
+      ...common,
+      plan,
+      run,
+      action,
+      sink,
+      signal,
+      confirmed: (member) => ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
+      hasCanary: values.canary !== false,
+      canKill: values['kill-after-grace'] ?? false,
+      ...(loop === undefined ? {} : { loop }),
+    }),
   );
 };
 
@@ -47,7 +65,10 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
   const found = openRun(await findRuns(context.host, context.settings.folders.state, opened.cluster.name));
   const first = found?.entries[0];
   if (found === undefined || first?.kind !== 'opened') {
-    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, { code: 'NO_RUN', tryThis: ['opsctl kv status', 'opsctl kv upgrade'] });
+    throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
+      code: 'NO_RUN',
+      tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
+    });
   }
   const last = found.entries.findLast((entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened');
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';

@@ -16,14 +16,20 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
   const { cluster, access, file } = opened;
   if (values.member !== undefined) {
     const found = cluster.members.find(({ name }) => name === values.member);
-    if (found === undefined) throw usageError('wrong usage', [problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`)]);
+    if (found === undefined)
+      throw usageError('wrong usage', [problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`)]);
     return found;
   }
   if (cluster.members.length === 1) return cluster.members[0] as MemberSpec;
-  if (file === undefined) throw usageError('wrong usage', [problem('--endpoints', 'max', 'must name one member: a snapshot is taken from one', 'or name a --member of a cluster file')]);
+  if (file === undefined)
+    throw usageError('wrong usage', [
+      problem('--endpoints', 'max', 'must name one member: a snapshot is taken from one', 'or name a --member of a cluster file'),
+    ]);
   const { observe } = await import('../../upgrade/observe.ts');
   const { members } = await observe({ host: context.host, cluster, access });
-  const best = members.find(({ is_leader }) => is_leader) ?? members.filter(({ is_reachable }) => is_reachable).sort((a, b) => (b.raft_index ?? 0) - (a.raft_index ?? 0))[0];
+  const best =
+    members.find(({ is_leader }) => is_leader) ??
+    members.filter(({ is_reachable }) => is_reachable).sort((a, b) => (b.raft_index ?? 0) - (a.raft_index ?? 0))[0];
   if (best === undefined) throw new AppError('network', 'no member answers', { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
   if (!best.is_leader) context.say.warn(`no leader: the snapshot of ${best.name} may be behind`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
@@ -33,12 +39,23 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
 const withDeadline = async <T>(context: Context, limitMs: number | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const [over, expired] = [new AbortController(), new AbortController()];
   const both = AbortSignal.any([context.signal, expired.signal]);
-  const ticking = limitMs === undefined ? Promise.resolve() : context.host.sleep(limitMs, over.signal).then(() => expired.abort(), () => {});
+  const ticking =
+    limitMs === undefined
+      ? Promise.resolve()
+      : context.host.sleep(limitMs, over.signal).then(
+          () => expired.abort(),
+          () => {},
+        );
   try {
     return await work(both);
   } catch (error) {
     if (!expired.signal.aborted) throw error;
-    throw new AppError('network', `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`, { code: 'DEADLINE_EXCEEDED', retryable: true, tryThis: ['--timeout with more time'], cause: error });
+    throw new AppError('network', `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`, {
+      code: 'DEADLINE_EXCEEDED',
+      retryable: true,
+      tryThis: ['--timeout with more time'],
+      cause: error,
+    });
   } finally {
     over.abort();
     await ticking;
@@ -50,22 +67,38 @@ const save: Command = {
   summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
   about: 'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
   args: [fileArgument],
-  flags: { ...endpointFlags, member: { field: str(undefined, { min: 1 }), summary: 'Member of the cluster file to take it from; the leader unless given', value: 'name' } },
+  flags: {
+    ...endpointFlags,
+    member: { field: str(undefined, { min: 1 }), summary: 'Member of the cluster file to take it from; the leader unless given', value: 'name' },
+  },
   examples: [{ line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379', says: 'Snapshot saved at backup.db' }],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const source = await sourceOf(context, opened, values);
-    const [{ openStore }, { saveSnapshot }] = await Promise.all([import('../../upgrade/gateway/store.ts'), import('../../upgrade/gateway/snapshot.ts')]);
+    const [{ openStore }, { saveSnapshot }] = await Promise.all([
+      import('../../upgrade/gateway/store.ts'),
+      import('../../upgrade/gateway/snapshot.ts'),
+    ]);
     const limit = context.settings.get('timeout') === undefined ? undefined : await timeoutOf(context);
     const began = context.host.elapsed();
     const path = resolve(context.host.cwd, values.file);
     const saved = await withDeadline(context, limit, async (signal) => {
-      const store = openStore(context.host, { url: source.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: silenceMs, signal });
+      const store = openStore(context.host, {
+        url: source.client_url,
+        tls: opened.access.tls,
+        user: opened.access.user,
+        timeoutMs: silenceMs,
+        signal,
+      });
       const { revision, raft_index } = await store.status();
       return { ...(await saveSnapshot(context.host, store, path)), revision, raft_index };
     });
     const data = { member: source.name, path, ...saved, duration_ms: Math.round(context.host.elapsed() - began) };
-    return recordResult(data, { text: `Snapshot saved at ${values.file}`, name: 'path', message: `verified: ${saved.size_bytes} bytes, revision ${saved.revision}, sha256 ${saved.trailer_sha256}` });
+    return recordResult(data, {
+      text: `Snapshot saved at ${values.file}`,
+      name: 'path',
+      message: `verified: ${saved.size_bytes} bytes, revision ${saved.revision}, sha256 ${saved.trailer_sha256}`,
+    });
   },
 };
 
@@ -93,7 +126,10 @@ const status: Command = {
     const { trailer_sha256 } = await verifySnapshot(context.host, path);
     const bytes = (await context.host.files.readBytes(path)) as Uint8Array;
     const content = snapshotContent(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    return recordResult({ ...content, hash_hex: content.hash.toString(16), trailer_sha256 }, { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' });
+    return recordResult(
+      { ...content, hash_hex: content.hash.toString(16), trailer_sha256 },
+      { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' },
+    );
   },
 };
 

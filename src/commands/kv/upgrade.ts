@@ -41,14 +41,21 @@ export const upgrade: Command = {
   flags: {
     ...planFlags,
     ...runFlags,
-    plan: { field: str(undefined, { min: 1 }), summary: 'Carry out this plan; refused when the cluster no longer matches it', value: 'file', complete: 'file' },
+    plan: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Carry out this plan; refused when the cluster no longer matches it',
+      value: 'file',
+      complete: 'file',
+    },
   },
   examples: [
     { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
     { line: 'opsctl kv upgrade --cluster cluster.yaml --yes -o ndjson', says: 'for scripts: one event a line' },
   ],
   check: (values) => {
-    const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter((name) => values.plan !== undefined && values[name] !== undefined);
+    const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter(
+      (name) => values.plan !== undefined && values[name] !== undefined,
+    );
     return decided.map((name) => problem(`--${name}`, 'exclusive', 'is part of the plan and cannot be given together with --plan'));
   },
   run: async (context, values) => upgradeRun(context, values),
@@ -66,7 +73,8 @@ const upgradeRun = async (context: Context, values: Values) => {
   if (isRefusal(made)) throw refusalError(made);
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
   if (context.isDryRun) return recordResult(made, { text: planText(made) });
-  for (const finding of made.findings) if (finding.level === 'warn') context.say.warn(finding.hint === undefined ? finding.message : `${finding.message} → ${finding.hint}`);
+  for (const finding of made.findings)
+    if (finding.level === 'warn') context.say.warn(finding.hint === undefined ? finding.message : `${finding.message} → ${finding.hint}`);
   if (context.isInteractive && !context.isConfirmed) context.say.info(planText(made));
   await confirmStart(context, opened.cluster.name, `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`);
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });

@@ -87,7 +87,7 @@ export const versionFields = {
 /** `3.3.25` → `3.3`; undefined for anything that is not a version. */
 export const minorOf = (version: string | undefined): Minor | undefined => {
   const parts = /^v?(\d+)\.(\d+)(?:\.\d+)?(?:[-+].*)?$/.exec(version ?? '');
-  return parts === null ? undefined : `${Number(parts[1])}.${Number(parts[2])}` as Minor;
+  return parts === null ? undefined : (`${Number(parts[1])}.${Number(parts[2])}` as Minor);
 };
 
 export const rowOf = (version: string | undefined): VersionRow | undefined => versionRows.find((row) => row.minor === minorOf(version));

@@ -22,7 +22,13 @@ const v2Bytes = async (files: Files, snapFolder: string): Promise<number> => {
 };
 
 const isWritable = async (files: Files, dataDir: string): Promise<boolean> => {
-  for (const path of [dataDir, join(dataDir, 'member'), join(dataDir, 'member', 'snap'), join(dataDir, 'member', 'wal'), join(dataDir, 'member', 'snap', 'db')]) {
+  for (const path of [
+    dataDir,
+    join(dataDir, 'member'),
+    join(dataDir, 'member', 'snap'),
+    join(dataDir, 'member', 'wal'),
+    join(dataDir, 'member', 'snap', 'db'),
+  ]) {
     const info = await files.info(path);
     // Root may write anywhere; a folder without any write bit is still a sign that somebody closed it.
     if (info !== undefined && ((info.mode & 0o222) === 0 || !(await files.isWritable(path)))) return false;

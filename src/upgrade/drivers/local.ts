@@ -76,7 +76,12 @@ export const localDriver = (host: Host): Driver => {
   };
 };
 
-const facts = async (host: Host, member: MemberSpec, sizes: boolean, versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>): Promise<HostFacts> => {
+const facts = async (
+  host: Host,
+  member: MemberSpec,
+  sizes: boolean,
+  versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
+): Promise<HostFacts> => {
   const { pid, problem } = runningPid(host, member);
   const [folder, fresh, old, config] = await Promise.all([
     folderFacts(host.files, member.data_dir, sizes).catch((error: unknown): HostFacts => ({ problems: [`data folder: ${String(error)}`] })),
@@ -121,7 +126,11 @@ const start = async (host: Host, member: MemberSpec, which: Which) => {
   if (running !== undefined) throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, { code: 'ALREADY_RUNNING' });
   // The shell writes the pid file before it becomes the server: a crash of ours between the two leaves no process without one.
   const script = 'echo "$$" > "$1" && shift && exec "$@"';
-  const started = await host.processes.start('/bin/sh', ['-c', script, 'sh', member.pid_file as string, ...argv], { env: member.env, detached: true, logFile: member.log_file });
+  const started = await host.processes.start('/bin/sh', ['-c', script, 'sh', member.pid_file as string, ...argv], {
+    env: member.env,
+    detached: true,
+    logFile: member.log_file,
+  });
   const isWritten = (): boolean => Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
   await pidFileWritten(host, member.pid_file as string, started);
@@ -143,7 +152,11 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
   if (path === undefined || info === undefined) return [];
   const chunks: Uint8Array[] = [];
   for await (const chunk of host.files.stream(path, Math.max(0, info.sizeBytes - tailBytes))) chunks.push(chunk);
-  return Buffer.concat(chunks).toString().split('\n').filter((line) => line !== '').slice(-lines);
+  return Buffer.concat(chunks)
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '')
+    .slice(-lines);
 };
 
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {

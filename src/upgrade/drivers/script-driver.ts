@@ -5,8 +5,8 @@ import type { ClusterFile, HostFacts, MemberSpec } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
 import { configPath } from './folder-facts.ts';
-import { quoted } from './manager.ts';
-import type { Manager } from './manager.ts';
+import { quoted } from './steering.ts';
+import type { Steering } from './steering.ts';
 import type { Shell } from './shell.ts';
 
 /** Exit code by which a hook says that it cannot tell. */
@@ -22,26 +22,30 @@ if [ -d "$D" ]; then
   ${wantsSizes ? 'echo "data_dir_kib=$(du -sk "$D" | cut -f1)"' : ':'}
 else echo data_dir_exists=false; fi`;
 
-const factsScript = (manager: Manager, member: MemberSpec, wantsSizes: boolean): string => {
+const factsScript = (steering: Steering, member: MemberSpec, wantsSizes: boolean): string => {
   const version = (which: Which): string => {
-    const command = manager.version(member, which);
+    const command = steering.version(member, which);
     return command === undefined ? '' : `echo "${which}_version=$( { ${command}; } 2>&1 | head -n 3 | tr '\\n' ' ')"`;
   };
   const config = configPath(member);
   return [
     'echo "now_s=$(date +%s)"',
-    `( ${manager.isRunning(member)} ) >/dev/null 2>&1; echo "running=$?"`,
+    `( ${steering.isRunning(member)} ) >/dev/null 2>&1; echo "running=$?"`,
     member.data_dir === undefined ? '' : folderScript(member.data_dir, wantsSizes),
     version('new'),
     version('old'),
-    config === undefined ? '' : `if [ -r ${quoted(config)} ]; then echo "config=$(base64 < ${quoted(config)} | tr -d '\\n')"; else echo config_missing=true; fi`,
+    config === undefined
+      ? ''
+      : `if [ -r ${quoted(config)} ]; then echo "config=$(base64 < ${quoted(config)} | tr -d '\\n')"; else echo config_missing=true; fi`,
     'exit 0',
   ].join('\n');
 };
 
 /** The lines of the script as facts. Pure but for the YAML reader. */
 export const factsFrom = async (text: string, member: MemberSpec, nowMs: number): Promise<HostFacts> => {
-  const found = new Map(text.split('\n').flatMap((line) => (line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const] : [])));
+  const found = new Map(
+    text.split('\n').flatMap((line) => (line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const] : [])),
+  );
   const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
   const count = (key: string, to = key, times = 1) => (/^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {});
   const [fresh, old] = [versionInText(found.get('new_version') ?? ''), versionInText(found.get('old_version') ?? '')];
@@ -61,21 +65,29 @@ export const factsFrom = async (text: string, member: MemberSpec, nowMs: number)
     ...(fresh === undefined ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' } : { new_binary_version: fresh }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...(found.has('config_missing') ? { config_error: `there is no configuration file ${configPath(member)}` } : {}),
-    ...(read === undefined ? {} : 'broken' in read ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` } : { config: read.file }),
+    ...(read === undefined
+      ? {}
+      : 'broken' in read
+        ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` }
+        : { config: read.file }),
     ...(Number.isFinite(skew) ? { clock_skew_ms: Math.abs(skew) <= 1500 ? 0 : skew } : {}),
   };
 };
 
 const failure = (member: MemberSpec, what: string, { stderr, stdout, code, timedOut }: Finished): AppError => {
   const said = `${stderr}\n${stdout}`.trim().split('\n').at(-1) ?? '';
-  return new AppError('stopped', `${member.name}: ${what} failed (${timedOut ? 'no answer in time' : `exit code ${code}`}${said === '' ? '' : `: ${said}`})`, { code: 'COMMAND_FAILED' });
+  return new AppError(
+    'stopped',
+    `${member.name}: ${what} failed (${timedOut ? 'no answer in time' : `exit code ${code}`}${said === '' ? '' : `: ${said}`})`,
+    { code: 'COMMAND_FAILED' },
+  );
 };
 
 const extraMs = 10_000;
 const copyMs = 3_600_000;
 
 /** A driver made of shell scripts: here or over ssh, for every kind of installation. */
-export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member: MemberSpec) => Shell, manager: Manager): Driver => {
+export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member: MemberSpec) => Shell, steering: Steering): Driver => {
   const must = async (member: MemberSpec, what: string, script: string, timeoutMs?: number): Promise<Finished> => {
     const done = await shellFor(member).run(script, { timeoutMs });
     if (done.code !== 0) throw failure(member, what, done);
@@ -85,30 +97,38 @@ export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member
     kind: cluster.driver ?? 'local',
     facts: async (member, { sizes }) => {
       try {
-        const done = await must(member, 'looking at the host', factsScript(manager, member, sizes));
+        const done = await must(member, 'looking at the host', factsScript(steering, member, sizes));
         return await factsFrom(done.stdout, member, host.now());
       } catch (error) {
         return { problems: [error instanceof Error ? error.message : String(error)], new_binary_error: 'its host could not be looked at' };
       }
     },
     isRunning: async (member) => {
-      const done = await shellFor(member).run(manager.isRunning(member)).catch(() => undefined);
+      const done = await shellFor(member)
+        .run(steering.isRunning(member))
+        .catch(() => undefined);
       return done === undefined || done.code === UNKNOWN ? undefined : done.code === 0;
     },
     stop: async (member, graceMs) => {
-      const done = await shellFor(member).run(manager.stop(member, graceMs), { timeoutMs: graceMs + extraMs });
+      const done = await shellFor(member).run(steering.stop(member, graceMs), { timeoutMs: graceMs + extraMs });
       if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
       return done.code === 0;
     },
-    kill: async (member) => void (await must(member, 'ending it', manager.kill(member))),
-    ...(manager.install === undefined ? {} : { install: async (member: MemberSpec, which: Which) => void (await must(member, 'putting the binary in place', manager.install?.(member, which) ?? 'true', copyMs)) }),
+    kill: async (member) => void (await must(member, 'ending it', steering.kill(member))),
+    ...(steering.install === undefined
+      ? {}
+      : {
+          install: async (member: MemberSpec, which: Which) =>
+            void (await must(member, 'putting the binary in place', steering.install?.(member, which) ?? 'true', copyMs)),
+        }),
     start: async (member, which) => {
-      await must(member, 'the start', manager.start(member, which), 60_000);
-      await begun(host, () => shellFor(member).run(manager.isRunning(member)));
+      await must(member, 'the start', steering.start(member, which), 60_000);
+      await begun(host, () => shellFor(member).run(steering.isRunning(member)));
       return {};
     },
     copyData: async (member, to) => void (await must(member, 'the copy', `cp -a ${quoted(member.data_dir)} ${quoted(to)}`, copyMs)),
-    readConfig: async (member) => (member.config_file === undefined ? undefined : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout),
+    readConfig: async (member) =>
+      member.config_file === undefined ? undefined : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout,
     writeConfig: async (member, text) => {
       const path = quoted(member.config_file);
       const script = `set -e
@@ -118,10 +138,15 @@ mv -f ${path}.incoming ${path}`;
       await must(member, 'writing the configuration', script);
     },
     logTail: async (member, lines) => {
-      const done = await shellFor(member).run(manager.logTail(member, lines)).catch(() => undefined);
-      return (done?.stdout ?? '').split('\n').filter((line) => line !== '').slice(-lines);
+      const done = await shellFor(member)
+        .run(steering.logTail(member, lines))
+        .catch(() => undefined);
+      return (done?.stdout ?? '')
+        .split('\n')
+        .filter((line) => line !== '')
+        .slice(-lines);
     },
-    describe: (kind, member, which) => manager.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
+    describe: (kind, member, which) => steering.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
   };
 };
 

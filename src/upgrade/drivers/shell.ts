@@ -36,10 +36,14 @@ export const sshShell = (host: Host, cluster: ClusterFile, member: MemberSpec): 
     where,
     run: async (script, { timeoutMs = defaultMs } = {}) => {
       const done = await host.processes.run('ssh', [...words, '--', where, there], { input: script, timeoutMs });
-      if (done.startError !== undefined) throw new AppError('config', `ssh cannot be started: ${done.startError}`, { code: 'NO_SSH', tryThis: ['install the ssh client'] });
+      if (done.startError !== undefined)
+        throw new AppError('config', `ssh cannot be started: ${done.startError}`, { code: 'NO_SSH', tryThis: ['install the ssh client'] });
       if (done.code === 255 || done.timedOut) {
         const why = done.timedOut ? `no answer within ${timeoutMs / 1000} s` : (done.stderr.trim().split('\n').at(-1) ?? 'unknown');
-        throw new AppError('network', `${where}: ssh: ${why}`, { code: 'SSH', tryThis: [`ssh ${where} true`, 'a key without a passphrase, or an agent: nothing is asked'] });
+        throw new AppError('network', `${where}: ssh: ${why}`, {
+          code: 'SSH',
+          tryThis: [`ssh ${where} true`, 'a key without a passphrase, or an agent: nothing is asked'],
+        });
       }
       return done;
     },

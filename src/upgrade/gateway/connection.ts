@@ -36,7 +36,8 @@ const maxInt32 = 2 ** 31 - 1;
 /** doc3 Interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
 export const versionsIn = (text: string): Versions | undefined => {
   const body = parsed(text) as Record<string, unknown> | undefined;
-  const first = (names: readonly string[]): string | undefined => names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;
+  const first = (names: readonly string[]): string | undefined =>
+    names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;
   const server = first(versionFields.server);
   return server === undefined ? undefined : { server, cluster: first(versionFields.cluster) ?? 'not_decided' };
 };
@@ -66,7 +67,11 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
   const versions = async (): Promise<Versions> => {
     const { status, text } = await get('/version');
     const found = versionsIn(text);
-    if (found === undefined) throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, { code: 'NOT_A_STORE', httpStatus: status });
+    if (found === undefined)
+      throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, {
+        code: 'NOT_A_STORE',
+        httpStatus: status,
+      });
     return found;
   };
   const row = once(async () => rowOf((await versions()).server) ?? defaultRow);

@@ -35,7 +35,12 @@ const known: readonly Known[] = [
     tryThis: ['compact and defragment, or raise the quota; then `opsctl kv alarm disarm`'],
   },
   { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: ['opsctl kv status'] },
-  { text: /request timed out|context deadline exceeded/, code: 'DEADLINE_EXCEEDED', category: 'network', tryThis: ['opsctl kv status shows whether a majority of the members is up'] },
+  {
+    text: /request timed out|context deadline exceeded/,
+    code: 'DEADLINE_EXCEEDED',
+    category: 'network',
+    tryThis: ['opsctl kv status shows whether a majority of the members is up'],
+  },
   { text: /invalid auth token/, code: 'UNAUTHENTICATED', category: 'auth', tryThis: [] },
   { text: /user name is empty/, code: 'USER_NEEDED', category: 'auth', tryThis: ['name a user with --user, or in the cluster file under `user:`'] },
   { text: /invalid user ID or password/, code: 'WRONG_PASSWORD', category: 'auth', tryThis: ['check the user and the password'] },
@@ -74,14 +79,21 @@ export const hostOf = (url: string): string => url.replace(/^[a-z]+:\/\//, '').r
 export const networkFailure = (url: string, error: unknown): AppError => {
   if (error instanceof AppError) return error;
   const at = hostOf(url);
-  if (!(error instanceof NetworkError)) return new AppError('network', `${at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  if (!(error instanceof NetworkError))
+    return new AppError('network', `${at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   if (error.code === 'ABORTED') return new AppError('interrupted', `${at}: context canceled`, { code: 'CANCELED', cause: error });
   if (error.code === 'TIMEOUT' || error.code === 'CONNECT_TIMEOUT') {
     const what = error.code === 'TIMEOUT' ? 'no answer in time' : 'could not connect in time';
     return new AppError('network', `${at}: context deadline exceeded (${what})`, { code: 'DEADLINE_EXCEEDED', retryable: true, cause: error });
   }
-  const tryThis = error.code === 'TLS' ? ['check ca_file, cert_file and key_file under `tls:` in the cluster file'] : ['is the member running? opsctl kv status'];
-  return new AppError('network', `${at}: ${error.message}`, { code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code, retryable: true, tryThis, cause: error });
+  const tryThis =
+    error.code === 'TLS' ? ['check ca_file, cert_file and key_file under `tls:` in the cluster file'] : ['is the member running? opsctl kv status'];
+  return new AppError('network', `${at}: ${error.message}`, {
+    code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
+    retryable: true,
+    tryThis,
+    cause: error,
+  });
 };
 
 /** doc3 Errors: write exceeds the client's send size: client-side ResourceExhausted reporting sizes. */

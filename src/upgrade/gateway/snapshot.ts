@@ -32,7 +32,8 @@ export const trailerCheck = () => {
     finish: (what: string): Verified => {
       const whole = content.copy().update(tail).digest('hex');
       const [found, expected] = [tail.toString('hex'), content.digest('hex')];
-      if (size % pageBytes !== trailerBytes) throw damaged(what, `${size} bytes are not whole pages and a 32-byte trailer: it is cut off, or it has no trailer (a copied db file)`);
+      if (size % pageBytes !== trailerBytes)
+        throw damaged(what, `${size} bytes are not whole pages and a 32-byte trailer: it is cut off, or it has no trailer (a copied db file)`);
       if (found !== expected) throw damaged(what, `its content has sha256 ${expected}, its trailer says ${found}`);
       return { size_bytes: size, file_sha256: whole, trailer_sha256: found };
     },
@@ -40,7 +41,10 @@ export const trailerCheck = () => {
 };
 
 const damaged = (what: string, why: string): AppError =>
-  new AppError('no', `snapshot ${what} is not good: ${why}`, { code: 'SNAPSHOT_DAMAGED', tryThis: ['save another one: opsctl kv snapshot save FILE'] });
+  new AppError('no', `snapshot ${what} is not good: ${why}`, {
+    code: 'SNAPSHOT_DAMAGED',
+    tryThis: ['save another one: opsctl kv snapshot save FILE'],
+  });
 
 /** The bytes of a snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
 async function* blobs(url: string, chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {

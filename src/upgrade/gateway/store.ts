@@ -28,7 +28,13 @@ export type KeyValue = {
   readonly version: number;
   readonly lease?: string;
 };
-export type RangeOptions = { readonly rangeEnd?: string; readonly limit?: number; readonly isSerializable?: boolean; readonly keysOnly?: boolean; readonly revision?: number };
+export type RangeOptions = {
+  readonly rangeEnd?: string;
+  readonly limit?: number;
+  readonly isSerializable?: boolean;
+  readonly keysOnly?: boolean;
+  readonly revision?: number;
+};
 export type LeaseSeen = { readonly id: string; readonly ttl_seconds: number; readonly granted_seconds: number; readonly keys: readonly string[] };
 /** doc3 Limits: client send size default 2 MiB. */
 export const defaultSendBytes = 2 * 1024 * 1024;
@@ -54,7 +60,10 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     const answer = await call('/kv/put', { key: base64(key), value: base64(value), ...(lease === undefined ? {} : { lease }) });
     return { revision: number(answer['header']?.revision) };
   },
-  range: async (key: string, options: RangeOptions = {}): Promise<{ readonly kvs: KeyValue[]; readonly count: number; readonly revision: number }> => {
+  range: async (
+    key: string,
+    options: RangeOptions = {},
+  ): Promise<{ readonly kvs: KeyValue[]; readonly count: number; readonly revision: number }> => {
     const answer = await call('/kv/range', {
       key: base64(key),
       ...(options.rangeEnd === undefined ? {} : { range_end: base64(options.rangeEnd) }),
@@ -73,7 +82,11 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
   /** Writes only when the key does not exist yet; true when it was written. */
   create: async (key: string, value: string, lease?: string): Promise<boolean> => {
     const put = { requestPut: { key: base64(key), value: base64(value), ...(lease === undefined ? {} : { lease }) } };
-    const answer = await call('/kv/txn', { compare: [{ key: base64(key), target: 'VERSION', result: 'EQUAL', version: '0' }], success: [put], failure: [] });
+    const answer = await call('/kv/txn', {
+      compare: [{ key: base64(key), target: 'VERSION', result: 'EQUAL', version: '0' }],
+      success: [put],
+      failure: [],
+    });
     return answer['succeeded'] === true;
   },
 });
@@ -166,7 +179,14 @@ const alarmsFrom = (answer: Json): AlarmSeen[] =>
 /** Everything one member of the store can be asked through its gateway. */
 export const openStore = (host: Host, endpoint: Endpoint) => {
   const connection = connect(host, endpoint);
-  return { connection, versions: connection.versions, row: connection.row, ...keyCalls(connection), ...leaseCalls(connection), ...clusterCalls(connection) };
+  return {
+    connection,
+    versions: connection.versions,
+    row: connection.row,
+    ...keyCalls(connection),
+    ...leaseCalls(connection),
+    ...clusterCalls(connection),
+  };
 };
 export type Store = ReturnType<typeof openStore>;
 

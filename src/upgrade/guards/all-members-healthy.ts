@@ -3,10 +3,19 @@ import { guard } from './guard.ts';
 /** doc3 Procedure 1: check health and that the cluster runs the old version. */
 export const allMembersHealthy = guard('all-members-healthy', 'every member answers and is healthy', ({ observation }, say) => {
   for (const member of observation.members) {
-    if (!member.is_reachable) say.stop({ member: member.name, message: `${member.name} does not answer: ${member.error ?? 'unknown'}`, hint: 'start it, or repair it, before an upgrade' });
+    if (!member.is_reachable)
+      say.stop({
+        member: member.name,
+        message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
+        hint: 'start it, or repair it, before an upgrade',
+      });
     else if (!member.is_healthy) {
       const why = member.health_reason ?? member.errors[0] ?? '/health says so';
-      say.stop({ member: member.name, message: `${member.name} is not healthy: ${why}`, hint: 'read its log; an upgrade does not mend a sick member' });
+      say.stop({
+        member: member.name,
+        message: `${member.name} is not healthy: ${why}`,
+        hint: 'read its log; an upgrade does not mend a sick member',
+      });
     }
   }
 });

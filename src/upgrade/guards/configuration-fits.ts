@@ -10,11 +10,17 @@ export const configurationFits = guard('configuration-fits', 'the new version un
     for (const { level, key, message, hint } of lintFlags(argvOf(member.new_command, member.new_binary) ?? [], to)) {
       say[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `in new_command: ${hint}` });
     }
-    if (host?.config_error !== undefined) say.stop({ member: member.name, message: `${member.name}: ${host.config_error}`, hint: 'mend the configuration file' });
+    if (host?.config_error !== undefined)
+      say.stop({ member: member.name, message: `${member.name}: ${host.config_error}`, hint: 'mend the configuration file' });
     for (const { level, key, message, hint, isMended } of lintFile(host?.config ?? {}, to)) {
       const isRewritten = isMended === true && member.config_file !== undefined;
       if (isRewritten) say.warn({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `the plan rewrites it: ${hint}` });
-      else say[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: isMended === true ? `opsctl kv config migrate FILE --to ${to}` : hint });
+      else
+        say[level]({
+          member: member.name,
+          message: `${member.name}: ${key} ${message}`,
+          hint: isMended === true ? `opsctl kv config migrate FILE --to ${to}` : hint,
+        });
     }
   }
 });

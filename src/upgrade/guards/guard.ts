@@ -14,7 +14,11 @@ export type Guard = { readonly id: string; readonly findings: (input: GuardInput
 
 type Said = Omit<Finding, 'guard' | 'level'>;
 /** `pass` when nothing was found. */
-export const guard = (id: string, good: string, look: (input: GuardInput, say: { stop(said: Said): void; warn(said: Said): void }) => void): Guard => ({
+export const guard = (
+  id: string,
+  good: string,
+  look: (input: GuardInput, say: { stop(said: Said): void; warn(said: Said): void }) => void,
+): Guard => ({
   id,
   findings: (input) => {
     const found: Finding[] = [];

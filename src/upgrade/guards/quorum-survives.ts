@@ -21,9 +21,13 @@ export const stopProblem = (members: readonly MemberSeen[], name: string, accept
 /** doc3: without downtime. Every single stop must leave a majority. */
 export const quorumSurvives = guard('quorum-survives', 'any one member can be stopped and a majority stays', ({ observation, options }, say) => {
   const { members } = observation;
-  if (members.length === 1) return say.warn({ message: 'one member: the store is away while it is replaced', hint: 'add members for an upgrade without downtime' });
+  if (members.length === 1)
+    return say.warn({ message: 'one member: the store is away while it is replaced', hint: 'add members for an upgrade without downtime' });
   if (members.length === 2 && members.every(isGood)) {
-    const said = { message: 'two members: no write is possible while one of them is replaced', hint: 'add a member, or take the downtime with --accept quorum-survives' };
+    const said = {
+      message: 'two members: no write is possible while one of them is replaced',
+      hint: 'add a member, or take the downtime with --accept quorum-survives',
+    };
     return options.accept.includes('quorum-survives') ? say.warn(said) : say.stop(said);
   }
   const found = members.filter(isGood).map((member) => ({ member: member.name, problem: stopProblem(members, member.name, false) }));
@@ -33,5 +37,7 @@ export const quorumSurvives = guard('quorum-survives', 'any one member can be st
 
 export const stopFinding = (members: readonly MemberSeen[], name: string, accept: readonly string[]): Finding | undefined => {
   const message = stopProblem(members, name, accept.includes('quorum-survives'));
-  return message === undefined ? undefined : { guard: 'quorum-survives', level: 'stop', member: name, message, hint: 'bring the other members back, then opsctl kv resume' };
+  return message === undefined
+    ? undefined
+    : { guard: 'quorum-survives', level: 'stop', member: name, message, hint: 'bring the other members back, then opsctl kv resume' };
 };

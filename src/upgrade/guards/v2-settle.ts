@@ -15,5 +15,9 @@ export const v2BytesOf = (observation: Observation): number => Math.max(0, ...ob
 
 export const v2Settle = guard('v2-settle', 'little or no v2 data: no waits between members', ({ observation }, say) => {
   const settle = settleOf(v2BytesOf(observation));
-  if (settle !== undefined) say.warn({ message: `${settle.why}; the plan waits ${settle.seconds} s between members`, hint: 'snapshots hold only v3 data: keep a copy of the data folders (--copy-data)' });
+  if (settle !== undefined)
+    say.warn({
+      message: `${settle.why}; the plan waits ${settle.seconds} s between members`,
+      hint: 'snapshots hold only v3 data: keep a copy of the data folders (--copy-data)',
+    });
 });

@@ -4,13 +4,31 @@ import { guard } from './guard.ts';
 /** doc3 Versioning 2. The servers themselves do not refuse a skipped minor (facts A5): only the tool can. */
 export const versionPath = guard('version-path', 'the way is one minor version forward', ({ observation, from, to }, say) => {
   if (from === undefined) return say.stop({ message: 'no member says which version it runs', hint: 'opsctl kv version' });
-  if (to === undefined) return say.stop({ message: `there is no version after ${from} that this tool knows`, hint: `it knows ${versionRows.map((row) => row.minor).join(', ')}` });
-  if (compareVersions(to, from) < 0) return say.stop({ message: `${from} to ${to} is a downgrade: the store refuses to start`, hint: 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore' });
-  if (to !== from && nextMinor(from) !== to) return say.stop({ message: `${from} to ${to} skips a minor version`, hint: `go to ${nextMinor(from) ?? 'the next version'} first` });
+  if (to === undefined)
+    return say.stop({
+      message: `there is no version after ${from} that this tool knows`,
+      hint: `it knows ${versionRows.map((row) => row.minor).join(', ')}`,
+    });
+  if (compareVersions(to, from) < 0)
+    return say.stop({
+      message: `${from} to ${to} is a downgrade: the store refuses to start`,
+      hint: 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore',
+    });
+  if (to !== from && nextMinor(from) !== to)
+    return say.stop({ message: `${from} to ${to} skips a minor version`, hint: `go to ${nextMinor(from) ?? 'the next version'} first` });
   for (const { name, server_version } of observation.members) {
     const minor = minorOf(server_version);
-    if (minor !== undefined && minor !== from && minor !== to) say.stop({ member: name, message: `${name} runs ${server_version}, neither ${from} nor ${to}`, hint: 'three versions at the same time are never supported' });
+    if (minor !== undefined && minor !== from && minor !== to)
+      say.stop({
+        member: name,
+        message: `${name} runs ${server_version}, neither ${from} nor ${to}`,
+        hint: 'three versions at the same time are never supported',
+      });
   }
   const running = minorOf(observation.cluster_version);
-  if (running !== undefined && running !== from) say.stop({ message: `the cluster's version is ${running}, but a member runs ${from}`, hint: 'that member cannot start again: replace its binary by the newer one' });
+  if (running !== undefined && running !== from)
+    say.stop({
+      message: `the cluster's version is ${running}, but a member runs ${from}`,
+      hint: 'that member cannot start again: replace its binary by the newer one',
+    });
 });

@@ -8,7 +8,8 @@ import { away, clusterFile, observed, planOptions, refusals, seen } from '../../
 const three = (patch: Partial<MemberSeen>): Observation => observed([seen('n1'), seen('n2', patch), seen('n3')]);
 const host = (patch: Partial<NonNullable<MemberSeen['host']>>): Observation => three({ host: { ...seen('n2').host, ...patch } });
 const every = (patch: Partial<MemberSeen>): Observation => observed(['n1', 'n2', 'n3'].map((name) => seen(name, patch)));
-const all32 = (server_version: string) => every({ server_version, cluster_version: '3.2.0', host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' } });
+const all32 = (server_version: string) =>
+  every({ server_version, cluster_version: '3.2.0', host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' } });
 const withUser: Partial<ClusterFile> = { user: { name: 'root' } };
 
 const refused: [title: string, guard: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
@@ -17,9 +18,17 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
   ['another cluster', 'one-cluster', three({ cluster_id: '78' })],
   ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
   ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
-  ['a member that was never started', 'one-cluster', observed(undefined, { listed: [{ id: '9', name: '', peer_urls: ['http://x'], client_urls: [], is_learner: false }] })],
+  [
+    'a member that was never started',
+    'one-cluster',
+    observed(undefined, { listed: [{ id: '9', name: '', peer_urls: ['http://x'], client_urls: [], is_learner: false }] }),
+  ],
   ['a learner', 'one-cluster', observed(undefined, { listed: [{ id: '1001', name: 'n1', peer_urls: [], client_urls: [], is_learner: true }] })],
-  ['a member that the file lacks', 'one-cluster', observed(undefined, { listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }] })],
+  [
+    'a member that the file lacks',
+    'one-cluster',
+    observed(undefined, { listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }] }),
+  ],
   ['no leader', 'leader-agreed', every({ leader_id: undefined, is_leader: false })],
   ['two leaders', 'leader-agreed', three({ leader_id: '1003' })],
   ['two members', 'quorum-survives', observed([seen('n1'), seen('n2')])],
@@ -45,7 +54,12 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
   ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
   ['authentication without a user', 'auth-and-leases', observed(undefined, { auth: { is_on: true } })],
   ['a user that cannot read', 'auth-and-leases', observed(undefined, { auth: { is_on: true, problem: 'permission denied' } }), withUser],
-  ['authentication, short leases, an old patch', 'auth-and-leases', { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 10 }, withUser],
+  [
+    'authentication, short leases, an old patch',
+    'auth-and-leases',
+    { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 10 },
+    withUser,
+  ],
   ['authentication, leases unknown, an old patch', 'auth-and-leases', { ...all32('3.2.30'), auth: { is_on: true } }, withUser],
 ];
 
@@ -59,7 +73,11 @@ const allowed: [title: string, observation: Observation, cluster?: Partial<Clust
   ['authentication, long leases, an old patch', { ...all32('3.2.30'), auth: { is_on: true }, shortest_lease_seconds: 3600 }, withUser],
   ['a clock that is wrong', host({ clock_skew_ms: 5000 })],
   ['much v2 data', host({ v2_bytes: 80_000_000 })],
-  ['a retention that the plan rewrites', host({ config: { 'auto-compaction-retention': 1 } }), { members: clusterFile().members.map((member) => ({ ...member, config_file: '/etc/x.yaml' })) }],
+  [
+    'a retention that the plan rewrites',
+    host({ config: { 'auto-compaction-retention': 1 } }),
+    { members: clusterFile().members.map((member) => ({ ...member, config_file: '/etc/x.yaml' })) },
+  ],
 ];
 
 describe('guards', () => {
@@ -75,7 +93,13 @@ describe('guards', () => {
   });
   it('every refusal says what to do', () => {
     for (const [, , observation, cluster = {}, options = {}] of refused) {
-      const input = { observation, cluster: clusterFile(observation.members.length, cluster), options: planOptions(options), from: observation.lowest, to: (cluster.to ?? '3.4') as '3.4' };
+      const input = {
+        observation,
+        cluster: clusterFile(observation.members.length, cluster),
+        options: planOptions(options),
+        from: observation.lowest,
+        to: (cluster.to ?? '3.4') as '3.4',
+      };
       for (const finding of findingsOf(input)) expect(finding.level !== 'stop' || (finding.hint ?? '').length > 5).toBe(true);
     }
   });
@@ -88,7 +112,10 @@ describe('guards', () => {
 });
 
 describe('stopping one member', () => {
-  const good = (count: number, bad = 0) => [...Array.from({ length: count }, (_, i) => seen(`n${i + 1}`)), ...Array.from({ length: bad }, (_, i) => away(`n${count + i + 1}`))];
+  const good = (count: number, bad = 0) => [
+    ...Array.from({ length: count }, (_, i) => seen(`n${i + 1}`)),
+    ...Array.from({ length: bad }, (_, i) => away(`n${count + i + 1}`)),
+  ];
   it.each([
     [1, 0, true],
     [3, 0, true],

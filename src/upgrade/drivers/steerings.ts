@@ -1,15 +1,16 @@
 import { argvOf, filled, shellLine } from '../command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import type { Which } from './driver.ts';
-import { quoted, waitFor } from './manager.ts';
-import type { MakeManager } from './manager.ts';
+import { quoted, waitFor } from './steering.ts';
+import type { MakeSteering } from './steering.ts';
 
 const commandOf = (member: MemberSpec, which: Which): string => shellLine(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []);
 const askedVersion = (binary: string | undefined): string | undefined => (binary === undefined ? undefined : `${quoted(binary)} --version`);
 
-const alive = (member: MemberSpec): string => `pid=$(cat ${quoted(member.pid_file)} 2>/dev/null) && kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null`;
+const alive = (member: MemberSpec): string =>
+  `pid=$(cat ${quoted(member.pid_file)} 2>/dev/null) && kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null`;
 /** A process with a pid file on another host. */
-export const pidFileManager: MakeManager = () => ({
+export const pidFileSteering: MakeSteering = () => ({
   isRunning: alive,
   // A pid that another program has by now is not signalled: its command line must name the member.
   stop: (member, graceMs) => `${alive(member)} || exit 0
@@ -18,7 +19,9 @@ kill -TERM "$pid"
 ${waitFor(`! { ${alive(member)}; }`, graceMs)}`,
   kill: (member) => `${alive(member)} && kill -KILL "$pid"; sleep 0.2; true`,
   start: (member, which) => {
-    const env = Object.entries(member.env ?? {}).map(([key, value]) => `${key}=${quoted(value)} `).join('');
+    const env = Object.entries(member.env ?? {})
+      .map(([key, value]) => `${key}=${quoted(value)} `)
+      .join('');
     return `${alive(member)} && { echo "it runs already (process $pid)" >&2; exit 4; }
 ${env}nohup /bin/sh -c 'echo "$$" > "$0"; exec "$@"' ${quoted(member.pid_file)} ${commandOf(member, which)} >> ${quoted(member.log_file)} 2>&1 < /dev/null &
 exit 0`;
@@ -33,7 +36,7 @@ exit 0`;
 
 /** Old program of a unit whose binary is replaced in place: kept beside it. */
 const kept = (member: MemberSpec): string => `${member.binary_path}.before-upgrade`;
-export const systemdManager: MakeManager = () => ({
+export const systemdSteering: MakeSteering = () => ({
   isRunning: ({ unit }) => `systemctl is-active --quiet ${quoted(unit)}`,
   stop: ({ unit }, graceMs) => `systemctl stop --no-block ${quoted(unit)} || exit 3
 ${waitFor(`case "$(systemctl is-active ${quoted(unit)})" in active|deactivating|reloading|activating) false;; *) true;; esac`, graceMs)}`,
@@ -52,14 +55,21 @@ mv -f ${quoted(`${path}.incoming`)} ${quoted(path)}`;
   logTail: ({ unit }, lines) => `journalctl -u ${quoted(unit)} -n ${lines} --no-pager -o cat`,
   version: (member, which) => askedVersion(which === 'new' ? member.new_binary : (member.old_binary ?? member.binary_path)),
   describe: (kind, member) => {
-    if (kind === 'stop') return [...(member.binary_path === undefined ? [] : [`cp -p ${member.new_binary} ${member.binary_path}`]), `systemctl stop ${member.unit}`];
+    if (kind === 'stop')
+      return [...(member.binary_path === undefined ? [] : [`cp -p ${member.new_binary} ${member.binary_path}`]), `systemctl stop ${member.unit}`];
     return kind === 'start' ? [`systemctl start ${member.unit}`] : [];
   },
 });
 
-const words = (member: MemberSpec, which: Which): Record<string, string | undefined> => ({ container: member.container, image: member[`${which}_image`], name: member.name, data_dir: member.data_dir, client_url: member.client_url });
+const words = (member: MemberSpec, which: Which): Record<string, string | undefined> => ({
+  container: member.container,
+  image: member[`${which}_image`],
+  name: member.name,
+  data_dir: member.data_dir,
+  client_url: member.client_url,
+});
 const before = (member: MemberSpec): string => `${member.container}-before`;
-export const dockerManager: MakeManager = () => ({
+export const dockerSteering: MakeSteering = () => ({
   isRunning: ({ container }) => `[ "$(docker inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ]`,
   stop: ({ container }, graceMs) => `docker stop -t ${Math.ceil(graceMs / 1000)} ${quoted(container)} >/dev/null`,
   kill: ({ container }) => `docker kill ${quoted(container)} >/dev/null`,
@@ -73,23 +83,29 @@ ${shellLine(filled(member.new_command ?? 'docker run -d --name {container} {imag
 if docker inspect ${quoted(before(member))} >/dev/null 2>&1; then docker rm -f ${quoted(member.container)} >/dev/null 2>&1 || true; docker rename ${quoted(before(member))} ${quoted(member.container)}; fi
 docker start ${quoted(member.container)} >/dev/null`,
   logTail: ({ container }, lines) => `docker logs --tail ${lines} ${quoted(container)} 2>&1`,
-  version: (member, which) => (member[`${which}_image`] === undefined ? undefined : `docker run --rm --entrypoint ${quoted(member[`${which}_binary`] ?? 'etcd')} ${quoted(member[`${which}_image`])} --version`),
+  version: (member, which) =>
+    member[`${which}_image`] === undefined
+      ? undefined
+      : `docker run --rm --entrypoint ${quoted(member[`${which}_binary`] ?? 'etcd')} ${quoted(member[`${which}_image`])} --version`,
   describe: (kind, member, which) => {
     if (kind === 'stop') return [`docker stop ${member.container}`];
-    return kind === 'start' ? [`docker rename ${member.container} ${before(member)}`, shellLine(filled(member.new_command ?? '', words(member, which)))] : [];
+    return kind === 'start'
+      ? [`docker rename ${member.container} ${before(member)}`, shellLine(filled(member.new_command ?? '', words(member, which)))]
+      : [];
   },
 });
 
 /** Outside the folder that the kubelet watches. */
 const parked = ({ manifest }: MemberSpec): string => `$(dirname "$(dirname ${quoted(manifest)})")/$(basename ${quoted(manifest)}).parked`;
 const podRuns = (member: MemberSpec): string => `ps -eo args= | grep -v grep | grep -qF -- ${quoted(member.data_dir ?? member.client_url)}`;
-export const staticPodManager: MakeManager = () => ({
+export const staticPodSteering: MakeSteering = () => ({
   isRunning: podRuns,
   stop: (member, graceMs) => `set -e
 if [ -e ${quoted(member.manifest)} ]; then mv -f ${quoted(member.manifest)} "${parked(member)}"; fi
 set +e
 ${waitFor(`! { ${podRuns(member)}; }`, graceMs)}`,
-  kill: (member) => `ps -eo pid=,args= | grep -v grep | grep -F -- ${quoted(member.data_dir ?? member.client_url)} | while read -r pid rest; do kill -KILL "$pid"; done; true`,
+  kill: (member) =>
+    `ps -eo pid=,args= | grep -v grep | grep -F -- ${quoted(member.data_dir ?? member.client_url)} | while read -r pid rest; do kill -KILL "$pid"; done; true`,
   start: (member, which) => {
     const [to, from] = which === 'new' ? [member.new_image, member.old_image] : [member.old_image, member.new_image];
     return `set -e
@@ -115,7 +131,7 @@ const hookValues = (member: MemberSpec, which: Which, to?: string): Record<strin
   host: member.host,
   unit: member.unit,
 });
-export const hooksManager: MakeManager = ({ hooks = {}, to }) => {
+export const hooksSteering: MakeSteering = ({ hooks = {}, to }) => {
   const line = (name: keyof typeof hooks, member: MemberSpec, which: Which): string | undefined =>
     hooks[name] === undefined ? undefined : shellLine(filled(hooks[name], hookValues(member, which, to)));
   return {
@@ -125,6 +141,11 @@ export const hooksManager: MakeManager = ({ hooks = {}, to }) => {
     start: (member, which) => line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? 'exit 1',
     logTail: (member) => line('log', member, 'old') ?? 'true',
     version: (member, which) => line(which === 'new' ? 'new_version' : 'old_version', member, which) ?? askedVersion(member[`${which}_binary`]),
-    describe: (kind, member, which) => (kind === 'stop' ? [line('stop', member, 'old') ?? ''] : kind === 'start' ? [line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? ''] : []),
+    describe: (kind, member, which) =>
+      kind === 'stop'
+        ? [line('stop', member, 'old') ?? '']
+        : kind === 'start'
+          ? [line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? '']
+          : [],
   };
 };

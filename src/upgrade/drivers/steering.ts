@@ -2,7 +2,7 @@ import type { ClusterFile, MemberSpec, StepKind } from '../types.ts';
 import type { Which } from './driver.ts';
 
 /** How one kind of installation is steered, as shell scripts. Exit 0 is yes, done or running. */
-export type Manager = {
+export type Steering = {
   readonly isRunning: (member: MemberSpec) => string;
   /** Asks once and waits; exit 0 when it has ended within the grace. */
   readonly stop: (member: MemberSpec, graceMs: number) => string;
@@ -14,7 +14,7 @@ export type Manager = {
   readonly version: (member: MemberSpec, which: Which) => string | undefined;
   readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
 };
-export type MakeManager = (cluster: ClusterFile) => Manager;
+export type MakeSteering = (cluster: ClusterFile) => Steering;
 
 export const quoted = (text: string | undefined): string => `'${(text ?? '').replaceAll("'", `'\\''`)}'`;
 
