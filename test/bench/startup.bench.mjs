@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeOf } from '../tools/nodes.mjs';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -27,7 +28,7 @@ if (!isMainThread) {
     ['tracker labels create --help', [bin, 'tracker', 'labels', 'create', '--help'], 2.6],
     ['tracker labels list (one GET)', [bin, 'tracker', 'labels', 'list', '-o', 'json'], 3.0],
   ];
-  const nodes = [process.execPath, ...(process.env.OPSCTL_BENCH_NODES ?? '').split(':').filter(Boolean)];
+  const nodes = [process.execPath, nodeOf(24)].filter(Boolean);
   for (const node of nodes) {
     const best = cases.map(() => Number.POSITIVE_INFINITY);
     for (let run = 0; run <= RUNS; run++) {

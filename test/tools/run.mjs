@@ -3,8 +3,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeOf } from './nodes.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const kind = process.argv[2] ?? 'test';
@@ -19,15 +20,19 @@ const step = (title, command, args, env = {}) => {
 };
 
 /** One vitest run; its own figures come from its JSON report. */
-const vitest = (title, args, env = {}) => {
+const vitest = (title, args, env = {}, node = process.execPath) => {
   process.stdout.write(`\n== ${title}\n`);
   const folder = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
   const report = join(folder, 'report.json');
-  const { status } = spawnSync(bin('vitest'), ['run', '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`, ...args], {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, ...env },
-  });
+  const { status } = spawnSync(
+    node,
+    [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`, ...args],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, ...env, PATH: `${dirname(node)}:${process.env.PATH}` },
+    },
+  );
   try {
     const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(readFileSync(report, 'utf8'));
     count.passed += numPassedTests;
@@ -55,10 +60,20 @@ const built = step('build', process.execPath, ['test/tools/build.mjs']);
 step('types', bin('tsc'), ['--noEmit', '-p', '.']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
 if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
-else if (built) {
+else if (built && kind !== 'nodes') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', ['--project', 'fast'], env);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
+}
+// `npm run test:soak` also runs everything on the other Nodes; `node test/tools/run.mjs nodes` only that.
+for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
+  const node = nodeOf(major);
+  const before = { ...count };
+  if (node === undefined) count.skipped += 1;
+  else for (const project of ['fast', 'real']) vitest(`Node ${major}: ${project}`, ['--project', project], { OPSCTL_TEST_SEED: seed }, node);
+  process.stdout.write(
+    `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
+  );
 }
 process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
 process.exitCode = count.failed > 0 ? 1 : 0;
