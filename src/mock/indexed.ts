@@ -11,8 +11,12 @@ export class Index<T> {
     this.#records = records;
   }
   /** Records that came under `value`, in the order they did. */
-  *get(value: Key): IterableIterator<T> {
-    for (const key of this.#built().get(value) ?? []) {
+  get(value: Key): IterableIterator<T> {
+    const keys = this.#built().get(value);
+    return keys === undefined ? ([] as T[])[Symbol.iterator]() : this.#walk(keys);
+  }
+  *#walk(keys: Iterable<Key>): IterableIterator<T> {
+    for (const key of keys) {
       const record = this.#records.get(key);
       if (record !== undefined) yield record;
     }

@@ -126,7 +126,9 @@ const handlerFor = (serving: Serving) => {
   const finish = (noted: Noted, since: number, out: Outgoing): Outgoing => {
     noted.status = out.status;
     noted.ms = setup.host.elapsed() - since;
-    return { status: out.status, headers: { 'x-request-id': noted.id, ...out.headers }, body: out.body, cut: out.cut };
+    const headers: Record<string, string | readonly string[]> = { 'x-request-id': noted.id };
+    for (const name in out.headers) headers[name] = out.headers[name] ?? '';
+    return { status: out.status, headers, body: out.body, cut: out.cut };
   };
   const failed = (noted: Noted, error: unknown): Outgoing => {
     if (isTooLarge(error)) return { ...message(413, 'the request body is too large'), headers: { ...json, connection: 'close' } };

@@ -129,7 +129,9 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];
     if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
-    const call = { ...input, state: options.state, world: options.world, request, named, headers };
+    // Written out: spreading `input` here takes longer than all its checks.
+    const { params: inPath, query, body: checked } = input;
+    const call = { params: inPath, query, body: checked, state: options.state, world: options.world, request, named, headers };
     const value = named.operation.method === 'GET' ? handler(call) : options.world.store.transact(() => handler(call));
     return answer(named.operation, value, headers);
   };
