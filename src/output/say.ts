@@ -19,49 +19,52 @@ const silent: Spinner = { update: () => {}, stop: () => {} };
 
 /** A turning line is drawn over by anything else on the terminal, so that it steps aside for each message. */
 const spinning = (host: Host, clean: (text: string) => string) => {
-  let current: { line: Spinner; text: string } | undefined;
-  const start = async (text: string): Promise<void> => {
-    current = { line: await host.terminal.spinner(clean(text)), text };
+  // No text: nothing is to turn. No line: it has stepped aside, or is being made.
+  let text: string | undefined;
+  let line: Spinner | undefined;
+  const draw = async (): Promise<void> => {
+    const made = await host.terminal.spinner(clean(text ?? ''));
+    if (text === undefined || line !== undefined) made.stop();
+    else line = made;
+  };
+  const erase = (): void => {
+    line?.stop();
+    line = undefined;
   };
   return {
-    async begin(text: string): Promise<Spinner> {
-      current?.line.stop();
-      await start(text);
+    async begin(first: string): Promise<Spinner> {
+      erase();
+      text = first;
+      await draw();
       return {
         update(next) {
-          if (current === undefined) return;
-          current = { ...current, text: next };
-          current.line.update(clean(next));
+          if (text === undefined) return;
+          text = next;
+          line?.update(clean(next));
         },
         stop() {
-          current?.line.stop();
-          current = undefined;
+          text = undefined;
+          erase();
         },
       };
     },
     aside(write: () => void): void {
-      const paused = current;
-      paused?.line.stop();
+      erase();
       write();
-      if (paused !== undefined) void start(paused.text);
+      if (text !== undefined) void draw();
     },
   };
 };
 
-/** Messages on stderr, one line each. A reader that has gone is no reason to fail. */
-export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor): Say => {
-  const said = new Set<string>();
+type Paint = (theme: Theme, text: string) => string;
+
+/** Writes lines in order. Colour is loaded at the first line that has one; those after it wait behind it. */
+const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => void) => {
+  const isPainted = isColored(options.color, host.env, host.terminal.stderr.isTty);
   const began = host.elapsed();
-  const { stderr } = host.terminal;
-  const clean = (text: string): string => printable(redactor.clean(text));
-  const spinner = spinning(host, clean);
-  const isPainted = isColored(options.color, host.env, stderr.isTty);
-  // Colour is loaded at the first message that has one; those after it wait behind it.
   let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
-  const line = (text: string, paint?: (theme: Theme, text: string) => string): void => {
-    const put = (shown: string): void => spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {}));
-    const shown = clean(text);
+  return (shown: string, paint?: Paint): void => {
     if (isHeld(options, host.elapsed() - began)) {
       options.notes?.push(shown);
       return;
@@ -77,14 +80,23 @@ export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor):
       waiting--;
     });
   };
+};
+
+/** Messages on stderr, one line each. A reader that has gone is no reason to fail. */
+export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor): Say => {
+  const said = new Set<string>();
+  const { stderr } = host.terminal;
+  const clean = (text: string): string => printable(redactor.clean(text));
+  const spinner = spinning(host, clean);
+  const write = lineWriter(host, options, (shown) => spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})));
   const warn = (text: string): void => {
-    if (!options.quiet) line(`warning: ${text}`, ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length));
+    if (!options.quiet) write(clean(`warning: ${text}`), ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length));
   };
   // CI logs keep every frame of a spinner.
   const turns = stderr.isTty && !options.quiet && !host.env.CI && options.format !== 'json' && options.format !== 'ndjson';
   return {
     info(text) {
-      if (!options.quiet) line(text);
+      if (!options.quiet) write(clean(text));
     },
     warn,
     warnOnce(key, text) {
@@ -93,7 +105,7 @@ export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor):
       warn(text);
     },
     debug(text) {
-      if (options.verbose) line(text, ({ dim }, shown) => dim(shown));
+      if (options.verbose) write(clean(text), ({ dim }, shown) => dim(shown));
     },
     status: async (text) => (turns ? spinner.begin(text) : silent),
     hide: (secret) => redactor.hide(secret),

@@ -67,6 +67,15 @@ describe('a turning line', () => {
     expect(host.err()).toBe(expected ? '~waiting~still waiting~.' : '');
   });
 
+  test('does not come back when it was stopped while it stepped aside', async () => {
+    const { host, say } = speaker({}, tty);
+    const line = await say.status('waiting');
+    say.info('fact');
+    line.stop();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(host.err()).toBe('~waiting~.fact\n~waiting~.');
+  });
+
   test('steps aside for a message, and shows no secret', async () => {
     const { host, say } = speaker({}, tty);
     say.hide('token-1');

@@ -25,8 +25,18 @@ async function* counted(body: AsyncIterable<Bytes>, progress: Progress): AsyncGe
   }
 }
 
-/** Turns undici's calls into one reply with a body that is read as fast as it is consumed. */
-const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Attempt => {
+const settled = <T>() => {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+};
+
+/** One request under way: undici's calls become one reply with a body that is read as fast as it is consumed. */
+const receiver = (method: string, progress: Progress) => {
   let controller: Dispatcher.DispatchController | undefined;
   let reason: Error | undefined;
   const body = new builtin.stream.Readable({
@@ -39,6 +49,10 @@ const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Att
   // The consumer sees the error through the iterator; without one it must not end the process.
   body.on('error', () => {});
   const { promise: reply, resolve, reject } = settled<Wire>();
+  const fail = (error: Error): void => {
+    reject(error);
+    body.destroy(error);
+  };
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(given) {
       controller = given;
@@ -48,22 +62,24 @@ const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Att
     onResponseStart(_, status, raw) {
       if (status < 200) return;
       const headers = flatHeaders(raw);
-      const isEmpty = hasNoBody(request.method, status, headers);
+      const isEmpty = hasNoBody(method, status, headers);
       resolve({ status, headers, body: isEmpty ? noBytes() : body, isEmpty });
     },
-    onResponseData(given, chunk) {
-      if (!body.push(chunk)) given.pause();
-    },
-    onResponseEnd() {
-      body.push(null);
-    },
-    onResponseError(_, error) {
-      reject(error);
-      body.destroy(error);
-    },
+    onResponseData: (given, chunk) => (body.push(chunk) ? undefined : given.pause()),
+    onResponseEnd: () => void body.push(null),
+    onResponseError: (_, error) => fail(error),
   };
-  const { url, method, headers } = request;
-  const streamed = typeof request.body === 'object' && !(request.body instanceof Uint8Array) ? counted(request.body, progress) : request.body;
+  const destroy = (why: Error): void => {
+    reason = why;
+    fail(why);
+  };
+  return { handler, reply, destroy };
+};
+
+const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Attempt => {
+  const { url, method, headers, body } = request;
+  const { handler, reply, destroy } = receiver(method, progress);
+  const streamed = typeof body === 'object' && !(body instanceof Uint8Array) ? counted(body, progress) : body;
   agent.dispatch(
     {
       origin: url.origin,
@@ -74,24 +90,7 @@ const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Att
     },
     handler,
   );
-  return {
-    reply,
-    destroy(why) {
-      reason = why;
-      reject(why);
-      body.destroy(why);
-    },
-  };
-};
-
-const settled = <T>() => {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
+  return { reply, destroy };
 };
 
 /** undici: a pool of connections for bulk work, streamed uploads and proxies. */
