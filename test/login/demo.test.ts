@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { demoClientId, demoUser } from '../../src/login/demo.ts';
+import { demoClientId, demoUsers } from '../../src/login/demo.ts';
 import { demo } from '../../src/mock/auth/seed.ts';
 
-test('client and user are those of the demo seed', () => {
+test('client and users are those of the demo seed', () => {
   expect(demoClientId).toBe(demo.clients.desktop);
-  expect(demo.users[0]).toMatchObject(demoUser);
+  expect(demo.users).toMatchObject(demoUsers);
 });

@@ -3,7 +3,8 @@ export type Form = {
   readonly action: string;
   readonly fields: readonly (readonly [string, string])[];
   readonly buttons: readonly (readonly [string, string])[];
-  readonly asks: readonly string[];
+  /** What a person types, with what stands there already. */
+  readonly asks: readonly (readonly [string, string])[];
 };
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
@@ -36,6 +37,6 @@ export const formIn = (html: string): Form | undefined => {
     action: attributes(`<form ${head}>`).action ?? '',
     fields: [...kept.map((input) => [input.name ?? '', input.value ?? 'on'] as const), ...selects(body)],
     buttons: tags(body, 'button').map((button) => [button.name ?? '', button.value ?? ''] as const),
-    asks: inputs.filter(({ type }) => typed.has(type ?? 'text')).map(({ name }) => name ?? ''),
+    asks: inputs.filter(({ type }) => typed.has(type ?? 'text')).map(({ name, value }) => [name ?? '', value ?? ''] as const),
   };
 };

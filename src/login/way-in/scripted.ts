@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { HttpReply, HttpRequest } from '../../host/host.ts';
 import { relayMark } from '../callback.ts';
-import { demoUser } from '../demo.ts';
+import { demoUsers } from '../demo.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { safeText } from '../terminal-text.ts';
 import { type Form, formIn } from './forms.ts';
@@ -27,11 +27,13 @@ const stuck = (why: string): AppError =>
   });
 
 const wishes: readonly string[] = ['signin', 'allow'];
-/** Fills in the demo user, leaves every box checked, presses the button that goes on. */
+/** Fills in the demo user (the one that --login-hint has filled in already, else the first), leaves every box checked, presses the button that goes on. */
 const filled = (form: Form): URLSearchParams => {
   const body = new URLSearchParams();
   for (const [name, value] of form.fields) body.append(name, value);
-  for (const name of form.asks) body.set(name, name === 'password' ? demoUser.password : demoUser.email);
+  const typed = form.asks.map(([, value]) => value);
+  const user = demoUsers.find(({ email }) => typed.includes(email)) ?? demoUsers[0];
+  for (const [name] of form.asks) body.set(name, name === 'password' ? user.password : user.email);
   const button = form.buttons.find(([, value]) => wishes.includes(value)) ?? form.buttons[0];
   if (button !== undefined && button[0] !== '') body.set(...button);
   return body;

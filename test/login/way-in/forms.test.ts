@@ -3,7 +3,7 @@ import { formIn } from '../../../src/login/way-in/forms.ts';
 
 test('a form as a browser without script would send it', () => {
   const page = `<form method="post" action="/x?a=1&amp;b=2"><input type="hidden" name="request" value="r&quot;1">
-    <input id="e" name="email" type="email" required value=""><input type="password" name="password">
+    <input id="e" name="email" type="email" required value="bob@demo.example"><input type="password" name="password">
     <input type="checkbox" name="scope" value="s1" checked><input type="checkbox" name="scope" value="s2">
     <select id="t" name="access_for"><option value="0">x</option><option value="9">y</option></select>
     <button class="main" name="decision" value="allow">ok</button><button name="decision" value="deny">no</button></form>`;
@@ -19,7 +19,10 @@ test('a form as a browser without script would send it', () => {
       ['decision', 'allow'],
       ['decision', 'deny'],
     ],
-    asks: ['email', 'password'],
+    asks: [
+      ['email', 'bob@demo.example'],
+      ['password', ''],
+    ],
   });
 });
 

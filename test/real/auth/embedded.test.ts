@@ -17,17 +17,17 @@ afterEach(async () => {
 type Served = {
   readonly flags: string[];
   readonly origin: string;
-  readonly clientId: string;
+  readonly caFile: string;
   control(method: string, path: string, body?: object): Promise<any>;
 };
 const serve = async (...more: string[]): Promise<Served> => {
   const server = opsctl.start(['mock', 'serve', '--ephemeral', '-o', 'json', ...more], { input: 'open' });
   servers.push(server);
-  const { auth, media } = JSON.parse((await server.seen(/\{"ready":true.*\}\n/))[0]);
+  const { auth, media, ca_file: caFile } = JSON.parse((await server.seen(/\{"ready":true.*\}\n/))[0]);
   const origin: string = new URL(media.base_url).origin;
   return {
     origin,
-    clientId: auth.client_id,
+    caFile,
     flags: ['--auth-url', auth.authorization_endpoint, '--token-url', auth.token_endpoint, '--client-id', auth.client_id],
     control: async (method, path, body) => {
       const reply = await fetch(`${origin}/__opsctl/oauth${path}`, {
@@ -72,6 +72,24 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
 test.each(['both', 'fragment', 'query'])('doc1 state in %s, scripted', async (stateIn) => {
   const { flags } = await serve('--state-in', stateIn);
   expect((await opsctl.run(['login', ...flags, '--scripted'])).code).toBe(0);
+});
+
+test('--login-hint chooses who signs in', async () => {
+  const { flags } = await serve();
+  const login = await opsctl.run(['login', ...flags, '--scripted', '--login-hint', 'bob@demo.example', '--scope', 'openid', '--scope', 'email']);
+  expect(JSON.parse(login.stdout)).toMatchObject({ email: 'bob@demo.example' });
+});
+
+test('doc1 TLS: over HTTPS with an own authority; without it nothing is believed, and the remedy is named', async () => {
+  const { flags, caFile } = await serve('--tls');
+  const blind = await opsctl.run(['login', ...flags, '--scripted']);
+  expect(blind.code).toBe(11);
+  expect(blind.stderr).toContain('ca_file');
+  const env = { OPSCTL_CA_FILE: caFile };
+  expect((await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly'], { env })).code).toBe(0);
+  expect((await opsctl.run(['auth', 'status'], { env })).code).toBe(0);
+  const doctor = JSON.parse((await opsctl.run(['doctor', 'auth', ...flags])).stdout) as { check: string; state: string; remedy: string }[];
+  expect(doctor).toContainEqual(expect.objectContaining({ check: 'token endpoint', state: 'fails', remedy: expect.stringContaining('ca_file') }));
 });
 
 test('the settings name the server as well as the flags do', async () => {
