@@ -133,7 +133,9 @@ const withConfig = (words: readonly string[], member: MemberSpec, folder: string
 export const privateConfig = async (text: string, settings: Readonly<Record<string, string>>): Promise<string> => {
   const { parseDocument } = await import('../yaml.ts');
   const document = parseDocument(text);
-  for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security']) document.delete(name);
+  // What gets another value keeps its place and its comments.
+  for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])
+    if (settings[name] === undefined) document.delete(name);
   for (const [name, value] of Object.entries(settings)) document.set(name, value);
   return document.toString();
 };
