@@ -29,6 +29,6 @@ export const search = {
     ok: 200,
     returns: searchResult,
     errors: ['MaximumResultsExceeded'],
-    cli: { columns: ['stories.total', 'epics.total'], examples: ["opsctl tracker search run --query 'is:started owner:ana'"] },
+    cli: { columns: ['stories.total', 'epics.total'], examples: ["opsctl tracker search 'is:started owner:ana'"] },
   }),
 } as const satisfies Resource;
