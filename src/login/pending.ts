@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { Surroundings } from './surroundings.ts';
-import { readGuarded, writeGuarded } from './vault/guarded-file.ts';
+import { makePrivateFolder, readGuarded, writeGuarded } from './vault/guarded-file.ts';
 import { acquire, type Lock } from './vault/lock.ts';
 
 /** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */
@@ -22,7 +22,7 @@ export type Pending = {
 const pathOf = (around: Surroundings): string => join(around.settings.folders.state, 'pending-login.json');
 
 export const savePending = async (around: Surroundings, pending: Pending): Promise<void> => {
-  await around.host.files.makeFolder(around.settings.folders.state, 0o700);
+  await makePrivateFolder(around.host, around.settings.folders.state);
   await writeGuarded(around.host, pathOf(around), JSON.stringify(pending));
 };
 
@@ -49,7 +49,7 @@ export const dropPending = (around: Surroundings): Promise<void> => around.host.
 /** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
 export const claimLogin = async (around: Surroundings, replaces: boolean): Promise<Lock> => {
   const { host, settings } = around;
-  await host.files.makeFolder(settings.folders.state, 0o700);
+  await makePrivateFolder(host, settings.folders.state);
   const path = join(settings.folders.state, 'login.lock');
   const take = (waitMs: number) => acquire(host, path, { waitMs, signal: around.signal });
   const taken = await take(0).catch(async (error: unknown) => {

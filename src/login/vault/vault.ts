@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../host/host.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { emptyVault, secretsOf, type VaultData } from './account.ts';
-import { readGuarded, writeGuarded } from './guarded-file.ts';
+import { makePrivateFolder, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
 import { damaged, type KeyPlace, seal, sealedFrom, unseal } from './seal.ts';
@@ -49,7 +49,7 @@ export const openVault = (around: Surroundings): Vault => {
     return data;
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {
-    await host.files.makeFolder(folder, 0o700);
+    await makePrivateFolder(host, folder);
     return acquire(host, join(folder, name), options);
   };
   return {

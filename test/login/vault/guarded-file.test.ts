@@ -1,7 +1,7 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { distrust, readGuarded, writeGuarded } from '../../../src/login/vault/guarded-file.ts';
+import { distrust, makePrivateFolder, readGuarded, writeGuarded } from '../../../src/login/vault/guarded-file.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modifiedMs: 0 } as const;
@@ -49,4 +49,16 @@ test('a file that others may read is refused with the remedy', async () => {
   await writeFile(path, 'x');
   await chmod(path, 0o644);
   await expect(readGuarded(real.host, path)).rejects.toMatchObject({ detail: { tryThis: [`chmod 600: ${path}`] } });
+});
+
+test('a folder that cannot be written is a matter of configuration', async () => {
+  await writeFile(join(real.folder, 'file'), 'x');
+  await expect(makePrivateFolder(real.host, join(real.folder, 'file', 'state'))).rejects.toMatchObject({
+    category: 'config',
+    detail: { code: 'FOLDER_UNWRITABLE' },
+  });
+  const readOnly = { ...real.host, hostname: real.host.hostname, files: { ...real.host.files, isWritable: async () => false } };
+  await expect(makePrivateFolder(readOnly, join(real.folder, 'state'))).rejects.toThrow('no permission');
+  await makePrivateFolder(real.host, join(real.folder, 'state'));
+  expect(((await real.host.files.info(join(real.folder, 'state')))?.mode ?? 0) & 0o777).toBe(0o700);
 });
