@@ -82,7 +82,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
       },
     };
   } catch (error) {
-    await state?.journal.close(state.store);
+    await state?.journal.close();
     await forgetIdentity();
     throw portError(error, given.port);
   }
