@@ -4,16 +4,18 @@ import { configLint, configMigrate } from './configuration.ts';
 import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
 import { extraCommands } from './extra.ts';
 import { del, get, put } from './keys.ts';
+import { init, schema } from './init.ts';
 import { leaseList, leaseTimeToLive } from './lease.ts';
 import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
 import { plan } from './plan.ts';
+import { restore } from './restore.ts';
 import { abort, rollback } from './rollback.ts';
 import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
 import { resume, upgrade } from './upgrade.ts';
 
 export const commands: readonly Command[] = [
-  ...[status, check, plan, upgrade, resume, rollback, abort],
+  ...[init, schema, status, check, plan, upgrade, resume, rollback, abort, restore],
   ...[health, version, endpointHealth, endpointStatus],
   ...[put, get, del, leaseTimeToLive, leaseList],
   ...[memberList, moveLeader, alarmList, alarmDisarm],

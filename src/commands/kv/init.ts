@@ -1,0 +1,88 @@
+import { basename, dirname, join, resolve } from 'node:path';
+import { str, oneOf } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { rawResult, recordResult } from '../../kernel/result.ts';
+import type { ListedMember, MemberSpec } from '../../upgrade/types.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { askAny } from './ask.ts';
+import { endpointFlags, openCluster } from './cluster.ts';
+
+const endpointsOf = async (context: Context, values: Values): Promise<string> => {
+  if (values.endpoints !== undefined) return values.endpoints;
+  if (!context.isInteractive)
+    throw new AppError('usage', '--endpoints is required where nobody can be asked', { tryThis: ['--endpoints HOST:PORT of one running member'] });
+  return context.host.terminal.prompts.text('Client address of a running member (host:port):', { fallback: '127.0.0.1:2379' });
+};
+
+/** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
+const memberOf = async (context: Context, listed: ListedMember, folder: string, values: Values): Promise<MemberSpec> => {
+  const { findProcess } = await import('../../upgrade/find-members.ts');
+  const found = values.driver === undefined || values.driver === 'local' ? await findProcess(context.host, listed) : undefined;
+  const common = { name: listed.name, client_url: listed.client_urls[0] ?? '', peer_url: listed.peer_urls[0] };
+  const [fresh, old] = [values['new-binary'], values['old-binary']];
+  const binaries = {
+    ...(old === undefined ? {} : { old_binary: resolve(context.host.cwd, old) }),
+    ...(fresh === undefined ? {} : { new_binary: resolve(context.host.cwd, fresh) }),
+  };
+  if (found === undefined) return { ...common, ...binaries };
+  const pid_file = join(folder, `${listed.name}.pid`);
+  await context.host.files.replace(pid_file, `${found.pid}\n`);
+  const flags = found.argv.slice(1);
+  const binary = (await context.host.files.realPath(`/proc/${found.pid}/exe`)) ?? (found.argv[0] as string);
+  return {
+    ...common,
+    ...{ old_binary: binary, ...binaries, data_dir: found.data_dir, pid_file, log_file: join(folder, `${listed.name}.log`) },
+    ...{ old_command: flags, new_command: flags },
+  };
+};
+
+export const init: Command = {
+  path: ['kv', 'init'],
+  summary: 'Write a cluster file from a running cluster',
+  about:
+    'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in.',
+  flags: {
+    ...endpointFlags,
+    out: { field: str(undefined, { min: 1 }), summary: 'File to write; standard output unless given', value: 'file', complete: 'file' },
+    name: { field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }), summary: 'Name of the cluster', value: 'name' },
+    driver: {
+      field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
+      summary: 'How members are stopped and started',
+      value: 'driver',
+    },
+    'new-binary': { field: str(undefined, { min: 1 }), summary: 'Server program of the version to go to', value: 'file', complete: 'file' },
+    'old-binary': { field: str(undefined, { min: 1 }), summary: 'Server program of the running version', value: 'file', complete: 'file' },
+  },
+  examples: [
+    { line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml', says: 'then kv check --cluster cluster.yaml' },
+  ],
+  run: async (context, values) => {
+    const opened = await openCluster(context, { ...values, endpoints: await endpointsOf(context, values), cluster: undefined });
+    const listed = await askAny(context, opened, (store) => store.members());
+    const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
+    const folder = file === undefined ? context.host.cwd : dirname(file);
+    const members = await Promise.all(listed.map((member) => memberOf(context, member, folder, values)));
+    const name = values.name ?? (file === undefined ? 'cluster' : basename(file).replace(/\.ya?ml$/, ''));
+    const { stringify } = await import('../../upgrade/yaml.ts');
+    const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
+    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', members }));
+    const text = `# Cluster file of opsctl. Its JSON Schema: opsctl kv schema\n${stringify(content, { lineWidth: 0 })}`;
+    const left = clusterProblems(content).map(({ path, message }) => `${path} ${message}`);
+    for (const line of left) context.say.warn(`to fill in: ${line}`);
+    if (file === undefined) return rawResult(text);
+    await context.host.files.replace(file, text);
+    return recordResult(
+      { cluster_file: file, members: members.map((member) => member.name), to_fill_in: left },
+      { text: `${file} written`, name: 'cluster_file' },
+    );
+  },
+};
+
+export const schema: Command = {
+  path: ['kv', 'schema'],
+  summary: 'Print the JSON Schema of cluster files, for editors',
+  run: async () => {
+    const { clusterSchema } = await import('../../upgrade/cluster-file.ts');
+    return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
+  },
+};

@@ -1,0 +1,87 @@
+import { resolve } from 'node:path';
+import { str } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
+import { recordResult } from '../../kernel/result.ts';
+import type { Minor } from '../../services/kv/versions.ts';
+import type { SnapshotRecord } from '../../upgrade/types.ts';
+import type { Command, Context, Values } from '../command.ts';
+import { clusterFlags, driverFor, openCluster } from './cluster.ts';
+import { confirmStart } from './running.ts';
+
+type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly run: string };
+
+/** The newest verified snapshot of the last run, or the file that was named. Either is verified again now. */
+const sourceOf = async (context: Context, values: Values, cluster: string): Promise<Source> => {
+  const { host, settings } = context;
+  const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
+    import('../../upgrade/journal.ts'),
+    import('../../upgrade/gateway/snapshot.ts'),
+    import('../../upgrade/restore.ts'),
+    import('../../upgrade/gateway/snapshot-content.ts'),
+  ]);
+  const [run] = (await findRuns(host, settings.folders.state, cluster)).filter(({ entries }) => entries.some(({ kind }) => kind === 'snapshot'));
+  const opened = run?.entries[0];
+  const recorded = newestSnapshot(run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? []);
+  const from = values.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
+  const path = values.snapshot === undefined ? recorded?.path : resolve(host.cwd, values.snapshot);
+  if (path === undefined || from === undefined) {
+    throw new AppError('not-found', 'no run of this cluster with snapshots is known here', {
+      code: 'NO_SNAPSHOT',
+      tryThis: ['--snapshot FILE --to MINOR'],
+    });
+  }
+  const verified = await verifySnapshot(host, path);
+  const { revision } = snapshotContent(Buffer.from((await host.files.readBytes(path)) as Uint8Array));
+  const member = path === recorded?.path ? recorded.member : 'a file';
+  return { snapshot: { duration_ms: 0, member, path, ...verified, revision }, to: from as Minor, run: run?.run ?? 'by-hand' };
+};
+
+export const restore: Command = {
+  path: ['kv', 'restore'],
+  summary: 'Rebuild the cluster on its old version from a verified snapshot',
+  about:
+    'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data folders are kept aside. ' +
+    'Needs ctl_binary (of the old version) in the cluster file and the local driver; --dry-run prints the commands for any other.',
+  flags: {
+    ...clusterFlags,
+    snapshot: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Snapshot file; the newest one of the last run unless given',
+      value: 'file',
+      complete: 'file',
+    },
+    to: { field: str(16, { pattern: '^\\d+\\.\\d+$' }), summary: 'Version to rebuild; the one before the last run unless given', value: 'minor' },
+  },
+  examples: [{ line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' }],
+  run: async (context, values) => {
+    const { cluster, access } = await openCluster(context, values, 'upgrade');
+    const [{ observe }, { restore: carryOut, restorePlan, restoreText }] = await Promise.all([
+      import('../../upgrade/observe.ts'),
+      import('../../upgrade/restore.ts'),
+    ]);
+    const source = await sourceOf(context, values, cluster.name);
+    const observation = await observe({ host: context.host, cluster, access });
+    const plan = restorePlan({ cluster, observation, ...source });
+    if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
+    if ((cluster.driver ?? 'local') !== 'local')
+      throw new AppError('unsafe', `refused, nothing was changed: with driver ${cluster.driver} the folders are built by hand`, {
+        code: 'NOT_LOCAL',
+        tryThis: ['opsctl kv restore --dry-run prints every command'],
+      });
+    context.say.warn(restoreText(plan));
+    await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
+    const driver = await driverFor(context, cluster);
+    const { revision } = await carryOut({ host: context.host, cluster, driver, access, plan, say: context.say.info });
+    const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
+    return recordResult(
+      {
+        outcome: 'restored',
+        revision,
+        lost_revisions: plan.lost_revisions,
+        members: plan.members.map(({ name, aside }) => ({ name, kept_data: aside })),
+        message,
+      },
+      { text: message },
+    );
+  },
+};

@@ -1,0 +1,68 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { base64, binariesOf, call, gatewayPut, hasBinaries, startCluster } from '../support/cluster.ts';
+import type { Binaries, RealCluster } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+
+let cluster: RealCluster;
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+});
+afterEach(async () => {
+  await cluster?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+const value = async (url: string, key: string): Promise<string | undefined> => {
+  const kvs = JSON.parse((await call(`${url}/v3beta/kv/range`, { key: base64(key) })).text).kvs ?? [];
+  return kvs[0] === undefined ? undefined : Buffer.from(kvs[0].value, 'base64').toString();
+};
+
+describe.runIf(hasBinaries('3.3', '3.4'))('after the point of no return', () => {
+  it('restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version', async () => {
+    cluster = await startCluster({ size: 3, from: '3.3', to: '3.4' });
+    const [old, fresh] = [binariesOf('3.3') as Binaries, binariesOf('3.4') as Binaries];
+    await gatewayPut(cluster.urls[0] as string, 'before', 'kept');
+    const words = (...more: string[]) => ['kv', ...more, '--cluster', cluster.file, '--yes', '-o', 'json'];
+    expect((await opsctl(words('upgrade'), { home })).code).toBe(0);
+    await gatewayPut(cluster.urls[0] as string, 'after', 'lost');
+    cluster.write({ ctl_binary: fresh.ctl });
+    const wrong = await opsctl(words('restore'), { home });
+    expect(wrong.code).toBe(10);
+    expect(wrong.stderr).toContain('the ctl program is 3.4.23');
+    cluster.write({ ctl_binary: old.ctl });
+    const dry = (await opsctl([...words('restore'), '--dry-run'], { home })).json();
+    expect(dry.lost_revisions).toBeGreaterThan(0);
+    expect(dry.members).toHaveLength(3);
+    expect(await value(cluster.urls[0] as string, 'after')).toBe('lost');
+    const done = await opsctl(words('restore'), { home });
+    expect(done.code === 0 ? '' : done.stderr).toBe('');
+    for (const url of cluster.urls) {
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toBe(old.version);
+      expect(await value(url, 'before')).toBe('kept');
+      expect(await value(url, 'after')).toBeUndefined();
+    }
+    for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
+  });
+});
+
+describe.runIf(hasBinaries('3.3', '3.4'))('kv init', () => {
+  it('writes a cluster file from a running cluster with which it can be planned', async () => {
+    cluster = await startCluster({ size: 3, from: '3.3', to: '3.4' });
+    const file = join(home, 'mine.yaml');
+    const fresh = binariesOf('3.4') as Binaries;
+    const made = await opsctl(['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', file, '-o', 'json'], { home });
+    expect(made.code === 0 ? '' : made.stderr).toBe('');
+    expect(made.json().to_fill_in).toEqual([]);
+    const content = parse(readFileSync(file, 'utf8'));
+    expect(content.name).toBe('mine');
+    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual([...cluster.urls].sort());
+    expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(cluster.members[0]?.data_dir);
+    const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
+    expect(plan.code === 0 ? '' : plan.stderr).toBe('');
+    expect(plan.json().steps.length).toBe(14);
+  });
+});
