@@ -104,6 +104,15 @@ test('a handler that throws answers 500 and serves on', async () => {
   expect(await (await get(listener, '/')).text()).toBe('fine');
 });
 
+test.each([async () => {}, () => {}])('an answer whose header cannot be written is 500, and the server serves on', async (before) => {
+  const listener = await serve((request) => {
+    const outgoing = { status: 302, headers: { location: request.url === '/bad' ? 'line\nend' : 'fine' } };
+    return before() === undefined ? outgoing : Promise.resolve(outgoing);
+  });
+  expect((await get(listener, '/bad')).status).toBe(500);
+  expect((await get(listener, '/')).status).toBe(302);
+});
+
 test('answers have their length, several headers of one name, and none of a body where there is none', async () => {
   const listener = await serve((request) =>
     request.url === '/cookies' ? { status: 200, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: 'é' } : { status: 204, body: 'ignored' },

@@ -131,6 +131,15 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await failure(ask(makeHost(), { url }))).toMatchObject({ code: 'OTHER', sent: false });
     });
 
+    test.each(['bad\nvalue', 'bad\u0000value', 'smile 😀'])('a header that cannot be sent is named, without its value: %j', async (value) => {
+      const host = makeHost();
+      const url = await serve(host, () => ({ status: 200 }));
+      const error = await failure(ask(host, { url, headers: { 'x-token': value } }));
+      expect(error).toMatchObject({ code: 'OTHER', sent: false });
+      expect(error.message).toMatch(/x-token/i);
+      expect(error.message).not.toContain('value');
+    });
+
     test('no answer in time: TIMEOUT, sent', async () => {
       const host = makeHost();
       const url = await serve(host, () => new Promise(() => {}));

@@ -1,6 +1,6 @@
 import { type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { networkErrorFrom } from './network-error.ts';
-import type { Attempt, Prepared, Transport, Wire } from './transport.ts';
+import type { Attempt, Prepared, Progress, Transport, Wire } from './transport.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
@@ -26,9 +26,14 @@ type Call = {
   sent: boolean;
   /** Set by whatever ended the request from this side; it names the failure better than the transport can. */
   ended: NetworkError | undefined;
-  readonly attempt: Attempt;
+  attempt: Attempt | undefined;
   fail(error: unknown): NetworkError;
   onAbort(): void;
+};
+
+const end = (call: Call, error: NetworkError): void => {
+  call.ended = error;
+  call.attempt?.destroy(error);
 };
 
 const timeoutError = (call: { where: string; sent: boolean; timeoutMs: number }, connectMs: number): NetworkError =>
@@ -38,11 +43,7 @@ const timeoutError = (call: { where: string; sent: boolean; timeoutMs: number },
 
 async function* bodyOf(wire: Wire, call: Call, signal: AbortSignal | undefined): AsyncGenerator<Bytes> {
   const iterator = wire.body[Symbol.asyncIterator]();
-  const end = (error: NetworkError): void => {
-    call.ended = error;
-    call.attempt.destroy(error);
-  };
-  const clock = alarm(() => end(timeoutError(call, 0)));
+  const clock = alarm(() => end(call, timeoutError(call, 0)));
   let isDone = false;
   try {
     for (;;) {
@@ -88,33 +89,31 @@ export const exchange = async (transport: Transport, request: HttpRequest, prepa
   const connectMs = request.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   const where = prepared.url.origin;
   if (request.signal?.aborted) throw new NetworkError('ABORTED', `the request to ${where} was cancelled`, false, request.signal.reason);
-  const end = (error: NetworkError): void => {
-    call.ended = error;
-    call.attempt.destroy(error);
+  const call: Call = {
+    where,
+    timeoutMs: request.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    sent: false,
+    ended: undefined,
+    attempt: undefined,
+    fail: (error) => call.ended ?? networkErrorFrom(error, where, call.sent, prepared.proxy),
+    onAbort: () => end(call, new NetworkError('ABORTED', `the request to ${where} was cancelled`, call.sent, request.signal?.reason)),
   };
-  const clock = alarm(() => end(timeoutError(call, connectMs)));
+  const clock = alarm(() => end(call, timeoutError(call, connectMs)));
   clock.wind(connectMs);
   let isAnswered = false;
-  const attempt = transport.start(prepared, {
+  const progress: Progress = {
     connected() {
       call.sent = true;
       clock.wind(call.timeoutMs);
     },
     // After an early answer the upload may go on; the clock is then the answer's.
     moved: () => (isAnswered ? undefined : clock.wind(call.timeoutMs)),
-  });
-  const call: Call = {
-    where,
-    timeoutMs: request.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    sent: false,
-    ended: undefined,
-    attempt,
-    fail: (error) => call.ended ?? networkErrorFrom(error, where, call.sent, prepared.proxy),
-    onAbort: () => end(new NetworkError('ABORTED', `the request to ${where} was cancelled`, call.sent, request.signal?.reason)),
   };
   request.signal?.addEventListener('abort', call.onAbort, { once: true });
   try {
-    return replyFrom(await attempt.reply, call, request);
+    // Throws at once for a header that cannot be sent.
+    call.attempt = transport.start(prepared, progress);
+    return replyFrom(await call.attempt.reply, call, request);
   } catch (error) {
     request.signal?.removeEventListener('abort', call.onAbort);
     throw call.fail(error);

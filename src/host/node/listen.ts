@@ -19,7 +19,15 @@ const onRequest = (handler: Handler, at: Address) => {
   const maxUrl = at.maxUrlBytes ?? DEFAULT_URL_BYTES;
   const isTls = at.tls !== undefined;
   return (message: IncomingMessage, response: ServerResponse): void => {
-    const give = (outgoing: Outgoing): void => answer(message, response, outgoing);
+    const give = (outgoing: Outgoing): void => {
+      try {
+        answer(message, response, outgoing);
+      } catch {
+        // A header that cannot be written, for example text from a request in `location`.
+        if (response.headersSent) response.destroy();
+        else answer(message, response, failed);
+      }
+    };
     if ((message.url as string).length > maxUrl) {
       give(tooLong);
       return;
