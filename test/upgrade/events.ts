@@ -35,7 +35,7 @@ const observation: Observation = {
   leader: 'n1',
   cluster_version: '3.2.0',
 };
-export const plan: Plan = {
+const plan: Plan = {
   format: 1,
   id: 'p',
   cluster: 'shop',

@@ -57,7 +57,7 @@ const nothing = {
 const since33 = { ...nothing, leases: true, transferLeader: true };
 const since34 = { ...since33, newLeasePaths: true, appliedIndex: true };
 
-export const forms: readonly Form[] = [
+const forms: readonly Form[] = [
   {
     ...base,
     minor: '3.2',

@@ -5,7 +5,7 @@ import { type Fields, help, int, list, req, str } from '../../kernel/field.ts';
 import { AppError, type Problem, problem, problemText } from '../../kernel/problem.ts';
 
 /** A fleet file: `clusters` are paths of cluster files, relative to it. */
-export const fleetFields: Fields = {
+const fleetFields: Fields = {
   name: help(str(100, { min: 1 }), 'Name of the fleet'),
   canary: help(str(undefined, { min: 1 }), 'Cluster file that goes first, alone; the first of the list unless given'),
   at_once: help(int({ min: 1, max: 50 }), 'How many clusters at a time after the canary; 1 unless given'),

@@ -5,7 +5,7 @@ export type SnapshotKey = { readonly key: string; readonly value: string; readon
 export type SnapshotKeys = { readonly revision: number; readonly keys: readonly SnapshotKey[] };
 
 /** Fields of a protobuf message: numbers and byte strings by field number. Pure. */
-export const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
+const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
   const found = new Map<number, bigint | Buffer>();
   let at = 0;
   const varint = (): bigint => {

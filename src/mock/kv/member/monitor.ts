@@ -22,7 +22,7 @@ const warnOfHigher = (api: Api, others: readonly (PeerInfo | undefined)[]): void
 };
 
 /** doc3 B: mixed clusters run at the lowest version; all members new: the cluster version follows, and only upwards. */
-export const checkClusterVersion = async (api: Api): Promise<void> => {
+const checkClusterVersion = async (api: Api): Promise<void> => {
   const others = await Promise.all([...api.node.links.values()].map((link) => link.hello()));
   if (!api.node.raft.isLeading) return;
   warnOfHigher(api, others);

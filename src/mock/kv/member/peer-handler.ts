@@ -22,7 +22,7 @@ const peerCalls: Readonly<Record<string, (api: Api, body: never) => unknown>> = 
   '/raft/lease-renew': async (api, body: { id: string }) => ({ seconds: await api.lessor.renew(body.id) }),
 };
 
-export const readBody = async (request: { read(limit: number): Promise<Uint8Array> }): Promise<unknown> => {
+const readBody = async (request: { read(limit: number): Promise<Uint8Array> }): Promise<unknown> => {
   const text = Buffer.from(await request.read(MOST_BYTES)).toString('utf8');
   return text === '' ? {} : JSON.parse(text);
 };

@@ -29,7 +29,7 @@ type Known = { readonly kind: 'text' | 'number' | 'boolean' | 'retention'; reado
 const text: Known = { kind: 'text' };
 const number: Known = { kind: 'number' };
 const boolean: Known = { kind: 'boolean' };
-export const knownFlags: Readonly<Record<string, Known>> = {
+const knownFlags: Readonly<Record<string, Known>> = {
   name: text,
   'data-dir': text,
   'wal-dir': text,
