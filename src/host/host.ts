@@ -97,8 +97,14 @@ export type RunOptions = {
   /** `inherit` hands the terminal to the child (editors, ssh asking for a passphrase). */
   readonly stdio?: 'pipe' | 'inherit';
 };
-/** A finished child; a command that cannot be started has code null and `startError`. */
-export type Finished = Exit & { readonly stdout: string; readonly stderr: string; readonly timedOut: boolean; readonly startError?: string };
+/** A finished child; a command that cannot be started has code null and `startError`, one that wrote more than `maxBytes` code null and `isCut`. */
+export type Finished = Exit & {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly startError?: string;
+  readonly isCut?: true;
+};
 export type Started = { readonly pid: number; readonly exited: Promise<Exit>; kill(signal: string): boolean; lines(): AsyncIterable<string> };
 export type Processes = {
   run(command: string, args: readonly string[], options?: RunOptions): Promise<Finished>;

@@ -37,6 +37,12 @@ test('a command that is not there is an answer, not an exception', async () => {
   expect(done.startError).toContain('ENOENT');
 });
 
+test('output over the limit is cut and never taken for a whole answer', async () => {
+  const done = await host.processes.run(...node('for (let i = 0; i < 1e4; i++) console.log("x".repeat(100))'), { maxBytes: 1000 });
+  expect(done).toMatchObject({ code: null, isCut: true });
+  expect(done.stdout).toHaveLength(1000);
+});
+
 test('a child that takes too long is ended', async () => {
   const done = await host.processes.run(...node('setInterval(() => {}, 1000)'), { timeoutMs: 200 });
   expect(done).toMatchObject({ code: null, timedOut: true, signal: 'SIGTERM' });

@@ -25,11 +25,13 @@ export const run = async (command: string, args: readonly string[], options: Run
   });
   const startError = startErrorOf(result);
   return {
-    code: result.exitCode ?? null,
+    // The child may have ended well after its output was cut; what is left of it is no answer.
+    code: result.isMaxBuffer ? null : (result.exitCode ?? null),
     signal: result.signal ?? null,
     stdout: result.stdout ?? '',
     stderr: result.stderr ?? '',
     timedOut: result.timedOut,
+    ...(result.isMaxBuffer ? { isCut: true as const } : {}),
     ...(startError === undefined ? {} : { startError }),
   };
 };
