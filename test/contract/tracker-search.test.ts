@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { trackerState } from '../../src/mock/tracker/state.ts';
+import { createStory } from '../../src/mock/tracker/stories.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP } from './tracker-cases.ts';
 
@@ -129,7 +131,11 @@ describe('pages', () => {
   let many: TrackerServer;
   beforeAll(async () => {
     many = await startTracker({}, 'empty');
-    for (let i = 0; i < 1030; i += 1) await many.ask('POST', '/stories', { name: `needle ${i}` });
+    await many.ask('GET', '/member');
+    const state = trackerState(many.mock.world);
+    many.store.transact(() => {
+      for (let i = 0; i < 1030; i += 1) createStory(state, { name: `needle ${i}` });
+    });
   });
   afterAll(() => many.close());
 

@@ -42,13 +42,13 @@ describe('comments of an epic', () => {
     expect(depth((await ask('GET', '/epics/106')).body.comments)).toEqual(levels);
     expect((await ask('GET', `${at}/${parent}`)).body).toMatchObject({ text: 'level 6', comments: [] });
   });
-  test('a thread of a thousand levels is read whole', async () => {
+  test('a thread of two hundred levels is read whole', async () => {
     let parent = (await ask('POST', at, { text: '0' })).body.id;
     const top = parent;
-    for (let level = 1; level <= 1000; level++) parent = (await fetchReply(parent, `${level}`)).id;
+    for (let level = 1; level <= 200; level++) parent = (await fetchReply(parent, `${level}`)).id;
     let levels = 0;
     for (let comment = (await raw('GET', `${at}/${top}`)).body; comment !== undefined; comment = comment.comments[0]) levels += 1;
-    expect(levels).toBe(1001);
+    expect(levels).toBe(201);
   });
   test('a reply can be changed and deleted; a deleted comment takes its replies with it', async () => {
     const { body: top } = await ask('POST', at, { text: 'top' });
