@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
-import { BEN, GROUP, NO_UUID, OWNER, TEMPLATE } from './tracker-cases.ts';
+import { BEN, GROUP, NO_UUID, OWNER, TEMPLATE, upload } from './tracker-cases.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -149,6 +149,15 @@ describe('story templates', () => {
     expect((await ask('GET', '/entity-templates')).body).toHaveLength(1);
     expect((await ask('PUT', '/entity-templates/enable')).status).toBe(204);
     expect((await ask('PUT', `/entity-templates/${TEMPLATE}`, {})).status).toBe(200);
+  });
+  test('files of the contents come back as records, as long as they are there', async () => {
+    const [{ id: file }] = (await ask('POST', '/files', upload())).body;
+    const { body: link } = await ask('POST', '/linked-files', { name: 'l', type: 'url', url: 'https://x.example' });
+    const made = await create({ file_ids: [file], linked_file_ids: [link.id] });
+    expect(made.story_contents).toMatchObject({ files: [{ id: file, name: 'a.txt' }], linked_files: [{ id: link.id, name: 'l' }] });
+    await ask('PUT', `/linked-files/${link.id}`, { name: 'renamed' });
+    await ask('DELETE', `/files/${file}`);
+    expect((await ask('GET', `/entity-templates/${made.id}`)).body.story_contents).toMatchObject({ files: [], linked_files: [{ name: 'renamed' }] });
   });
   test('a story made from a template notes it', async () => {
     const { body } = await ask('POST', '/stories', { name: 's', story_template_id: TEMPLATE });

@@ -57,11 +57,18 @@ const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): C
   return next as Contents;
 };
 
+/** Labels and files as they are now: renamed, deleted, or at the address that this server has today. */
 const templateRecord = (state: Tracker, template: StoredTemplate): Value<typeof entityTemplate> => {
-  const ids = template.story_contents.label_ids;
-  if (ids === undefined) return template;
-  const labels = labelsOf(state, ids);
-  const contents = { ...template.story_contents, label_ids: labels.map(({ id }) => id), labels: labels.map((label) => slimLabel(state, label)) };
+  const { label_ids: labelIdsThen, files, linked_files: linkedFiles } = template.story_contents;
+  const labels = labelIdsThen && labelsOf(state, labelIdsThen);
+  const contents = {
+    ...template.story_contents,
+    ...(labels && { label_ids: labels.map(({ id }) => id), labels: labels.map((label) => slimLabel(state, label)) }),
+    ...(files && { files: files.flatMap(({ id }) => (state.files.has(id) ? [fileRecord(state, found(state.files, id))] : [])) }),
+    ...(linkedFiles && {
+      linked_files: linkedFiles.flatMap(({ id }) => (state.linkedFiles.has(id) ? [linkedFileRecord(state, found(state.linkedFiles, id))] : [])),
+    }),
+  };
   return { ...template, story_contents: contents };
 };
 

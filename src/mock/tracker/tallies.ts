@@ -111,7 +111,7 @@ export class Tallies {
     this.#byState();
     if (this.#tallies !== undefined) return this.#tallies;
     this.#tallies = new Map();
-    for (const story of this.#stories.values()) this.#count(this.#tallies, story, 1);
+    for (const [, story] of this.#stories.scan()) this.#count(this.#tallies, story, 1);
     return this.#tallies;
   }
   #changed(before: StoredStory | undefined, after: StoredStory | undefined): void {
