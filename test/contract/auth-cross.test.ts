@@ -271,3 +271,12 @@ test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; with
     expect(reply.headers).not.toHaveProperty('location');
   }
 });
+
+test('[OAS-0.6] a server with TLS takes no code and no token over plain HTTP', async () => {
+  const { handle } = makeAuth({ ...server.world, origin: () => 'https://127.0.0.1:1' });
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  for (const path of ['/token', '/revoke']) {
+    const reply = await handle({ method: 'POST', path, query: 'token=x', headers, body: new Uint8Array(), isTls: false, remoteAddress: '127.0.0.1' });
+    expect([reply.status, String(reply.body)]).toEqual([400, expect.stringContaining('Plain HTTP is refused')]);
+  }
+});
