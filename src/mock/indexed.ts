@@ -1,12 +1,14 @@
 export type Key = string | number;
 type Keys = Key | null | undefined | readonly Key[];
 
+type Records<T> = { get(key: Key): T | undefined; scan(): Iterable<readonly [Key, T]> };
+
 /** Records by something else than their key, kept up to date with the collection; built at the first question. */
 export class Index<T> {
   readonly #keysOf: (record: T) => Keys;
-  readonly #records: { get(key: Key): T | undefined; entries(): Iterable<readonly [Key, T]> };
+  readonly #records: Records<T>;
   #sets: Map<Key, Set<Key>> | undefined;
-  constructor(keysOf: (record: T) => Keys, records: { get(key: Key): T | undefined; entries(): Iterable<readonly [Key, T]> }) {
+  constructor(keysOf: (record: T) => Keys, records: Records<T>) {
     this.#keysOf = keysOf;
     this.#records = records;
   }
@@ -46,7 +48,7 @@ export class Index<T> {
   #built(): Map<Key, Set<Key>> {
     if (this.#sets !== undefined) return this.#sets;
     const sets = new Map<Key, Set<Key>>();
-    for (const [key, record] of this.#records.entries()) for (const value of this.#list(record)) this.#add(sets, value, key);
+    for (const [key, record] of this.#records.scan()) for (const value of this.#list(record)) this.#add(sets, value, key);
     this.#sets = sets;
     return sets;
   }

@@ -276,6 +276,20 @@ describe('compaction', () => {
   });
 });
 
+it('gives every record to a scan and goes on reading the others from the journal', async () => {
+  await write('a', 'b', 'c');
+  const { store, journal } = await open();
+  const items = store.collection<Item>('items');
+  expect([...items.scan()].map(([key, { name }]) => [key, name])).toEqual([
+    [1, 'a'],
+    [2, 'b'],
+    [3, 'c'],
+  ]);
+  expect(items.get(2)).toBe(items.get(2));
+  expect([...items.scan()][1]?.[1]).toBe(items.get(2));
+  await journal.close();
+});
+
 it('reads 100,000 records without parsing them', async () => {
   const { store, journal } = await open();
   const stories = store.collection<object>('stories');
