@@ -30,9 +30,11 @@ const storedReport = async (context: Context, values: Values): Promise<StoredRep
   }
   const stored = await readReport(host, found.folder);
   if (stored !== undefined) return stored;
-  throw new AppError('not-found', `run ${found.run} has no report yet: it was not brought to an end`, {
+  const isClosed = found.entries.at(-1)?.kind === 'closed';
+  const why = isClosed ? 'the program was ended before it could write it' : 'it was not brought to an end';
+  throw new AppError('not-found', `run ${found.run} has no report: ${why}`, {
     code: 'NO_REPORT',
-    tryThis: ['opsctl kv status', 'opsctl kv resume'],
+    tryThis: isClosed ? [`the journal: ${found.folder}/journal.jsonl`] : ['opsctl kv status', 'opsctl kv resume'],
   });
 };
 
