@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path';
 import type { Result } from '../../kernel/result.ts';
 import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
 import type { SessionResult } from '../../upgrade/session.ts';
@@ -38,6 +39,7 @@ const summary = (report: Report): string => {
     `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshots)`,
     ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
     ...(canary === undefined ? [] : [`canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+    `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
   ].join('\n');
 };
