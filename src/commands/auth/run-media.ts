@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../../host/host.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { rawResult, recordResult, type Result } from '../../kernel/result.ts';
+import { rawResult, recordResult, type Result, rowsResult } from '../../kernel/result.ts';
 import { mockKey } from '../../login/settings.ts';
 import { addScopeLine } from '../../login/scopes.ts';
 import { type AccessToken, accessToken } from '../../login/token.ts';
@@ -75,6 +75,26 @@ const refusal = (read: Read, path: string, token: AccessToken): AppError => {
   return new AppError('refused', `the data API refuses ${path}: ${why}`, base);
 };
 
+/** `id` and what was asked for with `part`, one level deep. */
+const columnsOf = (items: readonly unknown[]): string[] => {
+  const [first] = items;
+  if (typeof first !== 'object' || first === null) return [];
+  const inside = (key: string, value: unknown): string[] =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value).map((name) => `${key}.${name}`) : [key];
+  return Object.entries(first)
+    .filter(([key]) => key !== 'kind' && key !== 'etag')
+    .flatMap(([key, value]) => inside(key, value))
+    .slice(0, 6);
+};
+
+const byItem = new Set(['table', 'csv', 'ndjson', 'name']);
+/** The answer as it came; its items in formats that are made of rows. */
+const shown = (context: Context, data: unknown): Result => {
+  const items = (data as { items?: unknown } | null)?.items;
+  if (!byItem.has(context.format) || !Array.isArray(items)) return recordResult(data);
+  return rowsResult(items, { columns: columnsOf(items), name: 'id' });
+};
+
 const tokenFor = async (context: Context, values: Values, path: string): Promise<AccessToken> => {
   if (values['token-stdin'] !== true) return accessToken(context, { account: values.account, scopes: scopesFor(path) });
   const token = await readSecret(context.host, 'token-stdin');
@@ -117,5 +137,5 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
     read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
   if (read.status >= 400) throw refusal(read, bare, token);
   if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
-  return recordResult(JSON.parse(read.text) as unknown);
+  return shown(context, JSON.parse(read.text));
 };

@@ -52,6 +52,10 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
   // The embedded server has another port at each start; the account goes on.
   const channels = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true']);
   expect(JSON.parse(channels.stdout).items).toHaveLength(1);
+  const named = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'name']);
+  expect(named.stdout).toBe(`${JSON.parse(channels.stdout).items[0].id}\n`);
+  const table = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'table']);
+  expect(table.stdout).toContain('SNIPPET.TITLE');
   const refused = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id']);
   expect(refused.code).toBe(4);
   const [line = ''] = /opsctl login .*--add-scope \S+/.exec(refused.stderr) ?? [];
