@@ -3,12 +3,12 @@
 import { peers } from '../peers/install.mjs';
 import { bare, fastify, jsonServer, opsctl, prism, stopAll } from './mock/contestants.mjs';
 import { load, requestText } from './mock/load.mjs';
+import { scale } from './mock/scale.mjs';
 
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 5);
 const MS = Number(process.env.OPSCTL_BENCH_MS ?? 1200);
 const token = { 'tracker-token': 'bench' };
 
-const created = (label) => requestText('POST', '/api/v3/labels', token, JSON.stringify(label));
 const newLabel = (i) => ({ name: `label ${process.pid} ${i}`, color: '#1a2b3c', description: 'one of many labels', external_id: `ext-${i}` });
 let made = 0;
 const postTo = (path, headers) => () => requestText('POST', path, headers, JSON.stringify(newLabel(made++)));
@@ -34,7 +34,11 @@ const judge = (what, ratio, goal) => {
 const fill = async (server) => {
   const url = `http://127.0.0.1:${server.port}/api/v3/labels`;
   for (let i = 0; i < 1000; i++) {
-    const reply = await fetch(url, { method: 'POST', headers: { ...token, 'content-type': 'application/json' }, body: JSON.stringify(newLabel(made++)) });
+    const reply = await fetch(url, {
+      method: 'POST',
+      headers: { ...token, 'content-type': 'application/json' },
+      body: JSON.stringify(newLabel(made++)),
+    });
     if (reply.status !== 201) throw new Error(`could not make a label: ${await reply.text()}`);
   }
   return (await fetch(url, { headers: token })).json();
@@ -69,6 +73,17 @@ try {
   judge('--ephemeral to fastify', memory / fast, 0.7);
   judge('kept state to json-server', mine / json, 8);
   judge('kept state to prism', mine / stateless, 8);
+
+  const { stories, startMs, small, large, rssMb } = await scale();
+  process.stdout.write(`A state of ${stories} stories\n`);
+  const limit = (what, value, unit, goal) => {
+    process.stdout.write(`  ${what}: ${value.toFixed(0)} ${unit} (goal ≤ ${goal})${value > goal ? '  OVER' : ''}\n`);
+    if (value > goal) process.exitCode = 1;
+  };
+  limit('from the command to the ready line', startMs, 'ms', 1000);
+  process.stdout.write(`  pages of 25: ${large.toFixed(0)} a second; with 1,000 stories ${small.toFixed(0)}\n`);
+  judge('pages to those with 1,000 stories', large / small, 0.8);
+  limit('memory after that', rssMb, 'MB', 400);
 } finally {
   stopAll();
 }

@@ -5,10 +5,12 @@ let labels = [];
 const server = createServer((request, reply) => {
   if (request.method === 'PUT') {
     let text = '';
-    request.on('data', (chunk) => (text += chunk)).on('end', () => {
-      labels = JSON.parse(text);
-      reply.end();
-    });
+    request
+      .on('data', (chunk) => (text += chunk))
+      .on('end', () => {
+        labels = JSON.parse(text);
+        reply.end();
+      });
     return;
   }
   reply.setHeader('content-type', 'application/json').end(JSON.stringify(labels));

@@ -53,7 +53,10 @@ export const jsonServer = async (labels) => {
   const db = join(folder, 'db.json');
   writeFileSync(db, JSON.stringify({ labels }));
   const port = await freePort();
-  return start([require.resolve('json-server/lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), db], { port, isReady: '/labels/1' });
+  return start([require.resolve('json-server/lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), db], {
+    port,
+    isReady: '/labels/1',
+  });
 };
 export const prism = async (openApi) => {
   const require = peers();
@@ -62,6 +65,14 @@ export const prism = async (openApi) => {
   const port = await freePort();
   const cli = require.resolve('@stoplight/prism-cli/dist/index.js');
   return start([cli, 'mock', '--host', '127.0.0.1', '--port', String(port), '--verboseLevel', 'silent', file], { port, isReady: '/labels' });
+};
+/** As a supervisor would; resolves when it has ended. */
+export const stop = (pid) => {
+  const child = running.find((one) => one.pid === pid);
+  return new Promise((resolve) => {
+    child.once('close', resolve);
+    child.kill('SIGTERM');
+  });
 };
 export const stopAll = () => {
   for (const child of running) child.kill('SIGKILL');

@@ -8,7 +8,12 @@ const body = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { name: text(128), color: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$' }, description: { type: 'string', maxLength: 1024 }, external_id: text(128) },
+  properties: {
+    name: text(128),
+    color: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$' },
+    description: { type: 'string', maxLength: 1024 },
+    external_id: text(128),
+  },
 };
 const stats = Object.fromEntries(
   (
@@ -27,7 +32,19 @@ app.post('/api/v3/labels', { schema: { body } }, (request, reply) => {
   if (names.has(name)) return reply.code(422).send({ message: `label ${name} exists` });
   const id = labels.size + 1;
   const now = `${new Date().toISOString().slice(0, 19)}Z`;
-  const label = { id, name, description, color, app_url: `http://127.0.0.1/app/label/${id}`, archived: false, external_id, entity_type: 'label', created_at: now, updated_at: now, stats };
+  const label = {
+    id,
+    name,
+    description,
+    color,
+    app_url: `http://127.0.0.1/app/label/${id}`,
+    archived: false,
+    external_id,
+    entity_type: 'label',
+    created_at: now,
+    updated_at: now,
+    stats,
+  };
   labels.set(id, label);
   names.add(name);
   return reply.code(201).send(label);
