@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import { minorOf } from '../services/kv/versions.ts';
+import { filled } from './command-line.ts';
 import { migrateConfig } from './configuration.ts';
 import type { Which } from './drivers/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
@@ -15,6 +16,7 @@ import type { Act, Detail, Run } from './run.ts';
 import type { ClusterFile, Step, StepKind } from './types.ts';
 
 const streamTimeoutMs = 30_000;
+const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
 /** A member with much v2 data takes minutes to catch up (doc3 Limits). */
 export const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
@@ -83,10 +85,23 @@ export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =
   });
 };
 
+/** Hooks of the operator's own, on the operator's machine. One that fails stops the run: it was put there for a reason. */
+export const runHook = async (run: Run, name: 'before_member' | 'after_member', member: string): Promise<void> => {
+  const line = run.cluster.hooks?.[name];
+  if (line === undefined) return;
+  const spec = memberOf(run, member);
+  const [command, ...words] = filled(line, { name: member, client_url: spec.client_url, data_dir: spec.data_dir, host: spec.host, to: run.plan.to });
+  const done = await run.host.processes.run(command as string, words, { timeoutMs: hookMs });
+  if (done.code === 0) return;
+  const said = done.startError ?? done.stderr.trim().split('\n').at(-1) ?? '';
+  throw new AppError('stopped', `${member}: hook ${name} failed${said === '' ? ` (exit code ${done.code})` : `: ${said}`}`, { code: 'HOOK_FAILED' });
+};
+
 const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, nameOf(step));
   await refuseWrongBinary(run, member.name);
+  await runHook(run, 'before_member', member.name);
   await driver.install?.(member, 'new');
   await refuseUnsafeStop(run, member.name);
   const began = host.elapsed();

@@ -1,6 +1,6 @@
 import { AppError } from '../kernel/problem.ts';
 import type { Category } from '../kernel/problem.ts';
-import { acts, prove, refuseWrongBinary, startMember } from './act.ts';
+import { acts, prove, refuseWrongBinary, runHook, startMember } from './act.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { giveBack } from './give-back.ts';
@@ -65,7 +65,11 @@ const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   for (const step of steps) {
     const name = step.member as string;
     await within(run, step, async () => {
-      if (step.kind === 'gate') return prove(run, gate ?? openGate(run, name, run.plan.to));
+      if (step.kind === 'gate') {
+        const detail = await prove(run, gate ?? openGate(run, name, run.plan.to));
+        await runHook(run, 'after_member', name);
+        return detail;
+      }
       if (step.kind !== 'start') return acts[step.kind]?.(run, step);
       gate = await startMember(run, name, 'new');
       return undefined;

@@ -54,7 +54,9 @@ describe.runIf(hasBinaries('3.3', '3.4'))('kv init', () => {
     cluster = await startCluster({ size: 3, from: '3.3', to: '3.4' });
     const file = join(home, 'mine.yaml');
     const fresh = binariesOf('3.4') as Binaries;
-    const made = await opsctl(['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', file, '-o', 'json'], { home });
+    const made = await opsctl(['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', file, '-o', 'json'], {
+      home,
+    });
     expect(made.code === 0 ? '' : made.stderr).toBe('');
     expect(made.json().to_fill_in).toEqual([]);
     const content = parse(readFileSync(file, 'utf8'));

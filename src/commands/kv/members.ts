@@ -84,9 +84,10 @@ export const moveLeader: Command = {
       throw new AppError('network', 'no leader among these endpoints', { code: 'NO_LEADER', tryThis: ['name every member with --endpoints'] });
     const store = openStore(context.host, { url: leader.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: 10_000 });
     if (leader.member_id !== target.id) await store.moveLeader(target.id);
+    const from = members.find(({ id }) => id === leader.member_id)?.name ?? leader.name;
     return recordResult(
-      { from: leader.name, to: target.name },
-      { message: leader.member_id === target.id ? `${target.name} leads already` : `leadership handed from ${leader.name} to ${target.name}` },
+      { from, to: target.name },
+      { message: leader.member_id === target.id ? `${target.name} leads already` : `leadership handed from ${from} to ${target.name}` },
     );
   },
 };
