@@ -17,6 +17,18 @@ test('every pin is exact, and the lock file names no place to download from', ()
   expect(readFileSync(`${root}package-lock.json`, 'utf8')).not.toMatch(/"resolved"/);
 });
 
+test('the lock file has every optional package: `npm ci` stops at one that an install could not see and left out', () => {
+  type Locked = { readonly optionalDependencies?: Record<string, string> };
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as { packages: Record<string, Locked> };
+  const wanted = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).map((name) => [at, name] as const),
+  );
+  const missing = wanted.filter(
+    ([at, name]) => packages[`node_modules/${name}`] === undefined && packages[`${at}/node_modules/${name}`] === undefined,
+  );
+  expect(missing.map(([, name]) => name)).toEqual([]);
+});
+
 test('the packages inside a bundle are named with version and license, each once', () => {
   const found = bundledPackages([
     `${root}node_modules/chalk/source/index.js`,
