@@ -1,7 +1,7 @@
 /** Style of the report page. Everything is in the page itself: no script, no font, no picture from elsewhere. */
 export const pageStyles = `
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #ffffff; --ink: #1c2330; --soft: #667085; --line: #e3e7ee;
-  --good: #12805c; --good-soft: #d9f2e6; --warn: #a15c00; --warn-soft: #fdeecf; --bad: #b42318; --bad-soft: #fde3e0;
+  --good: #0b6b4b; --good-soft: #d9f2e6; --warn: #8a4e00; --warn-soft: #fdeecf; --bad: #a31d13; --bad-soft: #fde3e0;
   --old: #b9c2d0; --old-ink: #27303f; --new: #2f6fed; --new-ink: #ffffff; --away: #e5484d; --lead: #7a5af8; --lead2: #9b83fa; --area: #2f6fed; }
 @media (prefers-color-scheme: dark) { :root { --ground: #0f141c; --card: #171e29; --ink: #e8ecf3; --soft: #98a3b5; --line: #283142;
   --good: #4bd39d; --good-soft: #12352a; --warn: #f3b95f; --warn-soft: #3a2a10; --bad: #ff8a80; --bad-soft: #411b18;
