@@ -34,6 +34,7 @@ describe('forms', () => {
       fc.property(fc.webUrl({ validSchemes: ['http', 'https'] }), (url) => {
         expect(redirectForm(url).kind).not.toBe('loopback');
       }),
+      { numRuns: 40 },
     );
   });
   test('whatever is a redirect URI for us, a browser reads with the same host', () => {

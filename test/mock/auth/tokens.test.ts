@@ -84,7 +84,7 @@ describe('access tokens carry all they need', () => {
 test('refresh tokens are stored as a hash and found by their number', () => {
   const { family, refreshToken } = issue();
   expect(family.hash).toBe(tokenHash(refreshToken));
-  expect(JSON.stringify(family)).not.toContain(refreshToken.split('-')[1]);
+  expect(JSON.stringify(family)).not.toContain(refreshToken.slice(-43));
   expect(readRefresh(auth, refreshToken)?.id).toBe(family.id);
   expect(readRefresh(auth, `${refreshToken.slice(0, -1)}${refreshToken.endsWith('A') ? 'B' : 'A'}`)).toBeUndefined();
 });
