@@ -201,7 +201,7 @@ test('files fit on a screen or two', () => {
 test('names say what happens, and nothing is exported by default', () => {
   expect(files.filter((file) => /(^|[/-])(utils?|helpers?|managers?|common|misc)([-./]|$)/.test(file))).toEqual([]);
   expect(files.filter((file) => /^export default/m.test(text(file)))).toEqual([]);
-  expect(files.filter((file) => !/^[a-z0-9-]+\.ts$/.test(file.split('/').at(-1) ?? ''))).toEqual([]);
+  expect(files.filter((file) => !/^[a-z0-9-]+(\.d)?\.ts$/.test(file.split('/').at(-1) ?? ''))).toEqual([]);
 });
 
 test('module state does not change', () => {
