@@ -1,15 +1,38 @@
-import { rowsResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { dirname, join } from 'node:path';
+import { bool } from '../../kernel/field.ts';
+import { type Result, rowsResult } from '../../kernel/result.ts';
+import type { Command, Context } from '../command.ts';
+
+/** The same run, looking at the credentials of another profile. */
+const asProfile = (context: Context, name: string) => {
+  const { settings } = context;
+  const { folders } = settings;
+  const state = name === settings.profile.name ? folders.state : join(dirname(folders.state), name);
+  return {
+    ...context,
+    settings: { profile: { name, origin: 'flag --all-profiles' }, folders: { ...folders, state }, get: (key: string) => settings.get(key) },
+  };
+};
+
+const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
+  const { openVault } = await import('../../login/vault/vault.ts');
+  const { describeAccount } = await import('./describe.ts');
+  const rows = [];
+  for (const profile of allProfiles ? context.settings.profiles : [context.settings.profile.name]) {
+    const data = await openVault(asProfile(context, profile)).read();
+    const accounts = data.accounts.map((account) => ({ current: account.name === data.current, ...describeAccount(account, context.host.now()) }));
+    rows.push(...accounts.map((account) => ({ ...account, profile })));
+  }
+  return rowsResult(rows, {
+    columns: [...(allProfiles ? ['profile'] : []), 'current', 'account', 'server', 'signed_in', 'expires_in'],
+    name: 'account',
+  });
+};
 
 export const list: Command = {
   path: ['auth', 'list'],
   summary: 'List the accounts of this profile',
+  flags: { 'all-profiles': { field: bool(), summary: 'The accounts of every profile' } },
   examples: [{ line: 'opsctl auth list', says: 'Accounts, their server and until when they are signed in' }],
-  run: async (context) => {
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { describeAccount } = await import('./describe.ts');
-    const data = await openVault(context).read();
-    const rows = data.accounts.map((account) => ({ current: account.name === data.current, ...describeAccount(account, context.host.now()) }));
-    return rowsResult(rows, { columns: ['current', 'account', 'server', 'signed_in', 'expires_in'], name: 'account' });
-  },
+  run: (context, values) => run(context, values['all-profiles'] === true),
 };

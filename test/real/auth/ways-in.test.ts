@@ -223,6 +223,26 @@ test('two accounts: list, switch, sign out one', async () => {
   expect(await names()).toEqual(['home*']);
 });
 
+test('profiles keep their credentials apart', async () => {
+  await signIn();
+  for (const [key, value] of [
+    ['auth.url', tokens.url],
+    ['auth.client_id', 'client-2'],
+    ['api.url', tokens.url],
+  ]) {
+    expect((await opsctl.run(['config', 'set', `${key}`, `${value}`, '--profile', 'work'])).code).toBe(0);
+  }
+  expect((await opsctl.run(['auth', 'status', '--profile', 'work'])).code).toBe(4);
+  const login = opsctl.start(['login', '--profile', 'work', '--no-browser', '--scope', 'x/media.readonly']);
+  const { url, state, redirect } = await addressOf(login);
+  expect(url.searchParams.get('client_id')).toBe('client-2');
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
+  expect((await opsctl.run(['media', 'get', 'channels', '--profile', 'work'])).code).toBe(0);
+  const rows = JSON.parse((await opsctl.run(['auth', 'list', '--all-profiles'])).stdout) as { profile: string; client_id: string }[];
+  expect(rows.map(({ profile, client_id }) => `${profile} ${client_id}`).sort()).toEqual(['mock client-1', 'work client-2']);
+});
+
 test('a network that fails keeps the credential; logout --local forgets it', async () => {
   await signIn();
   tokens.answer({ cut: true });
