@@ -48,7 +48,7 @@ const meanings: readonly Meaning[] = [
     meaning: 'a member has a higher version',
   },
   {
-    text: /updat(ed|ing) the cluster version|updated cluster version|enabled capabilities|set the initial cluster version|set initial cluster version/,
+    text: /updat(ed|ing) (the )?cluster version|enabled capabilities|set the initial cluster version|set initial cluster version/,
     expected: true,
     meaning: "the cluster's version",
   },
