@@ -6,13 +6,11 @@ import type { Problem } from '../kernel/problem.ts';
 import { objectSchema } from '../kernel/schema.ts';
 import { nextMinor, versionRows } from '../services/kv/versions.ts';
 import { clusterFields } from './cluster-fields.ts';
-import { argvOf } from './command-line.ts';
+import { argvOf, wordsOf } from './command-line.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from './types.ts';
 
 const isCommandLine = (value: unknown): value is CommandLine =>
-  typeof value === 'string'
-    ? argvOf(value, 'x') !== undefined && value.trim() !== ''
-    : Array.isArray(value) && value.every((word) => typeof word === 'string');
+  typeof value === 'string' ? (wordsOf(value)?.length ?? 0) > 0 : Array.isArray(value) && value.every((word) => typeof word === 'string');
 
 const repeated = (values: readonly (string | undefined)[]): number =>
   values.findIndex((value, i) => value !== undefined && values.indexOf(value) !== i);

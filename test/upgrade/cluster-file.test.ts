@@ -1,0 +1,93 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { clusterProblems, clusterSchema, readCluster } from '../../src/upgrade/cluster-file.ts';
+import { realHost } from '../support/real-host.ts';
+import type { RealHost } from '../support/real-host.ts';
+
+const member = (n: number, more: Record<string, unknown> = {}) => ({
+  name: `n${n}`,
+  client_url: `http://127.0.0.1:${n}`,
+  pid_file: `n${n}.pid`,
+  log_file: `n${n}.log`,
+  old_command: 'old --x',
+  new_command: ['new', '--x'],
+  ...more,
+});
+const file = (more: Record<string, unknown> = {}) => ({ name: 'a', members: [member(1), member(2)], ...more });
+const found = (content: unknown): string =>
+  clusterProblems(content)
+    .map(({ path, message }) => `${path} ${message}`)
+    .join('; ');
+
+describe('a cluster file', () => {
+  it('is good as the document of the local driver describes it', () => {
+    expect(clusterProblems(file())).toEqual([]);
+  });
+  it.each<[string, unknown, RegExp]>([
+    ['no mapping', [], /must be a mapping/],
+    ['no members', { name: 'a' }, /members is required/],
+    ['an unknown key', file({ memebers: [] }), /memebers is not a known field/],
+    ['an unknown key of a member', file({ members: [member(1, { data_dri: '/x' })] }), /members\[0\]\.data_dri/],
+    ['no URL', file({ members: [{ name: 'n1' }] }), /members\[0\]\.client_url is required/],
+    ['a bad URL', file({ members: [member(1, { client_url: 'localhost:2379' })] }), /client_url must be a URL/],
+    ['two members of one name', file({ members: [member(1), member(2, { name: 'n1' })] }), /members\[1\]\.name is the same/],
+    [
+      'two members of one URL',
+      file({ members: [member(1), member(2, { client_url: 'http://127.0.0.1:1' })] }),
+      /members\[1\]\.client_url is the same/,
+    ],
+    ['two members of one pid file', file({ members: [member(1), member(2, { pid_file: 'n1.pid' })] }), /members\[1\]\.pid_file is the same/],
+    ['local without a pid file', file({ members: [member(1, { pid_file: undefined })] }), /pid_file is required with driver local/],
+    ['local without a command', file({ members: [member(1, { new_command: undefined })] }), /new_command is required/],
+    ['an open quote', file({ members: [member(1, { old_command: "a 'b" })] }), /closed quotes/],
+    ['systemd without a unit', file({ driver: 'systemd' }), /unit is required with driver systemd/],
+    ['ssh without a host', file({ driver: 'ssh' }), /host is required with driver ssh/],
+    ['hooks without hooks', file({ driver: 'hooks' }), /hooks needs stop, start_old and start_new/],
+    ['an unknown driver', file({ driver: 'magic' }), /driver must be one of/],
+    ['a version that is no target', file({ to: '3.9' }), /to must be one of 3\.3, 3\.4, 3\.5/],
+    ['a stop time of nothing', file({ timeouts: { stop_seconds: 0 } }), /timeouts\.stop_seconds must be at least 1/],
+    ['a password in the file', file({ user: { name: 'root', password: 'x' } }), /user\.password is not a known field/],
+  ])('%s', (_, content, text) => {
+    expect(found(content)).toMatch(text);
+  });
+  it('to look at a cluster, names and URLs are enough', () => {
+    expect(clusterProblems({ name: 'a', members: [{ name: 'n1', client_url: 'http://x:1' }] }, 'read')).toEqual([]);
+  });
+  it('its JSON Schema knows every key and forbids others', () => {
+    const schema = clusterSchema() as { properties: Record<string, unknown>; additionalProperties: boolean; required: string[] };
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(['name', 'members', 'driver', 'hooks', 'ssh', 'tls', 'user', 'timeouts']));
+    expect(schema).toMatchObject({ additionalProperties: false, required: ['name', 'members'] });
+  });
+});
+
+describe('reading a cluster file', () => {
+  let real: RealHost;
+  beforeEach(async () => {
+    real = await realHost();
+  });
+  afterEach(() => real.close());
+  it('paths are relative to the file, program names are not', async () => {
+    mkdirSync(join(real.folder, 'sub'));
+    writeFileSync(
+      join(real.folder, 'sub', 'c.yaml'),
+      'name: a\nmembers:\n  - {name: n1, client_url: "http://x:1", data_dir: d, pid_file: ../p, old_binary: bin/kv, new_binary: kv}\n',
+    );
+    const { members } = await readCluster(real.host, 'sub/c.yaml');
+    expect(members[0]).toMatchObject({
+      data_dir: join(real.folder, 'sub/d'),
+      pid_file: join(real.folder, 'p'),
+      old_binary: join(real.folder, 'sub/bin/kv'),
+      new_binary: 'kv',
+    });
+  });
+  it.each([
+    ['missing.yaml', undefined, /there is no cluster file missing\.yaml/],
+    ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
+    ['wrong.yaml', 'name: a\n', /wrong\.yaml: members is required/],
+  ])('%s', async (name, text, message) => {
+    if (text !== undefined) writeFileSync(join(real.folder, name), text);
+    await expect(readCluster(real.host, name)).rejects.toThrow(message);
+    await expect(readCluster(real.host, name)).rejects.toMatchObject({ category: 'config' });
+  });
+});
