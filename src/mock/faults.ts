@@ -16,7 +16,7 @@ export const faultInput = obj({
   when: { ...oneOf('before', 'after'), summary: 'before: the request is not processed; after: it is, and the answer is lost or replaced' },
   count: int({ min: 1, max: 1_000_000, summary: 'how many requests it meets; all when absent' }),
 });
-export const faultRecord = record('Fault', {
+const faultRecord = record('Fault', {
   id: int(),
   hits: int(),
   method: maybe(str()),

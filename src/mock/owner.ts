@@ -95,6 +95,17 @@ export const liveServer = (host: Host, folder: string): Live | undefined => {
   return lock?.server !== undefined && isRunning(host.processes, lock) ? { ...lock.server, pid: lock.pid } : undefined;
 };
 
+const usable = async (files: Files, folder: string): Promise<void> => {
+  const cause: unknown = await files.makeFolder(folder, 0o700).catch((error: unknown) => error);
+  if (cause === undefined && (await files.isWritable(folder))) return;
+  const why = cause instanceof Error ? cause.message : 'this user may not write there';
+  throw new AppError('config', `the embedded mock server cannot keep its state in ${folder}: ${why}`, {
+    code: 'STATE_FOLDER',
+    tryThis: ['OPSCTL_HOME=<a folder that can be written>', 'opsctl mock serve --ephemeral (keeps nothing)'],
+    cause,
+  });
+};
+
 /** One try: the lock, a live server, or who is in the way. */
 const attempt = async (host: Host, folder: string, mine: Lock, ticket: Ticket): Promise<Ownership | { kind: 'wait'; by: Lock | undefined }> => {
   const seen = await look<Lock>(host, lockPath(folder));
@@ -113,7 +124,7 @@ const attempt = async (host: Host, folder: string, mine: Lock, ticket: Ticket): 
  * are waited for, in the order in which the waiting began.
  */
 export const own = async (host: Host, folder: string, { what, waitMs, signal }: OwnerOptions): Promise<Ownership> => {
-  await host.files.makeFolder(folder, 0o700);
+  await usable(host.files, folder);
   const nonce = [...host.random(8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   const mine: Lock = { pid: host.pid, mark: host.processes.startMark(host.pid), nonce, what };
   const ticket = waitingLine(host, folder, mine);

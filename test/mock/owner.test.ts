@@ -95,6 +95,13 @@ describe('the owner of a state folder', () => {
     expect(liveServer(machine.host, folder)).toBeUndefined();
   });
 
+  it('says when the folder cannot be used', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const error = await own(machine.host, join(file, 'state'), { what: 'a test', waitMs: 0 }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_FOLDER' } });
+  });
+
   it('is named when waiting takes too long', async () => {
     const first = await take(5000, 'opsctl login');
     const error = await take(50).catch((thrown: unknown) => thrown);

@@ -8,6 +8,7 @@ import type { Ready } from './ready.ts';
 
 /** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
 const WAIT_MS = 60_000;
+const MOVED_MS = 1000;
 
 export const mockFolder = (settings: Settings): string => join(settings.folders.state, 'mock');
 
@@ -31,7 +32,11 @@ export const embeddedMock = async (host: Host, settings: Settings, say: Say, sig
   try {
     const { start } = await import('./start.ts');
     const started = await start(host, { folder, options: defaultOptions, seed: 'demo', port: 0, tls: false, warn: say.warn });
-    say.info(`using the embedded mock server; its state is in ${folder}`);
+    const { world } = started.mock;
+    const isMoved = Math.abs(world.now() - host.now()) > MOVED_MS;
+    say.info(
+      `using the embedded mock server; its state is in ${folder}${isMoved ? `, its clock is set to ${new Date(world.now()).toISOString()}` : ''}`,
+    );
     const close = async () => {
       await started.close();
       await owner.release();

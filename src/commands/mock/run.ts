@@ -6,7 +6,7 @@ import type { Ready } from './ready.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
 /** What makes any opsctl below this one, and scripts that read the same names, talk to the server. */
-export const childEnvironment = (ready: Ready): Record<string, string | undefined> => ({
+const childEnvironment = (ready: Ready): Record<string, string | undefined> => ({
   OPSCTL_TRACKER_URL: ready.tracker.base_url,
   OPSCTL_TRACKER_TOKEN: ready.tracker.token,
   OPSCTL_LABELS_URL: ready.labels.base_url,

@@ -27,6 +27,15 @@ const text = (value: unknown): string => JSON.stringify(value, null, 2);
 
 /** The services described by themselves, made from the tables they run on. */
 export const documents: Readonly<Record<string, (world: World) => Promise<string>>> = {
+  '/': async (world) =>
+    text({
+      tracker: `${world.origin()}/api/v3`,
+      labels: `${world.origin()}/v2beta`,
+      media: world.origin() + authPaths.media,
+      sign_in: world.origin() + authPaths.metadata,
+      documents: Object.keys(documents).map((path) => world.origin() + path),
+      status: `${world.origin()}${CONTROL_PATH}status`,
+    }),
   '/openapi.json': async (world) => {
     const [{ openApi }, { tracker }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/tracker/index.ts')]);
     return text(openApi(tracker, world.origin()));
