@@ -264,3 +264,13 @@ test('[OAS-4.6] include_granted_scopes answers with the union of old and new', a
   const code = await codeFor(server, { client_id, scope: scopes.upload, include_granted_scopes: 'true' });
   expect((await granted(code, { client_id, redirect_uri: redirect })).sort()).toEqual([scopes.readonly, scopes.upload].sort());
 });
+
+test('the sign-in page shows the demo accounts until their password is changed', async () => {
+  const other = await authServer();
+  const page = async () => (await ask(other)).text;
+  expect(await page()).toMatch(/ada@demo\.example<\/dt><dd>password <code>ada-demo/);
+  await control(other, 'PATCH', `/users/${ada.sub}`, { password: 'mine' });
+  await control(other, 'POST', `/users/${bob.sub}/disable`, {});
+  expect(await page()).not.toContain('Demo accounts');
+  await other.close();
+});

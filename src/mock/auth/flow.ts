@@ -8,6 +8,7 @@ import { noteUse } from './client-life.ts';
 import { consentPage } from './pages/consent-page.ts';
 import { type Step, chooserPage, signInPage } from './pages/sign-in-page.ts';
 import { findUser } from './passwords.ts';
+import { openAccounts } from './seed.ts';
 import { accountIsActive } from './rules/account-is-active.ts';
 import { accountIsOfTheOrganization } from './rules/account-is-of-the-organization.ts';
 import { policyAllowsTheScopes } from './rules/policy-allows-the-scopes.ts';
@@ -37,7 +38,8 @@ const stepOf = (visit: Visit, step: string): Step => ({
   cookies: cookiesFor(visit),
 });
 
-export const showSignIn = (visit: Visit, email: string, problem?: string): MockReply => signInPage(stepOf(visit, 'signin'), email, problem);
+export const showSignIn = (visit: Visit, email: string, problem?: string): MockReply =>
+  signInPage(stepOf(visit, 'signin'), { email, problem, accounts: openAccounts(visit.auth) });
 
 /** doc1 login_hint: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (facts 2.33). */
 export const hintedEmail = (auth: Auth, hint: string | null): string => {

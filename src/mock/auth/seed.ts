@@ -2,6 +2,7 @@ import { fullScope } from '../../services/auth/scopes.ts';
 import { clientFrom } from './console/clients.ts';
 import { projectFrom } from './console/others.ts';
 import { userFrom } from './console/users.ts';
+import { hashedPassword } from './passwords.ts';
 import type { Auth, Client } from './state.ts';
 
 /** Well-known values of the demo: passwords and the secret are printed by `mock serve` and protect nothing. */
@@ -41,6 +42,15 @@ const rows: readonly Row[] = [
   { id: demo.clients.extension, type: 'browser-extension', name: 'Browser extension', item_id: 'demoextensionitem' },
 ];
 
+/** Marks a password that still is the well-known one. */
+const DEMO_SALT = 'demo';
+/** Accounts that anybody may sign in with: the sign-in page shows them, because a person at a fresh server knows no other. */
+export const openAccounts = (auth: Auth): readonly { readonly email: string; readonly password: string }[] =>
+  demo.users.filter(({ id }) => {
+    const user = auth.users.get(id);
+    return user?.state === 'active' && user.password?.salt === DEMO_SALT;
+  });
+
 // A demo that nobody touched for half a year still works: its clients do not count as unused.
 const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
 
@@ -52,7 +62,7 @@ export const seedDemo = (auth: Auth): void => {
     const client = clientFrom(auth, id, project.id, row as never, secret ?? null);
     auth.clients.put(id, { ...client, last_used_at: client.created_at + NEVER_UNUSED_MS });
   }
-  for (const user of demo.users) auth.users.put(user.id, userFrom(auth, user));
+  for (const user of demo.users) auth.users.put(user.id, { ...userFrom(auth, user), password: hashedPassword(auth, user.password, DEMO_SALT) });
   const item = { kind: 'extension' as const, item_id: 'demoextensionitem', package_name: null, fingerprint: null, accounts: [demo.users[0].email] };
   auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.world.now() });
   const app = { kind: 'app' as const, item_id: null, package_name: 'com.example.app', fingerprint, accounts: [demo.users[0].email] };

@@ -16,7 +16,16 @@ export type Step = {
 export const hidden = (step: Pick<Step, 'request' | 'proof'>): Html =>
   html`<input type="hidden" name="request" value="${step.request}"><input type="hidden" name="proof" value="${step.proof}">`;
 
-export const signInPage = (step: Step, email: string, problem: string | undefined): MockReply =>
+type SignIn = {
+  readonly email: string;
+  readonly problem?: string | undefined;
+  /** Well-known accounts of the demo data. */
+  readonly accounts: readonly { readonly email: string; readonly password: string }[];
+};
+const demoHint = (accounts: SignIn['accounts']): Html =>
+  html`<details open><summary>Demo accounts</summary><dl>${accounts.map(({ email, password }) => html`<dt>${email}</dt><dd>password <code>${password}</code></dd>`)}</dl></details>`;
+
+export const signInPage = (step: Step, { email, problem, accounts }: SignIn): MockReply =>
   pageReply({
     status: 200,
     title: 'Sign in',
@@ -31,7 +40,7 @@ ${problem !== undefined && html`<p class="alert" role="alert" id="problem">${pro
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${email !== '' && html` autofocus`}>
 <div class="row"><button class="main" name="decision" value="signin">Sign in</button><button name="decision" value="cancel" formnovalidate>Cancel</button></div>
-</form>`,
+</form>${accounts.length > 0 && demoHint(accounts)}`,
   });
 
 const face = (user: User): Html => html`<span class="face" aria-hidden="true">${(user.name || user.email).slice(0, 1).toUpperCase()}</span>`;
