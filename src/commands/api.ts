@@ -57,7 +57,10 @@ const api: Command = {
     if (request.method === 'DELETE' && !context.isDryRun) {
       await context.confirm(`${request.method} ${request.path}?`);
     }
-    const reply = await context.send(values.service as ServiceName, request);
+    // The data API has no token of its own: the account of `opsctl login` lets the request in.
+    const isOwnHeader = Object.keys(request.headers).some((name) => name.toLowerCase() === 'authorization');
+    const bearer = values.service === 'api' && !isOwnHeader ? await (await import('./auth/bearer.ts')).bearerHeader(context) : {};
+    const reply = await context.send(values.service as ServiceName, { ...request, headers: { ...request.headers, ...bearer } });
     const bytes = await reply.bytes();
     const text = new TextDecoder().decode(bytes);
     if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, `${request.method} ${request.path}`);

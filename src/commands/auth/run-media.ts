@@ -1,13 +1,13 @@
 import type { HttpRequest } from '../../host/host.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../kernel/result.ts';
-import { mockKey } from '../../login/settings.ts';
 import { addScopeLine } from '../../login/scopes.ts';
 import { type AccessToken, accessToken } from '../../login/token.ts';
 import type { Read } from '../../login/wire/party.ts';
 import { sendPatiently } from '../../login/wire/send.ts';
 import { media, mediaScopes, mediaTable } from '../../services/auth/media.ts';
 import type { Context, Target, Values } from '../command.ts';
+import { checkPlace } from './bearer.ts';
 import { readSecret } from './read-secret.ts';
 
 const pathOf = (given: string): string => {
@@ -100,16 +100,6 @@ const tokenFor = async (context: Context, values: Values, path: string): Promise
   const token = await readSecret(context.host, 'token-stdin');
   context.say.hide(token);
   return { token, origin: 'standard input' };
-};
-
-/** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
-const checkPlace = (target: Target, token: AccessToken): void => {
-  const server = token.account?.server;
-  if (server === undefined || (server === mockKey) === target.isMock || !target.isMock) return;
-  throw new AppError('config', `account ${token.account?.name} is signed in at ${server}, but api.url is not set`, {
-    code: 'NO_API_URL',
-    tryThis: ['opsctl config set api.url URL', 'OPSCTL_API_URL=URL opsctl media get …'],
-  });
 };
 
 const requestTo = (target: Target, path: string, query: URLSearchParams, token: string): HttpRequest => ({

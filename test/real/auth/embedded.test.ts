@@ -52,6 +52,11 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
   // The embedded server has another port at each start; the account goes on.
   const channels = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true']);
   expect(JSON.parse(channels.stdout).items).toHaveLength(1);
+  const raw = await opsctl.run(['api', 'api', 'GET', '/media/v3/channels', '--param', 'part=id']);
+  expect(JSON.parse(raw.stdout).kind).toBe('media#channelListResponse');
+  const elsewhere = await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: 'http://127.0.0.1:9' } });
+  expect(elsewhere.code).toBe(4);
+  expect(elsewhere.stderr).toContain('signed in at the embedded server only');
   const named = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'name']);
   expect(named.stdout).toBe(`${JSON.parse(channels.stdout).items[0].id}\n`);
   const table = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'table']);

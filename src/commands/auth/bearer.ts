@@ -1,0 +1,37 @@
+import { AppError } from '../../kernel/problem.ts';
+import { mockKey } from '../../login/settings.ts';
+import type { AccessToken } from '../../login/token.ts';
+import type { Context, Target } from '../command.ts';
+
+/** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
+export const checkPlace = (target: Target, { account }: AccessToken): void => {
+  if (account === undefined || (account.server === mockKey) === target.isMock) return;
+  if (target.isMock)
+    throw new AppError('config', `account ${account.name} is signed in at ${account.server}, but api.url is not set`, {
+      code: 'NO_API_URL',
+      tryThis: ['opsctl config set api.url URL', 'OPSCTL_API_URL=URL opsctl media get …'],
+    });
+  throw new AppError(
+    'auth',
+    `account ${account.name} is signed in at the embedded server only, and ${new URL(target.baseUrl).host} is another service`,
+    {
+      code: 'NOT_SIGNED_IN',
+      tryThis: ['opsctl login --auth-url URL --token-url URL --client-id ID'],
+    },
+  );
+};
+
+/** The header that lets a request to the data API in; none when nobody is signed in, and then the service says so. */
+export const bearerHeader = async (context: Context): Promise<Record<string, string>> => {
+  const { accessToken } = await import('../../login/token.ts');
+  const target = await context.target('api');
+  if (target.headers.authorization !== undefined) return {};
+  try {
+    const token = await accessToken(context);
+    checkPlace(target, token);
+    return { authorization: `Bearer ${token.token}` };
+  } catch (error) {
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    throw error;
+  }
+};
