@@ -30,4 +30,4 @@ export type Driver = {
 
 /** `etcd Version: 3.4.23` and the like: the first full version in the text. */
 export const versionInText = (text: string): string | undefined =>
-  /version:?\s*v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/i.exec(text)?.[1] ?? /\b(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/.exec(text)?.[1];
+  /version:?\s*v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/i.exec(text)?.[1] ?? /(?:^|[^\w.])v?(\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)/.exec(text)?.[1];
