@@ -1,6 +1,7 @@
 import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Host } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
 import type { Say, ServiceName, Target } from './command.ts';
 import type { Embedded } from './mock/embedded.ts';
 
@@ -17,25 +18,49 @@ const mockHeaders = (service: ServiceName, { tracker, labels }: Embedded['ready'
   return service === 'labels' && labels.token !== '' ? { authorization: `Bearer ${labels.token}` } : {};
 };
 
+/**
+ * The token of a sign-in, for services that take one when no other is set. A token never leaves the side it came from:
+ * one of the embedded server stays there, and one of a real server never goes to the mock.
+ */
+const signedIn = async (world: World, reach: Reach['reach'], isMock: boolean): Promise<Record<string, string>> => {
+  const [{ accessToken }, { mockKey }] = await Promise.all([import('../login/token.ts'), import('../login/settings.ts')]);
+  const signal = world.signal ?? new AbortController().signal;
+  try {
+    const { token, account } = await accessToken({ ...world, signal, target: reach });
+    if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return {};
+    world.say.hide(token);
+    return { authorization: `Bearer ${token}` };
+  } catch (error) {
+    if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
+    throw error;
+  }
+};
+
 /** decisions 4: configured, or the embedded mock server; one for all services of a command. */
-export const makeReach = ({ host, settings, say, signal }: World): Reach => {
+export const makeReach = (world: World): Reach => {
+  const { host, settings, say, signal } = world;
   let embedded: Promise<Embedded> | undefined;
   const mock = (): Promise<Embedded> =>
     (embedded ??= import('./mock/embedded.ts').then((module) => module.embeddedMock(host, settings, say, signal)));
+  // The data API's commands fetch its token themselves (auth/bearer.ts): they also renew one that is refused.
+  const takesSignIn = (service: ServiceName, headers: object): boolean => service === 'labels' && Object.keys(headers).length === 0;
+  const withSignIn = async (service: ServiceName, target: Target): Promise<Target> =>
+    takesSignIn(service, target.headers) ? { ...target, headers: await signedIn(world, reach, target.isMock) } : target;
+  const reach = async (service: ServiceName): Promise<Target> => {
+    const found = resolveTarget(settings, service);
+    if (found.kind === 'mock') {
+      const server = await mock();
+      const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
+      return withSignIn(service, { baseUrl: server.url, headers: mockHeaders(service, server.ready), isMock: true, origin: 'mock', ...shared });
+    }
+    const { baseUrl, origin, token, header, prefix } = found;
+    if (token !== undefined) say.hide(token);
+    const headers: Record<string, string> = token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
+    const shared = service === 'tracker' ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` } : {};
+    return withSignIn(service, { baseUrl, headers, isMock: false, origin, ...shared });
+  };
   return {
-    reach: async (service) => {
-      const found = resolveTarget(settings, service);
-      if (found.kind === 'mock') {
-        const server = await mock();
-        const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
-        return { baseUrl: server.url, headers: mockHeaders(service, server.ready), isMock: true, origin: 'mock', ...shared };
-      }
-      const { baseUrl, origin, token, header, prefix } = found;
-      if (token !== undefined) say.hide(token);
-      const headers: Record<string, string> = token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-      const shared = service === 'tracker' ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` } : {};
-      return { baseUrl, headers, isMock: false, origin, ...shared };
-    },
+    reach,
     close: async () => {
       const server = await embedded?.catch(() => undefined);
       await server?.close();
