@@ -37,7 +37,14 @@ const shown = (rehearsal: Rehearsal): Result => {
     cluster_file: file,
     version: options.version,
     new_version: options.newVersion,
-    members: members.map(({ name, clientUrl, peerUrl }) => ({ name, client_url: clientUrl, peer_url: peerUrl })),
+    members: members.map((member) => ({
+      name: member.name,
+      client_url: member.clientUrl,
+      peer_url: member.peerUrl,
+      data_dir: member.dataDir,
+      pid_file: member.pidFile,
+      log_file: member.logFile,
+    })),
     endpoints: members.map((member) => member.clientUrl),
   };
   const text = [
