@@ -94,7 +94,8 @@ export const acquire = async (host: Host, path: string, options: LockOptions): P
     }
     if (options.isDone !== undefined && (await options.isDone())) return undefined;
     if (host.elapsed() > until) throw busy(path, holder === 'none' ? undefined : holder);
-    await host.sleep(pollMs + (host.random(1)[0] ?? 0) / 10, options.signal);
+    // Without the signal: it is looked at each turn, and a hundred waiters in one process would each listen to it.
+    await host.sleep(pollMs + (host.random(1)[0] ?? 0) / 10);
   }
 };
 

@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Asked, goodTokens, type TokenServer, tokenServer } from '../../login/token-server.ts';
@@ -286,6 +286,17 @@ test('the browser command line holds no secret', async () => {
   expect((await fetch(launched, { redirect: 'manual' })).headers.get('location')).toBe(url.href);
   await fetch(redirect({ code: 'code-secret-1', state }));
   await login.ended;
+});
+
+test('no process list shows a secret while a login waits', async () => {
+  const login = waiting(['--login-hint', 'ada@example.com']);
+  const { state, url, redirect } = await addressOf(login);
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  const seen = lines.filter((line) => [state, url.searchParams.get('code_challenge') ?? state].some((secret) => line.includes(secret)));
+  expect(seen).toEqual([]);
+  await fetch(redirect({ code: 'code-secret-1', state }));
+  expect((await login.ended).code).toBe(0);
 });
 
 test('SSH: the line to copy has the port of this login', async () => {
