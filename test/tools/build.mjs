@@ -1,6 +1,6 @@
 // Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
 // help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -90,7 +90,12 @@ const put = (path, contents) => {
 const chunksFirst = [...output].sort((a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')));
 for (const file of chunksFirst) put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
 const made = new Set(output.map(({ fileName }) => fileName));
-for (const name of readdirSync(`${dist}/chunks`)) if (!made.has(`chunks/${name}`)) rmSync(`${dist}/chunks/${name}`, { force: true });
+// A program that was started from the last build may still load its chunks: only old ones go.
+const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
+for (const name of readdirSync(`${dist}/chunks`)) {
+  const path = `${dist}/chunks/${name}`;
+  if (!made.has(`chunks/${name}`) && isOld(path)) rmSync(path, { force: true });
+}
 const packages = bundledPackages(output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
 put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
