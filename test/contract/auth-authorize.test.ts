@@ -345,6 +345,8 @@ test('[OAS-2.35] [OAS-2.36] prompt: none without session, without consent, with 
   await browser.allow();
   expect((await silent()).get('code')).toMatch(/^4\/0/);
   expect((await browser.ask({ prompt: 'select_account' })).text).toContain('Choose an account');
+  expect((await browser.ask({ prompt: 'login' })).text).toContain('<h1>Sign in</h1>');
+  expect((await browser.signIn()).text).toContain('wants to access');
   expect((await browser.ask({ prompt: 'consent', access_type: 'online', hd: 'x', nonce: 'n' })).text).toContain('wants to access');
 });
 

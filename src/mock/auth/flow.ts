@@ -53,6 +53,7 @@ const userOf = (visit: Visit): User | 'choose' | undefined => {
   const users = signedIn(auth, visit.browser);
   if (pending.user !== null) return users.find(({ id }) => id === pending.user);
   const { login_hint: hint, prompt } = pending.asked;
+  if (prompt.includes('login')) return undefined;
   const hinted = hint === null ? undefined : findUser(auth, hint);
   if (hinted !== undefined && !prompt.includes('select_account')) return users.find(({ id }) => id === hinted.id);
   if (users.length > 1 || (users.length > 0 && prompt.includes('select_account'))) return 'choose';

@@ -30,7 +30,7 @@ export const metadataOf = (auth: Auth): Record<string, unknown> => {
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256', 'ES256'],
     claims_supported: ['sub', 'iss', 'aud', 'exp', 'iat', 'email', 'email_verified', 'name', 'hd', 'nonce', 'at_hash'],
-    prompt_values_supported: ['none', 'consent', 'select_account'],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
   };
 };
 

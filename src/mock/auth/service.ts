@@ -29,6 +29,7 @@ const exactRoutes = (auth: Auth): ReadonlyMap<string, Handle> => {
     [authPaths.openidMetadata, metadata],
     [authPaths.keys, () => keysReply(signer)],
     [authPaths.userinfo, (request) => userinfoReply(auth, request)],
+    [authPaths.console, () => ({ status: 302, headers: { location: `${authPaths.console}/console` } })],
   ]);
 };
 const readOnly: readonly string[] = [authPaths.metadata, authPaths.openidMetadata, authPaths.keys, authPaths.userinfo];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../../src/commands/mock/oauth/commands.ts';
-import { type AuthServer, ada, ask, authServer, clients, location } from '../../support/auth-server.ts';
+import { type AuthServer, ada, ask, authServer, clients, location, raw } from '../../support/auth-server.ts';
 import { opsctl } from '../../support/program.ts';
 
 let home = '';
@@ -80,4 +80,12 @@ test('--dry-run shows the request and changes nothing', async () => {
   const shown = await there('clients', 'create', '--type', 'desktop', '--name', 'x', '--dry-run');
   expect(shown.json()).toMatchObject({ dry_run: true, method: 'POST', body: { type: 'desktop', name: 'x' } });
   expect((await there('clients', 'list')).json()).toHaveLength(before);
+});
+test('the address of the console, where a server runs', async () => {
+  const none = await run('console');
+  expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('opsctl mock serve')]);
+  const shown = await opsctl(['mock', 'oauth', 'console', '-o', 'json'], { home, env: { OPSCTL_MOCK_URL: server.origin } });
+  expect(shown.json()).toEqual({ url: `${server.origin}/__opsctl/oauth/console`, opened: false });
+  expect((await raw(shown.json().url)).text).toContain('<h1>Developer console</h1>');
+  expect((await raw(`${server.origin}/__opsctl/oauth`)).headers.location).toBe('/__opsctl/oauth/console');
 });

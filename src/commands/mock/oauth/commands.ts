@@ -4,6 +4,7 @@ import { nothing, recordResult, rowsResult } from '../../../kernel/result.ts';
 import { oauthConsole } from '../../../services/auth/console.ts';
 import type { Command, Flag } from '../../command.ts';
 import { columnsOf, commandFrom, inputFrom } from '../../from-table.ts';
+import { consoleCommand } from './console-page.ts';
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
 const url: Flag = { field: str(), summary: 'Address of a running server; the one of the state folder unless given', value: 'url' };
@@ -24,7 +25,7 @@ const examples: Readonly<Record<string, readonly { readonly line: string; readon
 };
 
 /** doc1 "created in the developer console": a command for each row of the console, `opsctl mock oauth clients create` and so on. */
-export const commands: readonly Command[] = operations(oauthConsole.table).map(({ resource, verb, operation }): Command => {
+const rows: readonly Command[] = operations(oauthConsole.table).map(({ resource, verb, operation }): Command => {
   const words = [kebab(resource), kebab(verb)];
   const derived = commandFrom({ service: oauthConsole, resource: words[0] ?? '', verb: words[1] ?? '', operation });
   let flags: Readonly<Record<string, Flag>> | undefined;
@@ -53,3 +54,5 @@ export const commands: readonly Command[] = operations(oauthConsole.table).map((
     },
   };
 });
+
+export const commands: readonly Command[] = [...rows, consoleCommand];

@@ -1,0 +1,25 @@
+import { AppError } from '../../../kernel/problem.ts';
+import { recordResult } from '../../../kernel/result.ts';
+import { liveServer } from '../../../mock/owner.ts';
+import { authPaths } from '../../../services/auth/endpoints.ts';
+import type { Command } from '../../command.ts';
+import { mockFolder } from '../embedded.ts';
+
+/** The developer console as a page; only a server that goes on running can show one. */
+export const consoleCommand: Command = {
+  path: ['mock', 'oauth', 'console'],
+  summary: 'Show the address of the developer console, and open it',
+  run: async (context) => {
+    const given = context.host.env.OPSCTL_MOCK_URL;
+    const url = given || liveServer(context.host, mockFolder(context.settings))?.url;
+    if (url === undefined) {
+      throw new AppError('config', 'no mock server is running, so there is no console to show', {
+        code: 'NOT_RUNNING',
+        tryThis: ['opsctl mock serve', 'opsctl mock oauth clients list (works without a running server)'],
+      });
+    }
+    const page = `${url.replace(/\/$/, '')}${authPaths.console}/console`;
+    const isOpened = context.isInteractive && (await context.host.openBrowser(page));
+    return recordResult({ url: page, opened: isOpened });
+  },
+};
