@@ -3,7 +3,7 @@ import { bool, str } from '../../kernel/field.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
 import { type Result, recordResult } from '../../kernel/result.ts';
 import type { RehearsalResult } from '../../upgrade/rehearse/rehearse.ts';
-import type { Plan } from '../../upgrade/types.ts';
+import type { Plan, UpgradeEvent } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { refusalError } from './outcome.ts';
 import { type Prepared, planFlags, prepare } from './planning.ts';
@@ -81,47 +81,48 @@ const keepReport = async (context: Context, cluster: string, folder: string, run
   return kept;
 };
 
-const run = async (context: Context, values: Values): Promise<Result> => {
-  const { host } = context;
-  const prepared = await prepare(context, values);
-  const [{ isRefusal }, { canBeReal, rehearse: carryOut }, { lineOf }] = await Promise.all([
-    import('../../upgrade/plan.ts'),
+/** Real servers where they are possible and nobody asked for simulated ones. */
+const chooseReal = async ({ opened }: Prepared, values: Values): Promise<boolean> => {
+  const { canBeReal } = await import('../../upgrade/rehearse/rehearse.ts');
+  const isPossible = canBeReal(opened.cluster);
+  if (!values.real || isPossible) return isPossible && !values.simulated;
+  const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
+  throw usageError('wrong usage', [problem('--real', 'rule', rule)]);
+};
+
+const inFolder = async (context: Context, values: Values, prepared: Prepared, plan: Plan, folder: string): Promise<Result> => {
+  const { host, signal, say } = context;
+  const { opened, observation, options, run: id } = prepared;
+  const [{ rehearse: carryOut }, { lineOf }] = await Promise.all([
     import('../../upgrade/rehearse/rehearse.ts'),
     import('../../upgrade/plain-lines.ts'),
   ]);
-  const { made, opened, observation, options } = prepared;
+  const isReal = await chooseReal(prepared, values);
+  const snapshot = await snapshotFor(context, values, prepared, folder);
+  const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
+  say.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${opened.cluster.name} is not touched`);
+  const onEvent = (event: UpgradeEvent): void => {
+    const line = lineOf(event);
+    if (line !== undefined && event.event !== 'run-started') say.info(`rehearsal: ${line}`);
+  };
+  const versions = versionsOf(prepared, plan);
+  const result = await carryOut(
+    { host, cluster: opened.cluster, observation, snapshot, folder, isReal, versions, options, onEvent, signal },
+    opened.access,
+  );
+  return shown(result, await keepReport(context, opened.cluster.name, folder, id));
+};
+
+const run = async (context: Context, values: Values): Promise<Result> => {
+  const { host } = context;
+  const prepared = await prepare(context, values);
+  const { isRefusal } = await import('../../upgrade/plan.ts');
+  const { made } = prepared;
   if (isRefusal(made)) throw refusalError(made);
-  const isPossible = canBeReal(opened.cluster);
-  if (values.real && !isPossible)
-    throw usageError('wrong usage', [
-      problem('--real', 'rule', 'needs ctl_binary and both binaries of every member in the cluster file, on this machine'),
-    ]);
   const folder = join(host.files.temporaryFolder(), `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`);
   await host.files.makeFolder(folder, 0o700);
   try {
-    const snapshot = await snapshotFor(context, values, prepared, folder);
-    const isReal = isPossible && !values.simulated;
-    context.say.info(
-      `rehearsing ${made.from} → ${made.to} on a private copy of ${isReal ? 'real' : 'simulated'} servers; ${opened.cluster.name} is not touched`,
-    );
-    const onEvent = (event: Parameters<typeof lineOf>[0]): void => {
-      const line = lineOf(event);
-      if (line !== undefined && event.event !== 'run-started') context.say.info(`rehearsal: ${line}`);
-    };
-    const input = {
-      host,
-      cluster: opened.cluster,
-      observation,
-      snapshot,
-      folder,
-      isReal,
-      versions: versionsOf(prepared, made),
-      options,
-      onEvent,
-      signal: context.signal,
-    };
-    const result = await carryOut(input, opened.access);
-    return shown(result, await keepReport(context, opened.cluster.name, folder, prepared.run));
+    return await inFolder(context, values, prepared, made, folder);
   } finally {
     if (values.keep) context.say.info(`the private copy is kept in ${folder}`);
     else await host.files.remove(folder);

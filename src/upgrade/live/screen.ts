@@ -18,11 +18,13 @@ export type Screen = {
   pause<T>(ask: () => Promise<T>): Promise<T>;
 };
 
-/** The member × step table on a terminal. `clean` removes secrets and control characters from what is shown. */
-export const liveScreen = (host: Host, look: { readonly isColored: boolean; clean(text: string): string }): Screen => {
+type Look = { readonly isColored: boolean /** Makes control characters visible. */; clean(text: string): string };
+
+/** The member × step table on a terminal. */
+export const liveScreen = (host: Host, look: Look): Screen => {
   const { stderr } = host.terminal;
   let state: LiveState = emptyState;
-  let [drawn, frame, saidBefore, isPaused, isOver, startedAt] = [0, 0, 0, false, false, host.elapsed()];
+  let [drawn, frame, saidBefore, isPaused, startedAt] = [0, 0, 0, false, host.elapsed()];
   const over = new AbortController();
   const draw = (): void => {
     if (isPaused) return;
@@ -32,30 +34,22 @@ export const liveScreen = (host: Host, look: { readonly isColored: boolean; clea
     const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
     const lines = liveLines({ ...shown, now: look.clean(shown.now) }, { columns, isColored: look.isColored, frame });
     stderr.write(redraw(drawn, above, lines)).catch(() => {});
-    drawn = lines.length;
-    frame += 1;
+    [drawn, frame] = [lines.length, frame + 1];
   };
-  const drawing = (async () => {
-    while (!isOver) {
-      draw();
-      await host.sleep(FRAME_MS, over.signal).catch(() => {});
-    }
-  })();
+  const drawing = repeat(host, over.signal, draw);
   return {
     take: (event) => {
       if (event.event === 'run-started') startedAt = host.elapsed() - event.elapsed_ms;
       state = liveAfter(state, event);
     },
     finish: async () => {
-      isOver = true;
       over.abort();
       await drawing;
       draw();
     },
     pause: async (ask) => {
       draw();
-      isPaused = true;
-      drawn = 0;
+      [isPaused, drawn] = [true, 0];
       try {
         return await ask();
       } finally {
@@ -63,4 +57,11 @@ export const liveScreen = (host: Host, look: { readonly isColored: boolean; clea
       }
     },
   };
+};
+
+const repeat = async (host: Host, signal: AbortSignal, draw: () => void): Promise<void> => {
+  while (!signal.aborted) {
+    draw();
+    await host.sleep(FRAME_MS, signal).catch(() => {});
+  }
 };

@@ -59,67 +59,47 @@ const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<
   'initial-cluster-state': 'new',
 });
 
-/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data folders. Pure. */
-export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: CopyOptions): PrivateCopy => {
-  const places = cluster.members.map(({ name }, i) => ({
-    name,
-    client: urlAt(ports[2 * i]),
-    peer: urlAt(ports[2 * i + 1]),
-    data: join(folder, `${name}.data`),
-  }));
-  const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
-  const members = cluster.members.map((member, i): PrivateMember => {
-    const { name, client, peer, data } = places[i] as (typeof places)[number];
-    const own = { name, client, peer, data };
-    const command = (which: 'old' | 'new'): string[] => {
-      const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-      if (member.config_file !== undefined) return [binary, ...withConfig(words, member, folder)];
-      return [binary, ...withoutOwnFlags(words), ...Object.entries(settingsOf(own, initial)).flatMap(([key, value]) => [`--${key}`, value])];
-    };
-    const spec: MemberSpec = {
-      name,
-      client_url: client,
-      peer_url: peer,
-      data_dir: data,
-      pid_file: join(folder, `${name}.pid`),
-      log_file: join(folder, `${name}.log`),
-      ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
-      ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
-      old_command: command('old'),
-      new_command: command('new'),
-      ...(member.config_file === undefined ? {} : { config_file: configAt(folder, name) }),
-      ...(member.env === undefined ? {} : { env: member.env }),
-    };
-    const restore = [
-      'snapshot',
-      'restore',
-      snapshot,
-      '--name',
-      name,
-      '--data-dir',
-      data,
-      '--initial-cluster',
-      initial,
-      '--initial-cluster-token',
-      'rehearsal',
-      '--initial-advertise-peer-urls',
-      peer,
-    ];
-    return { spec, restore, settings: settingsOf(own, initial) };
-  });
-  const kept = {
-    ...(cluster.to === undefined ? {} : { to: cluster.to }),
-    ...(cluster.user === undefined ? {} : { user: cluster.user }),
-    ...(cluster.timeouts === undefined ? {} : { timeouts: cluster.timeouts }),
+const specOf = (member: MemberSpec, own: Own, initial: string, folder: string): MemberSpec => {
+  const command = (which: 'old' | 'new'): string[] => {
+    const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+    if (member.config_file !== undefined) return [binary, ...withConfig(words, member, folder)];
+    return [binary, ...withoutOwnFlags(words), ...Object.entries(settingsOf(own, initial)).flatMap(([key, value]) => [`--${key}`, value])];
   };
   return {
-    cluster: {
-      name: `${cluster.name}-rehearsal`,
-      ...kept,
-      driver: 'local',
-      snapshot_dir: join(folder, 'snapshots'),
-      members: members.map(({ spec }) => spec),
-    },
+    name: own.name,
+    client_url: own.client,
+    peer_url: own.peer,
+    data_dir: own.data,
+    pid_file: join(folder, `${own.name}.pid`),
+    log_file: join(folder, `${own.name}.log`),
+    ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
+    ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
+    old_command: command('old'),
+    new_command: command('new'),
+    ...(member.config_file === undefined ? {} : { config_file: configAt(folder, own.name) }),
+    ...(member.env === undefined ? {} : { env: member.env }),
+  };
+};
+const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): string[] => {
+  const cluster = ['--initial-cluster', initial, '--initial-cluster-token', 'rehearsal'];
+  return ['snapshot', 'restore', snapshot, '--name', name, '--data-dir', data, ...cluster, '--initial-advertise-peer-urls', peer];
+};
+
+/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data folders. Pure. */
+export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: CopyOptions): PrivateCopy => {
+  const places = cluster.members.map(({ name }, i): Own => {
+    return { name, client: urlAt(ports[2 * i]), peer: urlAt(ports[2 * i + 1]), data: join(folder, `${name}.data`) };
+  });
+  const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
+  const members = cluster.members.map((member, i): PrivateMember => {
+    const own = places[i] as Own;
+    return { spec: specOf(member, own, initial, folder), restore: restoreWords(own, initial, snapshot), settings: settingsOf(own, initial) };
+  });
+  const { to, user, timeouts } = cluster;
+  const kept = { ...(to === undefined ? {} : { to }), ...(user === undefined ? {} : { user }), ...(timeouts === undefined ? {} : { timeouts }) };
+  const specs = members.map(({ spec }) => spec);
+  return {
+    cluster: { name: `${cluster.name}-rehearsal`, ...kept, driver: 'local', snapshot_dir: join(folder, 'snapshots'), members: specs },
     members,
   };
 };

@@ -109,42 +109,18 @@ const snapshotsTable = (report: Report): string =>
     ]),
   );
 
-/** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
-export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
-  const title = `Upgrade of ${report.cluster}`;
-  const drawing =
-    events.length === 0 ? '' : section('Timeline', `<div class="scroll">${timelineSvg(report, timelineFrom(report, events))}</div>${legend(report)}`);
-  const odd = report.unexpected_log_lines;
-  const body = [
-    `<header><h1>${escaped(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
-    `<p class="message">${escaped(report.message)}</p>`,
-    cards(report),
-    drawing,
-    section('Members', membersTable(report)),
-    section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),
-    ...(odd.length === 0
-      ? []
-      : [
-          section(
-            'Log lines that are not expected in an upgrade',
-            table(
-              ['Member', 'Line'],
-              odd.map((one) => [one.member, code(one.line)]),
-            ),
-          ),
-        ]),
-    folded(`Steps (${report.steps.length})`, stepsTable(report)),
-    folded('What each member had to show', gatesTable(report)),
-    folded(`Findings before the start (${report.findings.length})`, findingsTable(report)),
-    section('Record', facts(report)),
-    '<footer>Made by opsctl.</footer>',
-  ];
-  return `<!doctype html>
+const drawing = (report: Report, events: readonly UpgradeEvent[]): string =>
+  events.length === 0 ? '' : section('Timeline', `<div class="scroll">${timelineSvg(report, timelineFrom(report, events))}</div>${legend(report)}`);
+const oddLines = ({ unexpected_log_lines: odd }: Report): string => {
+  const rows = odd.map((one) => [one.member, code(one.line)]);
+  return rows.length === 0 ? '' : section('Log lines that are not expected in an upgrade', table(['Member', 'Line'], rows));
+};
+const pageWith = (title: string, body: readonly string[]): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}: ${escaped(outcomeText[report.outcome])}</title>
+<title>${escaped(title)}</title>
 <style>${pageStyles}</style>
 </head>
 <body><main>
@@ -152,4 +128,22 @@ ${body.join('\n')}
 </main></body>
 </html>
 `;
+
+/** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
+export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
+  const title = `Upgrade of ${report.cluster}`;
+  return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
+    `<header><h1>${escaped(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
+    `<p class="message">${escaped(report.message)}</p>`,
+    cards(report),
+    drawing(report, events),
+    section('Members', membersTable(report)),
+    section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),
+    oddLines(report),
+    folded(`Steps (${report.steps.length})`, stepsTable(report)),
+    folded('What each member had to show', gatesTable(report)),
+    folded(`Findings before the start (${report.findings.length})`, findingsTable(report)),
+    section('Record', facts(report)),
+    '<footer>Made by opsctl.</footer>',
+  ]);
 };
