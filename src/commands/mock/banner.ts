@@ -1,10 +1,10 @@
-import { demo } from '../../mock/auth/seed.ts';
+import { demo } from '../../mock/auth/demo.ts';
 import type { Ready } from './ready.ts';
 
 /** What a person reads; every address can be copied. */
 export const banner = (ready: Ready, folder: string | undefined): string => {
-  const isTls = ready.ca_file !== undefined;
   const [user] = demo.users;
+  const isTls = ready.ca_file !== undefined;
   return [
     `mock server at ${ready.url} (process ${ready.pid})`,
     `  tracker   ${ready.tracker.base_url}/api/v3   Tracker-Token: ${ready.tracker.token}`,

@@ -1,5 +1,5 @@
 import type { Host } from '../../host/host.ts';
-import { demo } from '../../mock/auth/seed.ts';
+import { demo } from '../../mock/auth/demo.ts';
 import { labelsToken } from '../../mock/defaults.ts';
 import type { RunningMock } from '../../mock/server.ts';
 import { authPaths } from '../../services/auth/endpoints.ts';

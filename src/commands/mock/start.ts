@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Host } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { openState } from '../../mock/journal.ts';
-import { identityIn } from '../../mock/local-authority.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../mock/server.ts';
 import type { MockOptions } from '../../mock/service.ts';
 import type { SeedKind } from '../../mock/service-set.ts';
@@ -52,7 +51,7 @@ const reported = (error: unknown): string => (error instanceof Error ? (error.st
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.folder === undefined ? undefined : await openState(host.files, given.folder);
   const tlsFolder = given.tls ? (given.folder ?? temporaryFolder(host)) : undefined;
-  const identity = tlsFolder === undefined ? undefined : await identityIn(host, tlsFolder);
+  const identity = tlsFolder === undefined ? undefined : await (await import('../../mock/local-authority.ts')).identityIn(host, tlsFolder);
   const forgetIdentity = async () => {
     if (tlsFolder !== undefined && given.folder === undefined) await host.files.remove(tlsFolder);
   };
