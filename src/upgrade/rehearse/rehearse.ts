@@ -7,6 +7,7 @@ import { localDriver } from '../drivers/local.ts';
 import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../types.ts';
 import { readCluster } from '../cluster-file.ts';
 import { runSelf, upgradeCopy } from './child.ts';
+import { freePorts } from './free-ports.ts';
 import { type PrivateCopy, configAt, privateConfig, privateCopy } from './private-copy.ts';
 import { type SnapshotKeys, snapshotKeys } from './snapshot-keys.ts';
 
@@ -42,14 +43,6 @@ export const canBeReal = (cluster: ClusterFile): boolean =>
   cluster.members.every(
     (member) => (member.old_command ?? member.old_binary) !== undefined && (member.new_command ?? member.new_binary) !== undefined,
   );
-
-const freePorts = async (host: Host, count: number): Promise<number[]> => {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })),
-  );
-  await Promise.all(listeners.map((one) => one.close()));
-  return listeners.map((one) => one.port);
-};
 
 const restoreCopy = async ({ host, cluster, folder, signal }: RehearsalInput, copy: PrivateCopy): Promise<void> => {
   for (const { spec, restore, settings } of copy.members) {

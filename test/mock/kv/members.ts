@@ -1,3 +1,4 @@
+import { freePorts } from '../../../src/mock/kv/cluster/free-ports.ts';
 import { memberId } from '../../../src/mock/kv/disk/identity.ts';
 import { type Fault, faultFile } from '../../../src/mock/kv/faults.ts';
 import { runMember } from '../../../src/mock/kv/member/run.ts';
@@ -53,18 +54,10 @@ const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
   return { status: reply.status, text, headers: reply.headers, json };
 };
 
-const ports = async (host: Host, count: number): Promise<number[]> => {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, () => host.network.listen(() => ({ status: 503 }), { host: '127.0.0.1', port: 0 })),
-  );
-  await Promise.all(listeners.map((one) => one.close()));
-  return listeners.map((one) => one.port);
-};
-
 /** Members in this process: real HTTP, real files; only signals and the log are taken from them. */
 export const testCluster = async (versions: readonly string[], options: Options = {}): Promise<TestCluster> => {
   const real: RealHost = await realHost();
-  const free = await ports(real.host, 2 * versions.length);
+  const free = await freePorts(real.host, 2 * versions.length);
   const names = versions.map((_, i) => `n${i + 1}`);
   const peer = (i: number): string => `http://127.0.0.1:${free[2 * i + 1]}`;
   const initial = names.map((name, i) => `${name}=${peer(i)}`).join(',');

@@ -1,8 +1,9 @@
-import type { Host, Listener } from '../../../host/host.ts';
+import type { Host } from '../../../host/host.ts';
 import { AppError } from '../../../kernel/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
 import { Wal, entryLine } from '../disk/wal.ts';
 import { formOf } from '../forms.ts';
+import { freePorts } from './free-ports.ts';
 import type { StoredKey } from '../state/command.ts';
 import {
   type Rehearsal,
@@ -22,14 +23,6 @@ import { ask, pidOf, readRehearsal, startProcess } from './processes.ts';
 /** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
-
-const freePorts = async (host: Host, count: number): Promise<number[]> => {
-  const refused = (): { status: number } => ({ status: 503 });
-  // All at once, so that no port is handed out twice.
-  const listeners: Listener[] = await Promise.all(Array.from({ length: count }, () => host.network.listen(refused, { host: '127.0.0.1', port: 0 })));
-  await Promise.all(listeners.map((one) => one.close()));
-  return listeners.map((one) => one.port);
-};
 
 const clearFolder = async (host: Host, folder: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, folder);
