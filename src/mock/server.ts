@@ -20,6 +20,8 @@ export type MockSetup = {
   readonly seed: SeedKind;
   /** 0 is a free port. */
   readonly port: number;
+  /** Leave ::1 out: for a server that only this process talks to. */
+  readonly isPrivate?: boolean;
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Milliseconds since 1970 at which the mock's clock starts. */
   readonly clockMs?: number;
@@ -163,9 +165,10 @@ const handlerFor = (serving: Serving) => {
 const listenBoth = async (
   host: Host,
   handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>,
-  { port, tls }: MockSetup,
+  { port, tls, isPrivate }: MockSetup,
 ): Promise<Listener[]> => {
   const first = await host.network.listen(handler, { host: '127.0.0.1', port, tls });
+  if (isPrivate) return [first];
   try {
     return [first, await host.network.listen(handler, { host: '::1', port: first.port, tls })];
   } catch {

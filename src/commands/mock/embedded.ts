@@ -31,7 +31,7 @@ export const embeddedMock = async (host: Host, settings: Settings, say: Say, sig
   }
   try {
     const { start } = await import('./start.ts');
-    const started = await start(host, { folder, options: defaultOptions, seed: 'demo', port: 0, tls: false, warn: say.warn });
+    const started = await start(host, { folder, options: defaultOptions, seed: 'demo', port: 0, tls: false, isPrivate: true, warn: say.warn });
     const { world } = started.mock;
     const isMoved = Math.abs(world.now() - host.now()) > MOVED_MS;
     say.info(

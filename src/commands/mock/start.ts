@@ -17,6 +17,8 @@ export type StartOptions = {
   readonly seed: SeedKind;
   readonly port: number;
   readonly tls: boolean;
+  /** Only this process talks to it. */
+  readonly isPrivate?: boolean;
   readonly clockMs?: number;
   readonly idSeed?: string;
   /** Told of failures inside the mock. */
@@ -64,6 +66,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
     journal: state?.journal,
     seed: given.seed,
     port: given.port,
+    isPrivate: given.isPrivate,
     tls: identity,
     clockMs: given.clockMs,
     idSeed: given.idSeed,
