@@ -17,8 +17,8 @@ export type HttpRequest = {
   /** Reading the answer past this size fails with TOO_LARGE. 64 MiB unless given; streams are not limited. */
   readonly maxReplyBytes?: number;
   readonly tls?: Tls;
-  /** `pooled` is undici with many connections (bulk, uploads, proxies); `single` is one keep-alive connection. */
-  readonly transport?: 'single' | 'pooled';
+  /** `pooled` is undici with many connections (bulk, uploads, proxies); `single` is one keep-alive connection; `http2` speaks HTTP/2 at once. */
+  readonly transport?: 'single' | 'pooled' | 'http2';
 };
 export type HttpReply = {
   readonly status: number;
@@ -28,6 +28,8 @@ export type HttpReply = {
   stream(): AsyncIterable<Bytes>;
   bytes(): Promise<Bytes>;
   text(): Promise<string>;
+  /** Headers that came after the body; only with HTTP/2, and known when the body has been read. */
+  trailers?(): Readonly<Record<string, string>>;
 };
 
 /** Thrown by `request`. `sent` is false only when no byte of the request can have reached the service. */

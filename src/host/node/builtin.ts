@@ -9,6 +9,9 @@ export const builtin = {
   get https() {
     return process.getBuiltinModule('node:https');
   },
+  get http2() {
+    return process.getBuiltinModule('node:http2');
+  },
   get net() {
     return process.getBuiltinModule('node:net');
   },

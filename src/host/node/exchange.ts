@@ -81,7 +81,15 @@ const replyFrom = (wire: Wire, call: Call, request: HttpRequest): HttpReply => {
   const stream = (): AsyncIterable<Bytes> => bodyOf(wire, call, request.signal);
   const bytes = (): Promise<Bytes> => collect(stream(), request.maxReplyBytes ?? DEFAULT_REPLY_BYTES, call.where);
   if (wire.isEmpty) request.signal?.removeEventListener('abort', call.onAbort);
-  return { status: wire.status, headers: wire.headers, stream, bytes, text: async () => new TextDecoder().decode(await bytes()) };
+  const { status, headers, trailers } = wire;
+  return {
+    status,
+    headers,
+    stream,
+    bytes,
+    text: async () => new TextDecoder().decode(await bytes()),
+    ...(trailers === undefined ? {} : { trailers }),
+  };
 };
 
 /** Sends one request with the limits of `HttpRequest`, whatever carries it. Throws NetworkError only. */

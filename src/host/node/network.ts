@@ -15,12 +15,12 @@ const withLength = (request: HttpRequest): Record<string, string> => {
   return headers;
 };
 
-const prepare = (request: HttpRequest, env: Readonly<Record<string, string | undefined>>): Prepared => {
+const prepare = (request: HttpRequest, proxyOf: (url: URL) => string | undefined): Prepared => {
   const url = URL.canParse(request.url) ? new URL(request.url) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new NetworkError('OTHER', `cannot send a request to \`${request.url.split('?')[0]}\`: it is not an http or https URL`, false);
   }
-  return { url, method: request.method, headers: withLength(request), body: request.body, tls: request.tls, proxy: proxyFor(url, env) };
+  return { url, method: request.method, headers: withLength(request), body: request.body, tls: request.tls, proxy: proxyOf(url) };
 };
 
 const checkProxy = (proxy: string): void => {
@@ -33,18 +33,29 @@ const checkProxy = (proxy: string): void => {
 export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const single = singleTransport();
   let pooled: Promise<Transport> | undefined;
+  // Reading the environment is slow, and a bulk run asks thousands of times.
+  const proxies = new Map<string, string | undefined>();
+  const proxyOf = (url: URL): string | undefined => {
+    if (!proxies.has(url.origin)) proxies.set(url.origin, proxyFor(url, env));
+    return proxies.get(url.origin);
+  };
+  let http2: Promise<Transport> | undefined;
   const loadPooled = (): Promise<Transport> => (pooled ??= import('./pooled.ts').then((module) => module.pooledTransport()));
+  const loadHttp2 = (): Promise<Transport> => (http2 ??= import('./http2.ts').then((module) => module.http2Transport()));
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
-      const prepared = prepare(request, env);
+      const prepared = prepare(request, proxyOf);
       if (prepared.proxy !== undefined) checkProxy(prepared.proxy);
       const isPooled = request.transport === 'pooled' || prepared.proxy !== undefined;
-      return exchange(isPooled ? await loadPooled() : single, request, prepared);
+      const isHttp2 = request.transport === 'http2' && !isPooled;
+      return exchange(isHttp2 ? await loadHttp2() : isPooled ? await loadPooled() : single, request, prepared);
     },
     async close(): Promise<void> {
       await single.close();
       await (await pooled)?.close();
+      await (await http2)?.close();
       pooled = undefined;
+      http2 = undefined;
     },
   };
 };

@@ -6,6 +6,7 @@ export type Wire = {
   readonly body: AsyncIterable<Bytes>;
   /** No body can follow, or it is already known to be empty. */
   readonly isEmpty: boolean;
+  readonly trailers?: () => Readonly<Record<string, string>>;
 };
 export type Progress = {
   /** From here on a byte of the request may have left. */

@@ -29,6 +29,8 @@ export type Connection = {
   /** POST below the gateway's prefix; the answer's JSON, or the store's error. */
   call(path: string | ((row: VersionRow) => string | undefined), body: Json): Promise<Json>;
   stream(path: string, body: Json): Promise<HttpReply>;
+  /** A call with an empty message to the store's own interface, past the gateway; HTTP/2. */
+  grpc(method: string): Promise<HttpReply>;
 };
 
 const maxInt32 = 2 ** 31 - 1;
@@ -89,6 +91,11 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
       const text = await textOf(base, reply, endpoint);
       if (reply.status !== 200) throw storeError(base, reply.status, parsed(text));
       return (parsed(text) ?? {}) as Json;
+    },
+    grpc: async (method) => {
+      const held = await token.get();
+      const headers = { 'content-type': 'application/grpc', te: 'trailers', ...(held === undefined ? {} : { token: held }) };
+      return send({ method: 'POST', path: method, headers, body: new Uint8Array(5), transport: 'http2' });
     },
     stream: async (path, body) => {
       const reply = await post(path, body);

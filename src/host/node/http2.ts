@@ -1,0 +1,68 @@
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import type { Bytes } from '../host.ts';
+import { usualAuthorities } from './authorities.ts';
+import { builtin } from './builtin.ts';
+import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, noBytes, trusted } from './transport.ts';
+
+/** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
+const windowBytes = 8 * 1024 * 1024;
+
+const connect = ({ url, tls }: Prepared): ClientHttp2Session => {
+  const secure =
+    url.protocol === 'https:'
+      ? { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) }
+      : {};
+  const session = builtin.http2.connect(url.origin, { settings: { initialWindowSize: windowBytes, enablePush: false }, ...secure });
+  session.once('connect', () => session.setLocalWindowSize(windowBytes));
+  return session;
+};
+
+const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmpty: boolean): Wire => {
+  const plain = Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
+  let trailers: Record<string, string> = {};
+  stream.on('trailers', (found) => {
+    trailers = flatHeaders(found);
+  });
+  const body: AsyncIterable<Bytes> = isEmpty ? noBytes() : stream;
+  if (isEmpty) stream.resume();
+  return { status: Number(headers[':status']), headers: flatHeaders(plain), body, isEmpty, trailers: () => trailers };
+};
+
+const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+
+/** HTTP/2, without an upgrade on plain connections ("prior knowledge"): one session for each request, closed after it. */
+export const http2Transport = (): Transport => {
+  const open = new Set<ClientHttp2Session>();
+  return {
+    start(request: Prepared, progress: Progress): Attempt {
+      const session = connect(request);
+      open.add(session);
+      session.once('close', () => open.delete(session));
+      session.once('connect', () => progress.connected());
+      const { 'content-length': _, ...headers } = request.headers;
+      const path = `${request.url.pathname}${request.url.search}`;
+      const stream = session.request({ ':method': request.method, ':path': path, ...headers });
+      const reply = new Promise<Wire>((resolve, reject) => {
+        session.on('error', reject);
+        stream.on('error', reject);
+        stream.once('response', (found, flags) => resolve(wireFrom(found, stream, (flags & builtin.http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0)));
+        stream.once('close', () => {
+          reject(earlyEnd());
+          session.close();
+        });
+      });
+      if (request.body === undefined || typeof request.body === 'string' || request.body instanceof Uint8Array) stream.end(request.body);
+      else builtin.stream.Readable.from(request.body).pipe(stream);
+      return {
+        reply,
+        destroy: (reason) => {
+          stream.destroy(reason);
+          session.destroy();
+        },
+      };
+    },
+    async close() {
+      for (const session of open) session.destroy();
+    },
+  };
+};
