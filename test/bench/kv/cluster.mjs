@@ -1,0 +1,110 @@
+// Three real members for the bench, without a test runner around them.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+
+export const startMembers = async (size, old, fresh, extra = []) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kv-bench-'));
+  const names = Array.from({ length: size }, (_, i) => `n${i + 1}`);
+  const ports = await Promise.all(names.flatMap(() => [freePort(), freePort()]));
+  const client = (i) => `http://127.0.0.1:${ports[i * 2]}`;
+  const peer = (i) => `http://127.0.0.1:${ports[i * 2 + 1]}`;
+  const members = names.map((name, i) => {
+    const flags = [
+      ...['--name', name, '--data-dir', join(folder, `${name}.data`), '--listen-client-urls', client(i), '--advertise-client-urls', client(i)],
+      ...[
+        '--listen-peer-urls',
+        peer(i),
+        '--initial-advertise-peer-urls',
+        peer(i),
+        '--initial-cluster',
+        names.map((n, k) => `${n}=${peer(k)}`).join(','),
+      ],
+      ...extra,
+    ];
+    const files = { data_dir: join(folder, `${name}.data`), pid_file: join(folder, `${name}.pid`), log_file: join(folder, `${name}.log`) };
+    return {
+      name,
+      client_url: client(i),
+      peer_url: peer(i),
+      ...files,
+      old_binary: old.server,
+      new_binary: fresh.server,
+      old_command: flags,
+      new_command: flags,
+    };
+  });
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'cluster.yaml');
+  writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
+  for (const member of members) {
+    const log = openSync(member.log_file, 'a');
+    const child = spawn(member.old_binary, member.old_command, { detached: true, stdio: ['ignore', log, log] });
+    child.unref();
+    writeFileSync(member.pid_file, String(child.pid));
+  }
+  for (let i = 0; i < 400; i += 1) {
+    const good = await Promise.all(
+      members.map((member) =>
+        fetch(`${member.client_url}/health`).then(
+          (reply) => reply.ok,
+          () => false,
+        ),
+      ),
+    );
+    if (good.every(Boolean)) break;
+    await pause(50);
+  }
+  const stop = async () => {
+    for (const { pid_file } of members) {
+      try {
+        process.kill(Number(readFileSync(pid_file, 'utf8')), 'SIGKILL');
+      } catch {
+        // It has ended already.
+      }
+    }
+    await pause(200);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { folder, file, members, stop };
+};
+
+const base64 = (text) => Buffer.from(text).toString('base64');
+/** A client that knows all members and writes all the time; the longest time between two acknowledged writes. */
+export const startWriter = (urls) => {
+  let [isOver, written, longest, at] = [false, 0, 0, 0];
+  const work = (async () => {
+    let last = performance.now();
+    while (!isOver) {
+      try {
+        const body = JSON.stringify({ key: base64(`w/${written}`), value: base64('x') });
+        const reply = await fetch(`${urls[at]}/v3beta/kv/put`, { method: 'POST', body, signal: AbortSignal.timeout(2000) });
+        if (!reply.ok) throw new Error(String(reply.status));
+        await reply.arrayBuffer();
+        written += 1;
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+      } catch {
+        at = (at + 1) % urls.length;
+      }
+      await pause(5);
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await work;
+    return { written, longest: Math.round(longest) };
+  };
+};
