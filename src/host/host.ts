@@ -143,8 +143,8 @@ export type Files = {
   replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
   /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */
   replaceStream(path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number>;
-  /** False when the file exists already. */
-  create(path: string, data: string, mode?: number): Promise<boolean>;
+  /** False when the file exists already. A `passing` file (a lock, a ticket) means nothing after a crash of the machine: it is not forced to the disk. */
+  create(path: string, data: string, mode?: number, passing?: boolean): Promise<boolean>;
   append(path: string, mode?: number): AppendFile;
   truncate(path: string, sizeBytes: number): Promise<void>;
   /** Does not follow links. */

@@ -56,7 +56,7 @@ const takeOver = async (host: Host, folder: string, deadOwner: string, mine: Loc
   for (let dead = deadOwner; ; ) {
     const claim = claimPath(folder, dead);
     claims.push(claim);
-    if (await host.files.create(claim, JSON.stringify(mine), PRIVATE)) break;
+    if (await host.files.create(claim, JSON.stringify(mine), PRIVATE, true)) break;
     const claimant = await look<Lock>(host, claim);
     if (claimant.kind !== 'dead') return false;
     dead = claimant.id;
@@ -115,7 +115,9 @@ const attempt = async (host: Host, folder: string, mine: Lock, ticket: Ticket): 
   }
   if (!(await ticket.isFirst())) return { kind: 'wait', by: undefined };
   const taken =
-    seen.kind === 'none' ? await host.files.create(lockPath(folder), JSON.stringify(mine), PRIVATE) : await takeOver(host, folder, seen.id, mine);
+    seen.kind === 'none'
+      ? await host.files.create(lockPath(folder), JSON.stringify(mine), PRIVATE, true)
+      : await takeOver(host, folder, seen.id, mine);
   return taken ? owned(host.files, folder, mine) : { kind: 'wait', by: undefined };
 };
 

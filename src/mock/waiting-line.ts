@@ -29,7 +29,7 @@ export const waitingLine = (host: Host, folder: string, mine: { pid: number; mar
       if (name !== undefined) return;
       await host.files.makeFolder(line, 0o700);
       name = `${String(host.now()).padStart(WIDTH, '0')}-${mine.pid}-${plain(mine.mark)}-${mine.nonce}`;
-      await host.files.create(join(line, name), '', 0o600);
+      await host.files.create(join(line, name), '', 0o600, true);
     },
     isFirst: async () => {
       for (const ticket of (await host.files.list(line)).sort()) {
