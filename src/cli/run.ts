@@ -119,7 +119,7 @@ const rateOf = (settings: Settings): number | undefined => {
 };
 const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
-  isFormatGiven: options.format !== undefined,
+  isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
   isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,

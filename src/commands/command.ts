@@ -93,7 +93,7 @@ export type Context = {
   readonly say: Say;
   /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */
   readonly format: string;
-  /** True when -o was given: then a document's own line format gives way. */
+  /** True when -o, --jq or --columns was given: then a text made for people gives way. */
   readonly isFormatGiven?: boolean;
   /** True when questions may be asked: stdin and stderr are terminals, CI is unset, no --no-input. */
   readonly isInteractive: boolean;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { str } from '../../kernel/field.ts';
-import { recordResult } from '../../kernel/result.ts';
+import { rawResult, recordResult } from '../../kernel/result.ts';
 import type { Command } from '../command.ts';
 import { planFlags, prepare } from './planning.ts';
 import { arrived, refusalError } from './outcome.ts';
@@ -26,6 +26,8 @@ export const plan: Command = {
       await context.host.files.replace(resolve(context.host.cwd, values.out), `${JSON.stringify(made, null, 2)}\n`, 0o600);
       context.say.info(`plan written to ${values.out}`);
     }
+    // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
+    if (context.isFormatGiven !== true) return rawResult(`${planText(made)}\n`);
     return recordResult(made, { text: planText(made), name: 'digest' });
   },
 };
