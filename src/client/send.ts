@@ -22,12 +22,16 @@ const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
 export const unreachable = (error: NetworkError, url: string): AppError => {
   const { host } = new URL(url);
   const hint = hints[error.code];
-  return new AppError(error.code === 'ABORTED' ? 'interrupted' : 'network', error.message.includes(host) ? error.message : `${host}: ${error.message}`, {
-    code: error.code,
-    retryable: error.code !== 'TLS',
-    cause: error,
-    tryThis: hint === undefined ? [] : [hint],
-  });
+  return new AppError(
+    error.code === 'ABORTED' ? 'interrupted' : 'network',
+    error.message.includes(host) ? error.message : `${host}: ${error.message}`,
+    {
+      code: error.code,
+      retryable: error.code !== 'TLS',
+      cause: error,
+      tryThis: hint === undefined ? [] : [hint],
+    },
+  );
 };
 
 const tryOnce = async (

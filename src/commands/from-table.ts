@@ -6,7 +6,7 @@ import { type Naming, namedFlags, resolveParams, resolveValues } from './naming.
 import { flagsOf, valuesOf } from './table-flags.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
-export const argumentName = (param: string): string => param.replace(/-public-id$/, '');
+const argumentName = (param: string): string => param.replace(/-public-id$/, '');
 
 const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
   Object.entries(params ?? {}).map(([name, field]) => {
@@ -103,7 +103,8 @@ export const commandFrom = (row: Row): Command => {
       return argumentsOf(operation.params, naming);
     },
     get flags() {
-      return (flags ??= flagsFor(row));
+      flags ??= flagsFor(row);
+      return flags;
     },
     examples: (operation.cli?.examples ?? []).map((line) => ({ line, says: operation.summary })),
     ...(operation.deprecated === undefined ? {} : { deprecated: operation.deprecated }),

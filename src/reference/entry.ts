@@ -19,7 +19,7 @@ export type Entry = {
 };
 
 /** A field's type in words: `[uuid]`, `text(128)`, `done | in progress | to do`, `Label`. */
-export const typeText = (field: Field): string => {
+const typeText = (field: Field): string => {
   const end = field.nullable ? ' or null' : '';
   if (field.type === 'ref') return field.name + end;
   const inner = bare(field);
