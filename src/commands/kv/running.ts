@@ -74,3 +74,12 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
   return { opened, found, plan: first.plan, isRollback };
 };
+
+/** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
+export const doneRun = async (context: Context, values: Values): Promise<FoundRun | undefined> => {
+  const { cluster } = await openCluster(context, values, 'upgrade');
+  const { findRuns } = await import('../../upgrade/journal.ts');
+  const [newest] = await findRuns(context.host, context.settings.folders.state, cluster.name);
+  const last = newest?.entries.at(-1);
+  return last?.kind === 'closed' && last.outcome === 'done' ? newest : undefined;
+};
