@@ -1,4 +1,4 @@
-import { LabelError, invalid } from './errors.ts';
+import { LabelError, below, invalid } from './errors.ts';
 import { constraints } from './constraints.ts';
 import * as d from './draft.ts';
 import { maskFrom } from './mask.ts';
@@ -104,7 +104,7 @@ export const disableSelectionChoice = (draft: d.Draft, json: Json, path: string)
 /** The part of a policy that a mask lets through, over what was there. */
 export const policyFrom = (json: Json, before: Policy | undefined, path: string): Policy => {
   const given = d.objectOf(json, 'disabledPolicy') as { [K in keyof Policy]: boolean };
-  const mask = maskFrom(json.updateMask, given, ['hideInSearch', 'showInApply'], `${path}.updateMask`);
+  const mask = maskFrom(json.updateMask, given, ['hideInSearch', 'showInApply'], below(path, 'updateMask'));
   const hideInSearch = mask.has('hideInSearch') ? (given.hideInSearch ?? false) : (before?.hideInSearch ?? false);
   const showInApply = mask.has('showInApply') ? (given.showInApply ?? false) : (before?.showInApply ?? false);
   return { hideInSearch, showInApply };

@@ -32,6 +32,9 @@ export class LabelError extends Error {
   }
 }
 
+/** The path of a member below another; at the root of a body it is the name alone. */
+export const below = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
+
 export const invalid = (field: string, description: string, reason = 'INVALID_VALUE'): LabelError =>
   new LabelError('INVALID_ARGUMENT', field === '' ? description : `Invalid value at '${field}': ${description}`, {
     reason,

@@ -35,6 +35,13 @@ const dateFormatIn = (options: Json, path: string): string => {
   return type === '' ? 'LONG_DATE' : type;
 };
 
+/** The same id twice in one request is a wrong argument; 409 is for an id that the field has already. */
+const refuseTwins = (choices: readonly Json[], path: string): void => {
+  const ids = choices.map((choice) => d.textOf(choice, 'id'));
+  const twin = ids.findIndex((id, i) => id !== '' && ids.indexOf(id) < i);
+  if (twin >= 0) throw invalid(`${path}[${twin}].id`, `is the id of choice ${ids.indexOf(ids[twin] ?? '')} too`);
+};
+
 /** Puts the options of one kind on a field; what belonged to another kind goes. */
 const applyType = (draft: d.Draft, field: FieldRecord, json: Json, path: string): void => {
   const kind = kindIn(json, path);
@@ -44,6 +51,7 @@ const applyType = (draft: d.Draft, field: FieldRecord, json: Json, path: string)
   field.maxEntries = kind === 'selection' || kind === 'user' ? maxEntriesIn(options, kind, path) : undefined;
   field.dateFormatType = kind === 'date' ? dateFormatIn(options, path) : undefined;
   const choices = (options.choices ?? []) as readonly Json[];
+  refuseTwins(choices, `${path}.selectionOptions.choices`);
   for (const [i, choice] of choices.entries()) addChoice(draft, field, choice, `${path}.selectionOptions.choices[${i}]`);
 };
 

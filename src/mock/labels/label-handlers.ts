@@ -40,14 +40,14 @@ const list: Handler = (call) => {
   const wanted = state.labels.filter(
     (label) => (!query.publishedOnly || label.published !== undefined) && (call.asAdmin || roleOf(state, label, caller, false) >= rank(role)),
   );
-  const { pageSize, pageToken, view, languageCode, ...about } = query;
+  const { pageSize, pageToken, ...about } = query;
   const page = pageOf(wanted, query, 50, ['labels', about, caller.person]);
   const viewer = viewerOf(call);
   const labels = page.items.map((label) => {
     const revision = query.publishedOnly ? publishedOf(state, label) : latestOf(state, label);
     if (revision === undefined) throw new Error(`label ${label.id} lost its revision`);
     // facts labels 2 publishedOnly: names with the published revision; current revisions have names without one.
-    return labelJson(viewer, label, revision, view, query.publishedOnly ? `labels/${label.id}@${revision.id}` : undefined);
+    return labelJson(viewer, label, revision, query.view, query.publishedOnly ? `labels/${label.id}@${revision.id}` : undefined);
   });
   return { labels, ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
 };
@@ -100,7 +100,7 @@ const currentOf = (call: Call, label: LabelRecord) => {
 const disable: Handler = (call) => {
   const label = step(call, 'disable');
   const current = currentOf(call, label);
-  const policy = policyFrom(call.body, current.policy, 'disabledPolicy');
+  const policy = policyFrom(call.body, current.policy, '');
   const revised = revise.disabled(label, current, openDraft(call, label), policy, maker(call));
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { permissionsFor } from './access.ts';
 import { type Call, type Handler, labelWith, revisionNamed } from './call.ts';
 import { textOf } from './draft.ts';
-import { invalid, notFound } from './errors.ts';
+import { below, invalid, notFound } from './errors.ts';
 import { pageOf } from './page.ts';
 import { emailOf, principalOf } from './people.ts';
 import type { Json } from './proto-json.ts';
@@ -29,14 +29,14 @@ const principalIn = (given: Json, path: string): { principal: string; email?: st
   const email = textOf(given, 'email');
   const member = members.find((name) => textOf(given, name) !== '');
   if (member === undefined && email === '') throw invalid(path, 'one of person, group, audience or email is required', 'REQUIRED');
-  if (member !== undefined && email !== '') throw invalid(`${path}.email`, `cannot be given together with ${member}`);
+  if (member !== undefined && email !== '') throw invalid(below(path, 'email'), `cannot be given together with ${member}`);
   if (member === undefined) {
-    if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw invalid(`${path}.email`, `"${email}" is not an e-mail address`);
+    if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw invalid(below(path, 'email'), `"${email}" is not an e-mail address`);
     return { principal: principalOf(email), email };
   }
   const principal = textOf(given, member);
   if (!shapes[member].test(principal))
-    throw invalid(`${path}.${member}`, `"${principal}" is not of the form ${member === 'person' ? 'people' : `${member}s`}/<id>`);
+    throw invalid(below(path, member), `"${principal}" is not of the form ${member === 'person' ? 'people' : `${member}s`}/<id>`);
   const known = emailOf(principal);
   return known === undefined ? { principal } : { principal, email: known };
 };
@@ -44,7 +44,7 @@ const principalIn = (given: Json, path: string): { principal: string; email?: st
 const roleIn = (given: Json, path: string): string => {
   const role = textOf(given, 'role');
   if (role === '' || role === 'LABEL_ROLE_UNSPECIFIED')
-    throw invalid(`${path}.role`, 'is required: READER, APPLIER, ORGANIZER or EDITOR', 'REQUIRED');
+    throw invalid(below(path, 'role'), 'is required: READER, APPLIER, ORGANIZER or EDITOR', 'REQUIRED');
   return role;
 };
 
@@ -53,12 +53,12 @@ const idOf = (principal: string): string => createHash('sha256').update(principa
 
 /** facts labels 5: create, PATCH and batchUpdate are all upserts by principal. */
 const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => {
-  const named = textOf(given, 'name') === '' ? undefined : permissionNamed(parent, textOf(given, 'name'), `${path}.name`);
+  const named = textOf(given, 'name') === '' ? undefined : permissionNamed(parent, textOf(given, 'name'), below(path, 'name'));
   const existing = named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
   const hasPrincipal = [...members, 'email'].some((name) => textOf(given, name) !== '');
   const who = existing && !hasPrincipal ? { principal: existing.principal, email: existing.email } : principalIn(given, path);
   const role = roleIn(given, path);
-  if (named !== undefined && named !== idOf(who.principal)) throw invalid(`${path}.name`, 'names the permission of another principal');
+  if (named !== undefined && named !== idOf(who.principal)) throw invalid(below(path, 'name'), 'names the permission of another principal');
   const key = `${parent.label.id}/${idOf(who.principal)}`;
   const before = call.state.permissions.get(key);
   const email = who.email ?? before?.email;
@@ -86,7 +86,7 @@ const permissionNamed = (parent: Parent, name: string, path: string): string => 
 const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionRecord | undefined =>
   call.state.permissions.get(`${label.id}/${id}`) ?? [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
 
-const set: Handler = (call) => upsert(call, parentOf(call, call.params.parent ?? '', 'EDITOR'), call.body, 'labelPermission');
+const set: Handler = (call) => upsert(call, parentOf(call, call.params.parent ?? '', 'EDITOR'), call.body, '');
 
 const list: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'READER');
@@ -140,8 +140,8 @@ const batchDelete: Handler = (call) => {
   for (const [i, entry] of requestsOf(call).entries()) {
     const path = `requests[${i}]`;
     entryFits(call, entry, path);
-    if (textOf(entry, 'name') === '') throw invalid(`${path}.name`, 'is required', 'REQUIRED');
-    const record = recordNamed(call, parent.label, permissionNamed(parent, textOf(entry, 'name'), `${path}.name`));
+    if (textOf(entry, 'name') === '') throw invalid(below(path, 'name'), 'is required', 'REQUIRED');
+    const record = recordNamed(call, parent.label, permissionNamed(parent, textOf(entry, 'name'), below(path, 'name')));
     if (record === undefined) throw notFound(textOf(entry, 'name'));
     call.state.permissions.delete(`${parent.label.id}/${record.id}`);
   }

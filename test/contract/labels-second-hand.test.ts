@@ -1,0 +1,89 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Bound, type Exchange, casesFrom, differences, filled } from '../support/exchanges.ts';
+import { type LabelServer, labelServer } from '../support/labels-server.ts';
+
+// Written from the document and the facts alone, by another hand than the operation rows and than labels-exchanges.
+// Two short forms beside those of casesFrom: `200= {…}` allows no member beyond the ones given ("*" for any value), and
+// `400 NAME path, path` is the whole error body of that status: these violations in this order; `~text` is text somewhere in it.
+// `4xx path` leaves open whether an unknown part of a label is a 400 or a 404: no document says.
+const HTTP_OF: Record<string, number> = { INVALID_ARGUMENT: 400, FAILED_PRECONDITION: 400, UNAUTHENTICATED: 401, NOT_FOUND: 404, ALREADY_EXISTS: 409 };
+const folder = new URL('./labels-second-hand/', import.meta.url);
+const longForm = (line: string): string => {
+  const exact = /^(\d{3})= (.*)$/.exec(line);
+  if (exact) return `${exact[1]} {"exactly":${exact[2]}}`;
+  const either = /^4xx (.*)$/.exec(line);
+  if (either) return `499 ${JSON.stringify({ names: either[1] })}`;
+  const refusal = /^(\d{3}) ([A-Z_]+)(?: (.*))?$/.exec(line);
+  return refusal ? `${refusal[1]} ${JSON.stringify({ refusal: refusal[2], names: refusal[3] ?? '' })}` : line;
+};
+const textOf = (file: string): string => readFileSync(new URL(file, folder), 'utf8').split('\n').map(longForm).join('\n');
+const files = readdirSync(folder).map((file) => ({ file, cases: casesFrom(textOf(file)) }));
+
+type Reply = Awaited<ReturnType<LabelServer['send']>>;
+const members = (value: unknown, path = ''): string[] =>
+  typeof value !== 'object' || value === null
+    ? [path]
+    : [path, ...Object.entries(value).flatMap(([key, inner]) => members(inner, `${path}.${key}`))];
+
+const wrongRefusal = (reply: Reply, { refusal, names }: { refusal?: string; names: string }): string[] => {
+  const error = reply.json?.error ?? {};
+  const details: any[] = error.details ?? [];
+  const bad = details.find((one) => String(one['@type']).endsWith('/google.rpc.BadRequest'));
+  const paths = (bad?.fieldViolations ?? []).map((one: any) => one.field);
+  const wanted = names.startsWith('~') || names === '' ? [] : names.split(', ');
+  const found = [
+    error.code === reply.status ? '' : `error.code is ${error.code}`,
+    typeof error.message === 'string' && error.message !== '' ? '' : 'no message',
+    refusal === undefined || error.status === refusal ? '' : `error.status is ${error.status}`,
+    Object.keys(reply.json ?? {}).join() === 'error' ? '' : 'members beside error',
+    Object.keys(error).every((key) => ['code', 'message', 'status', 'details', 'errors'].includes(key)) ? '' : 'unknown members of error',
+    reply.headers.get('content-type') === 'application/json; charset=UTF-8' ? '' : `content-type ${reply.headers.get('content-type')}`,
+    wanted.length === 0 || wanted.join() === paths.join() ? '' : `violations at ${paths.join() || 'nothing'}`,
+    !names.startsWith('~') || JSON.stringify(error).replaceAll('\\"', '"').includes(names.slice(1)) ? '' : `nothing says ${names.slice(1)}`,
+    reply.status !== 401 || /^Bearer/.test(reply.headers.get('www-authenticate') ?? '') ? '' : 'no WWW-Authenticate',
+  ].filter((one) => one !== '');
+  return found.length === 0 ? [] : [...found, reply.text];
+};
+const wrongWith = (reply: Reply, expected: any, bound: Bound): string[] => {
+  if (expected?.names !== undefined) return wrongRefusal(reply, { ...expected, names: filled(expected.names, bound) });
+  const literal = expected?.exactly ?? expected ?? {};
+  const wrong = differences(reply.json, literal, bound);
+  const surplus = expected?.exactly === undefined ? [] : members(reply.json).filter((path) => !members(literal).includes(path));
+  return [...wrong, ...surplus.map((path) => `${path} was not expected`), ...(wrong.length + surplus.length === 0 ? [] : [reply.text])];
+};
+const statusHolds = (expected: number, status: number): boolean => (expected === 499 ? status === 400 || status === 404 : expected === status);
+
+const run = async (server: LabelServer, exchange: Exchange, bound: Bound): Promise<string[]> => {
+  const body = exchange.body === undefined ? undefined : filled(exchange.body, bound);
+  const reply = await server.send(exchange.method, filled(exchange.path, bound), body, exchange.headers);
+  const wrong = statusHolds(exchange.status, reply.status)
+    ? wrongWith(reply, exchange.expected, bound)
+    : [`status ${reply.status} instead of ${exchange.status}: ${reply.text}`];
+  return wrong.length === 0 ? [] : [`${exchange.line} ${exchange.method} ${filled(exchange.path, bound)} ${body ?? ''}`, ...wrong];
+};
+
+test('there are at least 300 exchanges, and every refusal has the status of its name', () => {
+  const exchanges = files.flatMap(({ cases }) => cases.flatMap((one) => one.exchanges));
+  expect(exchanges.length).toBeGreaterThanOrEqual(300);
+  for (const { status, expected } of exchanges) {
+    const { refusal } = (expected ?? {}) as { refusal?: string };
+    if (refusal !== undefined) expect(`${refusal} ${status}`).toBe(`${refusal} ${HTTP_OF[refusal]}`);
+  }
+});
+
+for (const { file, cases } of files) {
+  describe(file, () => {
+    test.each(cases)('$title', async ({ options, exchanges }) => {
+      const server = await labelServer(options as Parameters<typeof labelServer>[0]);
+      const bound: Bound = new Map();
+      try {
+        const wrong: string[] = [];
+        for (const exchange of exchanges) wrong.push(...(await run(server, exchange, bound)));
+        expect(wrong).toEqual([]);
+      } finally {
+        await server.close();
+      }
+    });
+  });
+}
