@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Bound, type Exchange, casesFrom, differences, filled } from '../support/exchanges.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 
@@ -7,7 +7,13 @@ import { type LabelServer, labelServer } from '../support/labels-server.ts';
 // Two short forms beside those of casesFrom: `200= {…}` allows no member beyond the ones given ("*" for any value), and
 // `400 NAME path, path` is the whole error body of that status: these violations in this order; `~text` is text somewhere in it.
 // `4xx path` leaves open whether an unknown part of a label is a 400 or a 404: no document says.
-const HTTP_OF: Record<string, number> = { INVALID_ARGUMENT: 400, FAILED_PRECONDITION: 400, UNAUTHENTICATED: 401, NOT_FOUND: 404, ALREADY_EXISTS: 409 };
+const HTTP_OF: Record<string, number> = {
+  INVALID_ARGUMENT: 400,
+  FAILED_PRECONDITION: 400,
+  UNAUTHENTICATED: 401,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+};
 const folder = new URL('./labels-second-hand/', import.meta.url);
 const longForm = (line: string): string => {
   const exact = /^(\d{3})= (.*)$/.exec(line);
@@ -22,9 +28,7 @@ const files = readdirSync(folder).map((file) => ({ file, cases: casesFrom(textOf
 
 type Reply = Awaited<ReturnType<LabelServer['send']>>;
 const members = (value: unknown, path = ''): string[] =>
-  typeof value !== 'object' || value === null
-    ? [path]
-    : [path, ...Object.entries(value).flatMap(([key, inner]) => members(inner, `${path}.${key}`))];
+  typeof value !== 'object' || value === null ? [path] : [path, ...Object.entries(value).flatMap(([key, inner]) => members(inner, `${path}.${key}`))];
 
 const wrongRefusal = (reply: Reply, { refusal, names }: { refusal?: string; names: string }): string[] => {
   const error = reply.json?.error ?? {};
