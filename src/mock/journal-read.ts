@@ -7,34 +7,6 @@ export const HEADER = 'opsctl-mock 1\n';
 const LINE_END = 10;
 const VOID = 0x7e;
 
-type Line = { readonly bytes: Buffer; readonly start: number; readonly end: number; readonly offset: number };
-
-/** Lines with their place in the file; what follows the last line end comes as `torn`. Keeps no more than it must in one piece. */
-const linesOf = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line[], { torn: number; size: number }> {
-  let parts: Buffer[] = [];
-  let size = 0;
-  for await (const piece of chunks) {
-    const chunk = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    if (!chunk.includes(LINE_END)) {
-      parts.push(chunk);
-      size += chunk.length;
-      continue;
-    }
-    const bytes = parts.length === 0 ? chunk : Buffer.concat([...parts, chunk]);
-    const base = size + chunk.length - bytes.length;
-    const lines: Line[] = [];
-    let start = 0;
-    for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
-      lines.push({ bytes, start, end, offset: base + start });
-      start = end + 1;
-    }
-    parts = start === bytes.length ? [] : [bytes.subarray(start)];
-    size += chunk.length;
-    yield lines;
-  }
-  return { torn: parts.reduce((sum, part) => sum + part.length, 0), size };
-};
-
 const damaged = (path: string, line: number, offset: number): AppError =>
   new AppError('unknown', `the state of the mock server is damaged: line ${line} of ${path} (byte ${offset}) does not match its checksum`, {
     code: 'MOCK_STATE_DAMAGED',
@@ -64,15 +36,15 @@ class Replay {
     this.#path = path;
     this.#apply = apply;
   }
-  line({ bytes, start, end, offset }: Line): void {
+  line(bytes: Buffer, start: number, end: number): void {
     this.#count += 1;
     if (this.#count === 1) {
       if (bytes.toString('latin1', start, end + 1) !== HEADER) throw foreign(this.#path);
     } else if (bytes[start] === VOID) this.#forget(Number(bytes.toString('latin1', start + 1, end)));
     else if (end > start && this.#doubt === undefined) {
       this.#flush();
-      if (isSound(bytes, start, end)) this.#last = { offset, entries: entriesOf(bytes, start, end) };
-      else this.#doubt = { line: this.#count, offset };
+      if (isSound(bytes, start, end)) this.#last = { offset: start, entries: entriesOf(bytes, start, end) };
+      else this.#doubt = { line: this.#count, offset: start };
     }
   }
   end(): void {
@@ -92,18 +64,19 @@ class Replay {
 /**
  * Reads one journal or snapshot and hands each change to `apply` in order. Resolves with the size up to which the file
  * is good: a last line without its end was being written when the process died, so nobody was told that it is kept.
+ * The file is one block of memory: records are read from it when somebody asks for them, and when all were it goes back
+ * to the system whole.
  */
 export const readJournal = async (files: Files, path: string, apply: (entry: Entry) => void): Promise<{ goodBytes: number; sizeBytes: number }> => {
-  const lines = linesOf(files.stream(path));
+  const content = (await files.readBytes(path)) ?? new Uint8Array(0);
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   const replay = new Replay(path, apply);
-  for (;;) {
-    const { done, value } = await lines.next();
-    if (!done) {
-      for (const line of value) replay.line(line);
-      continue;
-    }
-    replay.end();
-    if (value.size === value.torn && value.torn >= HEADER.length) throw foreign(path);
-    return { goodBytes: value.size - value.torn, sizeBytes: value.size };
+  let start = 0;
+  for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
+    replay.line(bytes, start, end);
+    start = end + 1;
   }
+  replay.end();
+  if (start === 0 && bytes.length >= HEADER.length) throw foreign(path);
+  return { goodBytes: start, sizeBytes: bytes.length };
 };
