@@ -12,13 +12,16 @@ const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sour
   return starting(flag.v ?? (flag.c ? sources.cached(flag.c) : []), start.slice(comma)).map((value) => kept + value);
 };
 
+/** The command's own flags come first, and win over a global one of the same name. */
+const own = (root: Root, at: Tree): Record<string, TreeFlag> => ({ ...at.flags, ...root.global, ...at.flags });
+
 /** Walks the words that are complete; flags and their values are stepped over. */
 const walk = (root: Root, words: readonly string[]): { at: Tree; args: number; flags: Record<string, TreeFlag>; pending?: TreeFlag } => {
   let at: Tree = { sub: root.sub };
   let args = 0;
   let pending: TreeFlag | undefined;
   for (const word of words) {
-    const flags: Record<string, TreeFlag> = { ...root.global, ...at.flags };
+    const flags: Record<string, TreeFlag> = own(root, at);
     if (pending !== undefined) pending = undefined;
     else if (word.startsWith('-')) {
       const flag = word.startsWith('--') ? flags[word.slice(2)] : Object.values(flags).find((f) => f.s === word.slice(1));
@@ -26,7 +29,7 @@ const walk = (root: Root, words: readonly string[]): { at: Tree; args: number; f
     } else if (at.sub?.[word] && args === 0) at = at.sub[word] as Tree;
     else args += 1;
   }
-  return { at, args, flags: { ...root.global, ...at.flags }, ...(pending ? { pending } : {}) };
+  return { at, args, flags: own(root, at), ...(pending ? { pending } : {}) };
 };
 
 /** The words that may stand at the end of a line. `words` ends with the one under the cursor, maybe empty. Pure. */
