@@ -4,27 +4,20 @@ import { epicStateName } from './epic-state.ts';
 import { labelsOf, slimLabel } from './label-stats.ts';
 import { appUrl } from './records.ts';
 import type { StoredEpic, StoredEpicComment, StoredHealth, Tracker } from './state.ts';
+import { storyCounts } from './story-counts.ts';
 
 const epicOfHealth = (health: StoredHealth): number => health.epic_id;
 export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
 
 /** doc2 Resources: Epic.stats, from the counters over its stories. */
 const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
-  const { stories, pointsOf, points, total, unestimated } = state.tallies.of('epic', id);
+  const tally = state.tallies.of('epic', id);
   return {
     last_story_update: state.tallies.lastUpdate(id),
-    num_points: points,
-    num_points_backlog: pointsOf.backlog,
-    num_points_done: pointsOf.done,
-    num_points_started: pointsOf.started,
-    num_points_unstarted: pointsOf.unstarted,
-    num_related_documents: 0,
-    num_stories_backlog: stories.backlog,
-    num_stories_done: stories.done,
-    num_stories_started: stories.started,
-    num_stories_total: total,
-    num_stories_unestimated: unestimated,
-    num_stories_unstarted: stories.unstarted,
+    ...storyCounts(tally),
+    num_stories_total: tally.total,
+    num_stories_unestimated: tally.unestimated,
+    num_stories_unstarted: tally.stories.unstarted,
   };
 };
 

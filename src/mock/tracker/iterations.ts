@@ -10,26 +10,18 @@ import { iterationsAreOn } from './rules/features.ts';
 import { iterationEndsAfterItStarts } from './rules/iterations.ts';
 import { groupsExist, membersExist } from './rules/references.ts';
 import type { StoredIteration, Tracker } from './state.ts';
+import { storyCounts } from './story-counts.ts';
 import { iterationOfStory, storiesJson } from './story-view.ts';
 
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {
   const tally = state.tallies.of('iteration', id);
-  const { stories, pointsOf } = tally;
   return {
     // facts tracker 6: the averages are absent while nothing is completed.
     ...(tally.cycles === 0 ? {} : { average_cycle_time: average(tally.cycleSeconds, tally.cycles) }),
     ...(tally.leads === 0 ? {} : { average_lead_time: average(tally.leadSeconds, tally.leads) }),
-    num_points: tally.points,
-    num_points_backlog: pointsOf.backlog,
-    num_points_done: pointsOf.done,
-    num_points_started: pointsOf.started,
-    num_points_unstarted: pointsOf.unstarted,
-    num_related_documents: 0,
-    num_stories_backlog: stories.backlog,
-    num_stories_done: stories.done,
-    num_stories_started: stories.started,
+    ...storyCounts(tally),
     num_stories_unestimated: tally.unestimated,
-    num_stories_unstarted: stories.unstarted,
+    num_stories_unstarted: tally.stories.unstarted,
   };
 };
 

@@ -75,6 +75,21 @@ const updateChoiceRequest = schema('DeltaUpdateLabelRequestUpdateSelectionChoice
   properties: req(help(choiceProperties, 'New choice properties')),
   updateMask: help(fieldMask(), 'Comma list of fields to write, relative to the implied root; * = all; at least one entry'),
 });
+/** An entry is one of these. */
+export const editNames = [
+  'createField',
+  'createSelectionChoice',
+  'deleteField',
+  'deleteSelectionChoice',
+  'disableField',
+  'disableSelectionChoice',
+  'enableField',
+  'enableSelectionChoice',
+  'updateField',
+  'updateFieldType',
+  'updateLabel',
+  'updateSelectionChoiceProperties',
+] as const;
 const deltaRequest = schema(
   'DeltaUpdateLabelRequestRequest',
   {
@@ -91,22 +106,7 @@ const deltaRequest = schema(
     updateLabel: help(updateLabelRequest, 'Change label title/description'),
     updateSelectionChoiceProperties: help(updateChoiceRequest, 'Change choice properties'),
   },
-  [
-    [
-      'createField',
-      'createSelectionChoice',
-      'deleteField',
-      'deleteSelectionChoice',
-      'disableField',
-      'disableSelectionChoice',
-      'enableField',
-      'enableSelectionChoice',
-      'updateField',
-      'updateFieldType',
-      'updateLabel',
-      'updateSelectionChoiceProperties',
-    ],
-  ],
+  [editNames],
 );
 export const deltaUpdateLabelRequest = schema('DeltaUpdateLabelRequest', {
   languageCode: help(str(), 'BCP-47 tag used to pick localized names in the reply; default language when unset'),

@@ -1,5 +1,6 @@
 // doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: one answer an edit, in the same order.
 import { help, list, str } from '../../kernel/field.ts';
+import { editNames } from './delta-request.ts';
 import { label } from './label.ts';
 import { int32, schema } from './wire.ts';
 
@@ -41,22 +42,7 @@ const deltaReply = schema(
     updateLabel: help(updateLabelResponse, 'Change label title/description'),
     updateSelectionChoiceProperties: help(updateChoiceResponse, 'Change choice properties'),
   },
-  [
-    [
-      'createField',
-      'createSelectionChoice',
-      'deleteField',
-      'deleteSelectionChoice',
-      'disableField',
-      'disableSelectionChoice',
-      'enableField',
-      'enableSelectionChoice',
-      'updateField',
-      'updateFieldType',
-      'updateLabel',
-      'updateSelectionChoiceProperties',
-    ],
-  ],
+  [editNames],
 );
 export const deltaUpdateLabelResponse = schema('DeltaUpdateLabelResponse', {
   responses: help(list(deltaReply), 'One entry per request, same order, some empty'),
