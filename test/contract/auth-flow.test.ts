@@ -2,11 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   Browser,
-  ada,
   authServer,
   channels,
-  clients,
-  codeFor,
   exchange,
   formOf,
   location,
@@ -14,7 +11,6 @@ import {
   post,
   refresh,
   scopes,
-  tokensFor,
 } from '../support/auth-server.ts';
 
 let server: AuthServer;

@@ -13,6 +13,8 @@ export type RunningProgram = {
   readonly pid: number;
   /** The first line on stdout, parsed when it is JSON. */
   readonly first: Promise<any>;
+  /** Waits until stderr holds the pattern; its groups. Throws when the program ends without it. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
 };
@@ -46,6 +48,17 @@ const firstLine = (child: ChildProcess, ended: Promise<Ended>): Promise<any> =>
       }
     });
     void ended.then(({ stdout, stderr, code }) => reject(new Error(`ended with ${code} before its first line: ${stderr}${stdout}`)));
+  });
+
+const saidBy = (child: ChildProcess, ended: Promise<Ended>, pattern: RegExp): Promise<RegExpExecArray> =>
+  new Promise((resolve, reject) => {
+    let text = '';
+    child.stderr?.on('data', (chunk: string) => {
+      text += chunk;
+      const found = pattern.exec(text);
+      if (found) resolve(found);
+    });
+    void ended.then(({ stderr, code }) => reject(new Error(`ended with ${code} and never said ${pattern}: ${stderr}`)), reject);
   });
 
 const endOf = (child: ChildProcess): Promise<Ended> =>
@@ -82,7 +95,7 @@ export const program = (env: Options['env'] = {}): Program => {
       const { child, ended } = launch(args, options);
       const first = firstLine(child, ended);
       first.catch(() => {});
-      return { pid: child.pid ?? 0, first, ended, kill: (signal) => void child.kill(signal) };
+      return { pid: child.pid ?? 0, first, said: (pattern) => saidBy(child, ended, pattern), ended, kill: (signal) => void child.kill(signal) };
     },
     close: async () => {
       for (const child of alive) child.kill('SIGKILL');
