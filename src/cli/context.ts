@@ -31,6 +31,8 @@ export type ContextOptions = {
   readonly timeoutMs: number | undefined;
   /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
   readonly ratePerMinute: number | undefined;
+  /** Nobody set that limit, so the service may say that it has none. */
+  readonly isRateDefault: boolean;
   readonly signal: AbortSignal;
   /** Finds the service, starting the embedded one when nothing is configured. */
   readonly reach: (service: ServiceName) => Promise<Target>;
@@ -62,7 +64,7 @@ export const makeContext = (options: ContextOptions): Context => {
     return found;
   };
   /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
-  const sendTo = (to: Target, request: HttpRequest) => {
+  const sendTo = async (to: Target, request: HttpRequest) => {
     const bucket = bucketOf(to);
     const onWait = (ms: number) => say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${options.ratePerMinute} requests a minute)`);
     const onRefused = (delayMs: number, why: string) => {
@@ -70,7 +72,11 @@ export const makeContext = (options: ContextOptions): Context => {
       onRetry(delayMs, why);
     };
     const admit = bucket && (() => bucket.admit(onWait));
-    return send(host, { ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) }, { signal, onRetry: onRefused, ...(admit ? { admit } : {}) });
+    const timed = { ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const reply = await send(host, timed, { signal, onRetry: onRefused, ...(admit ? { admit } : {}) });
+    // Ours is a default for services that do not say; one that a user set is kept.
+    if (options.isRateDefault && reply.headers['x-ratelimit-limit'] === 'off') bucket?.open();
+    return reply;
   };
   const onRetry = (delayMs: number, why: string) => say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
   return {

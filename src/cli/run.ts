@@ -94,6 +94,7 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
     signal: stop.signal,
     timeoutMs: timeoutOf(settings),
     ratePerMinute: rateOf(settings),
+    isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
   });
   const { render } = await import('../output/render.ts');
   try {

@@ -4,15 +4,18 @@ import type { Host } from '../host/host.ts';
 /** facts tracker 4: the service refuses from the 200th request in 60 s on; clients of experience stay at 195. */
 export const WINDOW_MS = 60_000;
 
-export type Ticket = { readonly id: string; readonly atMs: number } | { readonly blockedUntilMs: number };
+export type Ticket = { readonly id: string; readonly atMs: number } | { readonly blockedUntilMs: number } | { readonly openUntilMs: number };
+/** How long a service's word that it has no limit is taken for true. */
+export const OPEN_MS = 10 * 60_000;
 
-/** Lines of the ticket file: `t <ms> <id>` asks for a place, `b <ms>` holds everybody back until then. Torn lines are left out. */
+/** Lines of the ticket file: `t <ms> <id>` asks for a place, `b <ms>` holds everybody back, `o <ms>` lets everybody pass until then. Torn lines are left out. */
 export const parseTickets = (text: string): Ticket[] =>
   text.split('\n').flatMap((line): Ticket[] => {
     const [kind, ms, id] = line.split(' ');
     const at = Number(ms);
     if (!Number.isFinite(at) || ms === undefined) return [];
     if (kind === 'b') return [{ blockedUntilMs: at }];
+    if (kind === 'o') return [{ openUntilMs: at }];
     return kind === 't' && id !== undefined ? [{ id, atMs: at }] : [];
   });
 
@@ -23,9 +26,18 @@ export const parseTickets = (text: string): Ticket[] =>
 export const grantedAt = (tickets: readonly Ticket[], id: string, limit: number): number | undefined => {
   const grants: number[] = [];
   let blocked = 0;
+  let open = 0;
   for (const ticket of tickets) {
     if ('blockedUntilMs' in ticket) {
       blocked = Math.max(blocked, ticket.blockedUntilMs);
+      continue;
+    }
+    if ('openUntilMs' in ticket) {
+      open = ticket.openUntilMs;
+      continue;
+    }
+    if (ticket.atMs < open) {
+      if (ticket.id === id) return Math.max(ticket.atMs, blocked);
       continue;
     }
     const before = grants[grants.length - limit];
@@ -44,12 +56,15 @@ export type Bucket = {
   admit(onWait?: (ms: number) => void): Promise<void>;
   /** The service said no: nobody of this profile asks again before then. */
   block(untilMs: number): void;
+  /** The service says that it has no limit. */
+  open(): void;
 };
 
 /** One bucket for all processes that use the same folder and key. A folder that cannot be written limits nothing. */
 export const makeBucket = (host: Host, folder: string, key: string, limit: number, signal?: AbortSignal): Bucket => {
   const path = join(folder, `rate-${key}`);
   let count = 0;
+  let openUntil = 0;
   const add = (line: string): boolean => {
     try {
       const file = host.files.append(path, 0o600);
@@ -66,6 +81,7 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
   };
   return {
     admit: async (onWait) => {
+      if (host.now() < openUntil) return;
       await host.files.makeFolder(folder, 0o700).catch(() => undefined);
       count += 1;
       // A pid is given again, but never twice in the same millisecond.
@@ -81,6 +97,11 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
     },
     block: (untilMs) => {
       add(`b ${Math.round(untilMs)}\n`);
+    },
+    open: () => {
+      if (host.now() < openUntil) return;
+      openUntil = host.now() + OPEN_MS / 2;
+      add(`o ${Math.round(host.now() + OPEN_MS)}\n`);
     },
   };
 };

@@ -17,6 +17,19 @@ test('a refusal of the service holds everybody back who comes after it', () => {
   expect([grantedAt(tickets, 'a', 9), grantedAt(tickets, 'b', 9)]).toEqual([0, 30_000]);
 });
 
+test('a service without a limit lets everybody pass for a time', () => {
+  const tickets: Ticket[] = [
+    { id: 'a', atMs: 0 },
+    { id: 'b', atMs: 1 },
+    { openUntilMs: 1000 },
+    { id: 'c', atMs: 2 },
+    { id: 'd', atMs: 3 },
+    { id: 'e', atMs: 1000 },
+    { id: 'f', atMs: 1001 },
+  ];
+  expect(['b', 'c', 'd', 'e', 'f'].map((id) => grantedAt(tickets, id, 1))).toEqual([WINDOW_MS, 2, 3, 2 * WINDOW_MS, 3 * WINDOW_MS]);
+});
+
 test('never more than the limit in any window, whatever the arrivals', () => {
   const arrivals = fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 60 });
   fc.assert(

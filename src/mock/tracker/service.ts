@@ -71,22 +71,29 @@ export const makeTracker = (world: World): MockService => {
   const state = trackerState(world);
   const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(world)));
   let rate = newRate();
+  const answer = tableService<(typeof tracker)['table'], Tracker>({
+    service: tracker,
+    handlers: trackerHandlers,
+    state,
+    world,
+    admit: (request) => {
+      requestUsesTls(world, request);
+      requestIsInRate(rate, world, tokenIsKnown(world, request));
+    },
+    refusal,
+    commonQuery: new Set(['token']),
+    readMultipart,
+  });
+  // Says its limit, so that a client need not keep to one that is switched off here.
+  const limit = { 'x-ratelimit-limit': ratePerMinute === undefined ? 'off' : String(ratePerMinute) };
+  const withLimit = (reply: MockReply): MockReply => ({ ...reply, headers: { ...reply.headers, ...limit } });
   return {
     name: 'tracker',
     owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath,
-    handle: tableService<(typeof tracker)['table'], Tracker>({
-      service: tracker,
-      handlers: trackerHandlers,
-      state,
-      world,
-      admit: (request) => {
-        requestUsesTls(world, request);
-        requestIsInRate(rate, world, tokenIsKnown(world, request));
-      },
-      refusal,
-      commonQuery: new Set(['token']),
-      readMultipart,
-    }),
+    handle: (request) => {
+      const reply = answer(request);
+      return reply instanceof Promise ? reply.then(withLimit) : withLimit(reply);
+    },
     seed: (kind) => {
       rate = newRate();
       seedTracker(state, kind);
