@@ -106,6 +106,7 @@ const withName = async <T>(context: Context, operation: Operation, values: Value
   const typed = String(values.label);
   if (
     typed.startsWith('labels/') &&
+    typed !== 'labels/' &&
     (!isOnePermission(operation) || typed.includes('/permissions/')) &&
     (!isUnderRevision(operation) || typed.includes('/revisions/'))
   ) {

@@ -38,9 +38,9 @@ export const readDocuments = async (context: Context, files: readonly string[]):
       const source = found.length > 1 ? `${file} (document ${i + 1})` : file;
       const [error] = document.errors;
       if (error)
-        throw new AppError('usage', `${source}: ${error.message}`, {
+        throw new AppError('usage', `${source} is not YAML: ${error.message.trimEnd()}`, {
           code: 'NOT_YAML',
-          problems: [problem('--file', 'type', `is not YAML: ${error.message.split('\n')[0]}`)],
+          problems: [problem('--file', 'type', `must name YAML or JSON files; line ${error.linePos?.[0].line ?? 1} of ${source} is neither`)],
         });
       const value: unknown = document.toJS();
       if (value !== null && value !== undefined) documents.push({ source, value });

@@ -19,19 +19,28 @@ const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
 };
 
-const ambiguous = (title: string, found: readonly LabelJson[]): AppError =>
+/** Where a title was given, and how to say which label is meant. */
+type Given = { readonly path: string; readonly hint: string };
+const argument: Given = { path: '<label>', hint: 'give the id' };
+
+const ambiguous = (title: string, found: readonly LabelJson[], { path, hint }: Given): AppError =>
   usageError(
     `${found.length} labels have the title ${JSON.stringify(title)}: ${found.map((l) => `labels/${l.id} (${l.labelType})`).join(', ')}`,
-    [problem('<label>', 'rule', 'is ambiguous', 'give the id')],
-    found.slice(0, 3).map((l) => `labels/${l.id}`),
+    [problem(path, 'rule', 'is ambiguous', hint)],
+    found.slice(0, 3).map((l) => (path === argument.path ? `labels/${l.id}` : `id: ${l.id}`)),
   );
 
 /** The label of a title; undefined when there is none. Two of the same title are an error that lists both. */
-export const findByTitle = async (context: Context, title: string, asking: Asking = {}): Promise<{ label?: LabelJson; titles: string[] }> => {
+export const findByTitle = async (
+  context: Context,
+  title: string,
+  asking: Asking = {},
+  given: Given = argument,
+): Promise<{ label?: LabelJson; titles: string[] }> => {
   const all: LabelJson[] = [];
   for await (const label of allLabels(context, { pageSize: 200, ...(asking.admin ? { useAdminAccess: true } : {}) })) all.push(label);
   const found = titled(all, title);
-  if (found.length > 1) throw ambiguous(title, found);
+  if (found.length > 1) throw ambiguous(title, found, given);
   return { label: found[0], titles: all.map(titleOf) };
 };
 
@@ -52,6 +61,8 @@ const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
  * What looks like an id is tried as one first, which spares a look at all titles.
  */
 export const withLabel = async <T>(context: Context, typed: string, asking: Asking, use: (name: string) => Promise<T>): Promise<T> => {
+  // An unset variable of a script must not stand for some label.
+  if (/^(labels\/)?\s*$/.test(typed)) throw usageError('no label was named', [problem('<label>', 'required', `is ${JSON.stringify(typed)}`)]);
   if (typed.startsWith('labels/')) return use(typed);
   const { bare, revision } = parts(typed);
   // A dry run ends at its first request, so what looks like an id must not be mistaken for one there.
@@ -60,8 +71,8 @@ export const withLabel = async <T>(context: Context, typed: string, asking: Aski
       return await use(`labels/${bare}${revision}`);
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
-      const { label } = await findByTitle(context, bare, asking);
-      if (label === undefined) throw error;
+      const { label, titles } = await findByTitle(context, bare, asking);
+      if (label === undefined) throw noSuchLabel(typed, titles);
       return use(`labels/${label.id}${revision}`);
     }
   }

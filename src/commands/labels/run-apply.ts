@@ -36,7 +36,7 @@ const wishesFrom = async (context: Context, files: readonly string[]): Promise<W
   const problems: Problem[] = [];
   for (const { source, value } of await readDocuments(context, files)) {
     const read = definitionFrom(value);
-    problems.push(...read.problems.map((p) => ({ ...p, path: `${source}: ${p.path}` })));
+    problems.push(...read.problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })));
     wishes.push({ source, wanted: read.definition });
   }
   if (problems.length > 0) throw usageError('a label definition is wrong; nothing was sent', problems);
@@ -46,7 +46,7 @@ const wishesFrom = async (context: Context, files: readonly string[]): Promise<W
 };
 
 /** By id; an id that the service does not know came from another place, and then the title decides (or the old title, in `was`). */
-const liveOf = async (context: Context, wanted: LabelDef, admin: boolean): Promise<LabelJson | undefined> => {
+const liveOf = async (context: Context, { source, wanted }: Wish, admin: boolean): Promise<LabelJson | undefined> => {
   if (wanted.id !== undefined) {
     try {
       return await getLabel(context, `labels/${wanted.id}`, { admin });
@@ -55,7 +55,7 @@ const liveOf = async (context: Context, wanted: LabelDef, admin: boolean): Promi
     }
   }
   for (const title of [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])]) {
-    const { label } = await findByTitle(context, title, { admin });
+    const { label } = await findByTitle(context, title, { admin }, { path: `${source}: title`, hint: 'add the id: of the one that is meant' });
     if (label?.id !== undefined) return getLabel(context, `labels/${label.id}`, { admin });
   }
   return undefined;
@@ -63,7 +63,7 @@ const liveOf = async (context: Context, wanted: LabelDef, admin: boolean): Promi
 
 const prepare = async (context: Context, wish: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
   const { source, wanted } = wish;
-  const json = await liveOf(context, wanted, options.admin);
+  const json = await liveOf(context, wish, options.admin);
   const live = json && liveFrom(json);
   const plan = planFrom(wanted, live, { prune: options.prune });
   if (plan.action === 'none' && plan.problems.length === 0) return { source, plan, live };

@@ -54,6 +54,7 @@ const fileName = (label: LabelJson, taken: Set<string>): string => {
   const slug = (label.properties?.title ?? '')
     .toLowerCase()
     .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
   const plain = slug === '' ? (label.id ?? 'label') : slug.slice(0, 80);

@@ -37,7 +37,7 @@ const wantsTitle = (title: string): AppError =>
   usageError(
     `to retire label ${title}, its title has to be repeated`,
     [problem('--title', 'required', `must be ${JSON.stringify(title)}`)],
-    [`--yes --title ${JSON.stringify(title)}`],
+    [`opsctl labels retire ${JSON.stringify(title)} --yes --title ${JSON.stringify(title)}`],
   );
 
 const confirmTitle = async (context: Context, title: string, given: string | undefined): Promise<void> => {

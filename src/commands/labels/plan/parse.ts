@@ -24,7 +24,8 @@ const noUnknown = (value: Plain, known: readonly string[], path: string, { probl
 const text = (value: Plain, key: string, path: string, reader: Reader, isRequired = false): string | undefined => {
   const at = path === '' ? key : `${path}.${key}`;
   const given = value[key];
-  if (given === undefined || given === null || given === '') {
+  // A name of blanks cannot be typed or seen, so it counts as none.
+  if (given === undefined || given === null || (isRequired && typeof given === 'string' && given.trim() === '')) {
     if (isRequired) reader.problems.push(problem(at, 'required', 'is required'));
     return undefined;
   }
@@ -96,6 +97,8 @@ const choiceIn = (value: Plain, path: string, reader: Reader): ChoiceDef => {
   const id = text(value, 'id', path, reader);
   const was = text(value, 'was', path, reader);
   const description = text(value, 'description', path, reader);
+  if (id !== undefined && !/^[A-Za-z0-9_]+$/.test(id))
+    reader.problems.push(problem(`${path}.id`, 'format', `must consist of letters, digits and _; got ${id}`, 'or leave it out'));
   return {
     name: text(value, 'name', path, reader, true) ?? '',
     ...(id === undefined ? {} : { id }),
@@ -147,6 +150,8 @@ const fieldIn = (value: Plain, path: string, reader: Reader): FieldDef => {
 /** Entries that the service tells apart by their ids may share a name; entries of a file alone may not. */
 const repeated = (parts: readonly { readonly id?: string; readonly name: string }[], path: string, { problems }: Reader): void => {
   for (const [i, { name, id }] of parts.entries()) {
+    if (id !== undefined && parts.slice(0, i).some((other) => other.id === id))
+      problems.push(problem(`${path}[${i}].id`, 'rule', `repeats the id "${id}"`));
     const isSecond = parts.slice(0, i).some((other) => other.name === name && (other.id === undefined || id === undefined));
     if (name !== '' && isSecond)
       problems.push(problem(`${path}[${i}].name`, 'rule', `repeats the name "${name}"`, 'names or ids tell the entries apart'));

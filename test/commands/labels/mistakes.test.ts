@@ -1,0 +1,86 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Surrounding, surrounding } from './around.ts';
+
+let around: Surrounding;
+beforeEach(async () => {
+  around = await surrounding();
+});
+afterEach(() => around.close());
+
+const make = (title: string) => around.server.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
+const requests = async (): Promise<number> => (await around.server.send('GET', '/labels')).json.labels.length;
+
+test.each([
+  ['title: "  "\ntype: SHARED\n', 'title is required'],
+  ['- a\n- b\n', 'label.yaml must be a label: title, type, fields'],
+  ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a-b}]}\n', 'fields[0].choices[0].id must consist of letters, digits and _; got a-b'],
+  ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a}, {name: y, id: a}]}\n', 'fields[0].choices[1].id repeats the id "a"'],
+  ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
+])('%j is refused with its place, and nothing is made', async (text, says) => {
+  const file = await around.file('label.yaml', text);
+  const { stderr, code } = await around.run('apply', '-f', file);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
+  expect(await requests()).toBe(0);
+});
+
+test('every mistake of a file is told at once', async () => {
+  const text =
+    'title: ""\ncolour: red\nfields:\n  - {name: A, type: txt}\n  - {nme: B, type: date, dateFormat: LONGISH}\n  - {name: A, type: text, choices: [x]}\n';
+  const { stderr } = await around.run('apply', '-f', await around.file('bad.yaml', text));
+  for (const place of [
+    'colour',
+    'fields[0].type',
+    'fields[1].nme',
+    'fields[1].dateFormat',
+    'fields[1].name',
+    'fields[2].choices',
+    'title is required',
+  ])
+    expect(stderr).toContain(`bad.yaml: ${place}`);
+});
+
+test('a file whose title two labels have says how to name the one that is meant', async () => {
+  await make('Twin');
+  await make('Twin');
+  const { stderr, code } = await around.run('apply', '-f', await around.file('twin.yaml', 'title: Twin\n'));
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(/twin\.yaml: title is ambiguous \(add the id: of the one that is meant\)\n {2}try: id: \w+/),
+  ]);
+});
+
+test.each([
+  ['get', ''],
+  ['get', ' '],
+  ['get', 'labels/'],
+  ['delete', 'labels/'],
+  ['retire', ''],
+  ['publish', 'labels/'],
+])('labels %s %j: an unset variable of a script stands for no label', async (verb, typed) => {
+  await make('  ');
+  const { stderr, code } = await around.run(verb, typed, '--yes');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('no label was named')]);
+  expect(await requests()).toBe(1);
+});
+
+test('a word that could be an id and is none is looked for among the titles', async () => {
+  await make('Sensitivity');
+  const { stderr, code } = await around.run('get', 'Sensitivty');
+  expect([code, stderr]).toEqual([6, expect.stringContaining('there is no label with the id or title "Sensitivty"')]);
+  expect(stderr).toContain('did you mean "Sensitivity"?');
+});
+
+test('files of exported labels have names without accents', async () => {
+  for (const title of ['Ärger & Überblick', '日本', 'a/../b']) await make(title);
+  expect((await around.run('export', '--all', '-f', join(around.folder, 'out'))).code).toBe(0);
+  const [japan] = (await around.server.send('GET', '/labels')).json.labels.filter((label: any) => label.properties.title === '日本');
+  expect((await readdir(join(around.folder, 'out'))).sort()).toEqual(['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`].sort());
+});
+
+test('what retire wants from a script is a line that can be run', async () => {
+  await make('Old');
+  const { stderr } = await around.run('retire', 'Old', '--yes');
+  expect(stderr).toContain('try: opsctl labels retire "Old" --yes --title "Old"');
+});
