@@ -6,7 +6,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type CommandHints = {
   /** The command's last word when the row's key is not it. */
   readonly verb?: string;
-  /** Columns of the table view; the first four scalar fields otherwise. */
+  /** Columns of the table view; the first five scalar fields otherwise. */
   readonly columns?: readonly string[];
   /** Question before an act that cannot be undone; `{id}` is replaced. */
   readonly confirm?: string;

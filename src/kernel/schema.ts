@@ -1,4 +1,4 @@
-import { type Field, type Fields, bare } from './field.ts';
+import { type Field, type Fields, type StringField, bare } from './field.ts';
 import { formats } from './format.ts';
 
 export type JsonSchema = { [key: string]: unknown };
@@ -19,22 +19,27 @@ const bounds = (field: { min?: number; max?: number }, low: string, high: string
   ...(field.max === undefined ? {} : { [high]: field.max }),
 });
 
+/** The words of JSON Schema for our own; `color` has none and becomes a pattern. */
+const formatOf = (format: StringField['format']): JsonSchema => {
+  if (format === undefined || format === 'color') return {};
+  return { format: format === 'datetime' ? 'date-time' : format === 'url' ? 'uri' : format };
+};
+
+const stringSchema = (field: StringField): JsonSchema => {
+  const pattern = field.format === 'color' ? '^#[a-fA-F0-9]{6}$' : field.pattern;
+  return {
+    type: 'string',
+    ...bounds(field, 'minLength', 'maxLength'),
+    ...(field.enum ? { enum: [...field.enum] } : {}),
+    ...formatOf(field.format),
+    ...(pattern ? { pattern } : {}),
+  };
+};
+
 const plain = (field: Field, components: Components, dialect: Dialect): JsonSchema => {
   switch (field.type) {
     case 'string':
-      return {
-        type: 'string',
-        ...bounds(field, 'minLength', 'maxLength'),
-        ...(field.enum ? { enum: [...field.enum] } : {}),
-        ...(field.format === 'datetime'
-          ? { format: 'date-time' }
-          : field.format === 'url'
-            ? { format: 'uri' }
-            : field.format && field.format !== 'color'
-              ? { format: field.format }
-              : {}),
-        ...(field.format === 'color' ? { pattern: '^#[a-fA-F0-9]{6}$' } : field.pattern ? { pattern: field.pattern } : {}),
-      };
+      return stringSchema(field);
     case 'integer':
     case 'number':
       return {

@@ -1,7 +1,7 @@
 import type { Host, Incoming, Outgoing } from '../../host/host.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import { bindLoopback } from './bind.ts';
-import { arrivalLine, decide, type Decision, type Post } from './decide.ts';
+import { type Arrival, arrivalLine, decide, type Decision, type Post } from './decide.ts';
 import { ignoredPage, type Page, relayPage, repeatedPage } from './pages.ts';
 
 export type Settled = Extract<Verdict, { kind: 'code' | 'refused' }>;
@@ -31,44 +31,63 @@ export type Redirect = {
 
 const maxLines = 20;
 
-/** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
-export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
-  const launchPath = `/go/${Buffer.from(host.random(16)).toString('base64url')}`;
-  const path = options.path === '' ? '/' : options.path;
-  let post: Post = { path, authorities: [], launchPath, expected: options.expected };
-  let target: string | undefined;
+/** Tells of requests that were not used, until they are too many. */
+const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
   let lines = 0;
-  let isSettled = false;
-  const outcome = withResolvers<Settled>();
-  const lastPage = withResolvers<Page>();
-
-  const tell = (request: Incoming, decision: Extract<Decision, { kind: 'ignored' }>) => {
+  return (arrival: Arrival, decision: Extract<Decision, { kind: 'ignored' }>): void => {
     if (decision.quiet === true || lines > maxLines) return;
     lines++;
-    const arrival = { method: request.method, url: request.url, host: request.headers.host };
-    options.onIgnored(
+    onIgnored(
       lines > maxLines ? 'more requests arrived that were not for this login; they are no longer listed' : arrivalLine(arrival, decision.why),
     );
   };
-  const launch = (): Outgoing | Page => {
-    const to = target;
-    target = undefined;
-    if (to === undefined) return ignoredPage(410, 'this address opens the sign-in page once');
-    return { status: 302, headers: { location: to, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', connection: 'close' } };
+};
+
+/** An address that leads on once, and nowhere before it is told where. */
+const launchOnce = () => {
+  let target: string | undefined;
+  return {
+    leadTo: (to: string): void => {
+      target = to;
+    },
+    reply: (): Outgoing | Page => {
+      const to = target;
+      target = undefined;
+      if (to === undefined) return ignoredPage(410, 'this address opens the sign-in page once');
+      return { status: 302, headers: { location: to, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', connection: 'close' } };
+    },
   };
+};
+
+/** Takes the first answer that belongs to this login; its browser waits until `answer` gives the last page. */
+const receiver = (post: () => Post, tell: ReturnType<typeof ignoredLines>, launch: ReturnType<typeof launchOnce>) => {
+  let isSettled = false;
+  const outcome = withResolvers<Settled>();
+  const lastPage = withResolvers<Page>();
   const handle = async (request: Incoming): Promise<Outgoing> => {
-    const decision = decide({ method: request.method, url: request.url, host: request.headers.host }, post);
+    const arrival = { method: request.method, url: request.url, host: request.headers.host };
+    const decision = decide(arrival, post());
     if (decision.kind === 'ignored') {
-      tell(request, decision);
+      tell(arrival, decision);
       return ignoredPage(decision.status, decision.why);
     }
     if (decision.kind === 'relay') return isSettled ? repeatedPage() : relayPage();
-    if (decision.kind === 'launch') return launch();
+    if (decision.kind === 'launch') return launch.reply();
     if (isSettled) return repeatedPage();
     isSettled = true;
     outcome.resolve(decision.verdict);
     return lastPage.promise;
   };
+  return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page) };
+};
+
+/** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
+export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
+  const launchPath = `/go/${Buffer.from(host.random(16)).toString('base64url')}`;
+  const path = options.path === '' ? '/' : options.path;
+  let post: Post = { path, authorities: [], launchPath, expected: options.expected };
+  const launch = launchOnce();
+  const { handle, settled, answer } = receiver(() => post, ignoredLines(options.onIgnored), launch);
 
   const bound = await bindLoopback(host, handle, options.port);
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
@@ -79,14 +98,14 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     redirectUri: `http://${name}:${bound.port}${options.path}`,
     port: bound.port,
     ...(bound.without === undefined ? {} : { without: bound.without }),
-    settled: outcome.promise,
+    settled,
     launchFrom: (to) => {
-      target = to;
+      launch.leadTo(to);
       return `http://${literal}:${bound.port}${launchPath}`;
     },
-    answer: (page) => lastPage.resolve(page),
+    answer,
     close: async () => {
-      lastPage.resolve(repeatedPage());
+      answer(repeatedPage());
       await Promise.all(bound.listeners.map((listener) => listener.close()));
     },
   };

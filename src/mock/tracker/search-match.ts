@@ -53,29 +53,33 @@ const customValues = (story: StoredStory, state: Tracker, name: string) => (): s
     (state.customFields.get(one.field_id)?.canonical_name ?? '').replaceAll('_', '-') === name ? [one.value] : [],
   );
 
+const namesOfStory = (state: Tracker, story: StoredStory): Subject['names'] => {
+  const objectives = story.epic_id === null ? [] : (state.epics.get(story.epic_id)?.objective_ids ?? []);
+  return {
+    epic: story.epic_id === null ? nothing : named(state.epics, [story.epic_id]),
+    label: named(state.labels, story.label_ids),
+    project: story.project_id === null ? nothing : named(state.projects, [story.project_id]),
+    iteration: story.iteration_id === null ? nothing : named(state.iterations, [story.iteration_id]),
+    objective: named(state.objectives, objectives),
+    state: stateNames(state, story.workflow_state_id),
+    owner: people(state, story.owner_ids),
+    requester: people(state, [story.requested_by_id]),
+    team: groupNames(state, story.group_id === null ? [] : [story.group_id]),
+    type: () => [story.story_type],
+    estimate: () => (story.estimate === null ? [] : [String(story.estimate)]),
+    ...Object.fromEntries(['skill-set', 'product-area', 'priority', 'severity'].map((name) => [name, customValues(story, state, name)])),
+  };
+};
+
 export const storySubject = (state: Tracker, story: StoredStory): Subject => {
   const type = state.tallies.typeOf(story.workflow_state_id);
-  const objectives = story.epic_id === null ? [] : (state.epics.get(story.epic_id)?.objective_ids ?? []);
   return {
     id: story.id,
     kind: 'story',
     name: story.name,
     description: story.description,
     archived: story.archived,
-    names: {
-      epic: story.epic_id === null ? nothing : named(state.epics, [story.epic_id]),
-      label: named(state.labels, story.label_ids),
-      project: story.project_id === null ? nothing : named(state.projects, [story.project_id]),
-      iteration: story.iteration_id === null ? nothing : named(state.iterations, [story.iteration_id]),
-      objective: named(state.objectives, objectives),
-      state: stateNames(state, story.workflow_state_id),
-      owner: people(state, story.owner_ids),
-      requester: people(state, [story.requested_by_id]),
-      team: groupNames(state, story.group_id === null ? [] : [story.group_id]),
-      type: () => [story.story_type],
-      estimate: () => (story.estimate === null ? [] : [String(story.estimate)]),
-      ...Object.fromEntries(['skill-set', 'product-area', 'priority', 'severity'].map((name) => [name, customValues(story, state, name)])),
-    },
+    names: namesOfStory(state, story),
     times: {
       created: story.created_at,
       updated: story.updated_at,

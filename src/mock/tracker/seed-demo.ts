@@ -74,10 +74,15 @@ const seedObjective = (state: Tracker, at: string): StoredObjective => {
     created_at: at,
     updated_at: at,
   });
+  seedKeyResults(state, objective.id);
+  return objective;
+};
+
+const seedKeyResults = (state: Tracker, objective: number): void => {
   put(state.keyResults, {
     id: ids.keyResultDone,
     name: 'The new form is live',
-    objective_id: objective.id,
+    objective_id: objective,
     type: 'boolean',
     initial_observed_value: { boolean_value: false },
     current_observed_value: { boolean_value: false },
@@ -86,13 +91,12 @@ const seedObjective = (state: Tracker, at: string): StoredObjective => {
   put(state.keyResults, {
     id: ids.keyResultCount,
     name: 'Sign-ups a week',
-    objective_id: objective.id,
+    objective_id: objective,
     type: 'numeric',
     initial_observed_value: { numeric_value: '100' },
     current_observed_value: { numeric_value: '150' },
     current_target_value: { numeric_value: '300' },
   });
-  return objective;
 };
 
 const put = <T extends { id: number | string }>(collection: { put(id: number | string, record: T): void }, record: T): T => {
@@ -100,7 +104,7 @@ const put = <T extends { id: number | string }>(collection: { put(id: number | s
   return record;
 };
 
-const seedPlaces = (state: Tracker, at: string) => {
+const seedTeam = (state: Tracker, at: string): void => {
   put(state.repositories, {
     id: numbers.repository,
     name: 'web',
@@ -127,7 +131,10 @@ const seedPlaces = (state: Tracker, at: string) => {
     member_ids: [ids.owner, ids.ben],
     workflow_ids: [numbers.workflow],
   });
-  const project = put(state.projects, {
+};
+
+const seedProject = (state: Tracker, at: string) =>
+  put(state.projects, {
     id: state.world.store.next('tracker.ids'),
     name: 'Web shop',
     abbreviation: 'web',
@@ -146,8 +153,10 @@ const seedPlaces = (state: Tracker, at: string) => {
     created_at: at,
     updated_at: at,
   });
+
+const seedIteration = (state: Tracker, at: string): StoredIteration => {
   const now = state.world.now();
-  const iteration: StoredIteration = put(state.iterations, {
+  return put(state.iterations, {
     id: state.world.store.next('tracker.ids'),
     name: 'Sprint 1',
     description: 'Two weeks for the sign-up form',
@@ -161,14 +170,15 @@ const seedPlaces = (state: Tracker, at: string) => {
     created_at: at,
     updated_at: at,
   });
-  return { project, iteration };
 };
 
 /** decisions 7: a project, epic, iteration, label and group with two or more stories that have descriptions and external links. */
 export const seedDemo = (state: Tracker, at: string): void => {
   seedFields(state, at);
   const objective = seedObjective(state, at);
-  const { project, iteration } = seedPlaces(state, at);
+  seedTeam(state, at);
+  const project = seedProject(state, at);
+  const iteration = seedIteration(state, at);
   const label = newLabel(state, { name: 'onboarding', color: '#cc4400', description: 'First steps of a customer', external_id: 'lab-onboarding' });
   const epic = createEpic(state, {
     name: 'Sign-up in five minutes',
@@ -184,14 +194,19 @@ export const seedDemo = (state: Tracker, at: string): void => {
   const linked = { planningtool_id: 'aaaaaaaa-0000-4000-8000-000000000001', planningtool_plugin_id: 'aaaaaaaa-0000-4000-8000-000000000002' };
   state.epics.put(epic.id, { ...epic, ...linked, planningtool_name: 'Roadmap 2026', planningtool_url: 'https://plans.example.com/roadmap/2026' });
   state.iterations.put(iteration.id, { ...iteration, label_ids: [label.id] });
-  const story = {
+  seedStories(state, {
     epic_id: epic.id,
     project_id: project.id,
     iteration_id: iteration.id,
     group_id: ids.group,
     labels: [{ name: label.name }],
     owner_ids: [ids.ben],
-  };
+  });
+  seedTexts(state, at);
+};
+
+/** Three stories of one place; `story` is what they have in common. */
+const seedStories = (state: Tracker, story: Omit<Parameters<typeof createStory>[1], 'name'>): void => {
   const priority = state.customFields.get(ids.priority)?.values[2];
   createStory(state, {
     ...story,
@@ -221,7 +236,6 @@ export const seedDemo = (state: Tracker, at: string): void => {
     workflow_state_id: numbers.toDo,
     external_links: ['https://charts.example.com/first-order'],
   });
-  seedTexts(state, at);
 };
 
 const seedTexts = (state: Tracker, at: string): void => {

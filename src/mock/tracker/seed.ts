@@ -35,7 +35,7 @@ const seedMembers = (state: Tracker, at: string): void => {
   for (const member of members) state.members.put(member.id, member);
 };
 
-const seedWorkflows = (state: Tracker, at: string): void => {
+const seedWorkflow = (state: Tracker, at: string): void => {
   const stateOf = (id: number, name: string, type: StateType, position: number): StoredWorkflow['states'][number] => ({
     id,
     name,
@@ -68,6 +68,9 @@ const seedWorkflows = (state: Tracker, at: string): void => {
     created_at: at,
     updated_at: at,
   });
+};
+
+const seedEpicWorkflow = (state: Tracker, at: string): void => {
   const epicStateOf = (id: number, name: string, type: string, position: number) => ({
     id,
     name,
@@ -100,7 +103,8 @@ const seedWorkflows = (state: Tracker, at: string): void => {
 export const seedTracker = (state: Tracker, kind: 'demo' | 'empty'): void => {
   const at = timestamp(state.world.now());
   seedMembers(state, at);
-  seedWorkflows(state, at);
+  seedWorkflow(state, at);
+  seedEpicWorkflow(state, at);
   state.workspace.put('workspace', {
     owner: ids.owner,
     organization2: { id: ids.organization },
