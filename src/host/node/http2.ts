@@ -17,18 +17,33 @@ const connect = ({ url, tls }: Prepared): ClientHttp2Session => {
   return session;
 };
 
+const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+
+/**
+ * The body through a pipe of its own. Iterated directly, the stream ends with a premature close on Node 24 when it is closed
+ * by both sides while its last bytes are still unread.
+ */
+const flowing = (stream: ClientHttp2Stream): AsyncIterable<Bytes> => {
+  const body = new builtin.stream.PassThrough();
+  stream.pipe(body);
+  stream.on('error', (error) => body.destroy(error));
+  stream.once('aborted', () => body.destroy(earlyEnd()));
+  stream.once('close', () => {
+    if (!stream.readableEnded) body.destroy(earlyEnd());
+  });
+  return body;
+};
+
 const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmpty: boolean): Wire => {
   const plain = Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
   let trailers: Record<string, string> = {};
   stream.on('trailers', (found) => {
     trailers = flatHeaders(found);
   });
-  const body: AsyncIterable<Bytes> = isEmpty ? noBytes() : stream;
+  const body: AsyncIterable<Bytes> = isEmpty ? noBytes() : flowing(stream);
   if (isEmpty) stream.resume();
   return { status: Number(headers[':status']), headers: flatHeaders(plain), body, isEmpty, trailers: () => trailers };
 };
-
-const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 
 /** HTTP/2, without an upgrade on plain connections ("prior knowledge"): one session for each request, closed after it. */
 export const http2Transport = (): Transport => {
