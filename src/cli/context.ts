@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Bucket, makeBucket } from '../client/rate.ts';
-import { requestFrom, joinUrl, type WireRequest } from '../client/request.ts';
+import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../client/request.ts';
 import { answerFrom } from '../client/reply.ts';
 import { send } from '../client/send.ts';
 import type { Context, ServiceName, Say, Target } from '../commands/command.ts';
@@ -94,9 +94,9 @@ export const makeContext = (options: ContextOptions): Context => {
     confirm: (question) => confirm(options, question),
     call: async (service, operation, input, more) => {
       // The check comes first: a wrong value must not start a server or wait for one.
-      requestFrom(service, operation, input, { baseUrl: 'http://127.0.0.1', headers: {} });
+      if (!more?.isChecked) checkInput(operation, input);
       const to = await target(service.name as ServiceName);
-      const request = requestFrom(service, operation, input, to);
+      const request = uncheckedRequest(service, operation, input, to);
       if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
       say.debug(`${request.method} ${request.url}`);
       const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });

@@ -21,7 +21,8 @@ export const inputProblems = (operation: Operation, input: LooseInput): Problem[
   ...(operation.body || Object.keys(input.body ?? {}).length > 0 ? checkFields(operation.body ?? {}, input.body ?? {}, '', operation.exclusive) : []),
 ];
 
-const queryText = (fields: Fields, query: Readonly<Record<string, unknown>>): string => {
+const queryText = (fields: Fields, query: Readonly<Record<string, unknown>> | undefined): string => {
+  if (query === undefined) return '';
   const pairs = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
@@ -52,14 +53,24 @@ export const joinUrl = (baseUrl: string, prefix: string, path: string): string =
   return `${prefix !== '' && base.endsWith(prefix) ? base : base + prefix}${path}`;
 };
 
-/** The request of one row. Throws a usage error that lists every problem of the input. Pure. */
-export const requestFrom = (service: ServiceInfo, operation: Operation, input: LooseInput, to: Destination): WireRequest => {
+/** Throws a usage error that lists every problem of the input. Pure. */
+export const checkInput = (operation: Operation, input: LooseInput): void => {
   const problems = inputProblems(operation, input);
   if (problems.length > 0) throw usageError(`${operation.method} ${operation.path} cannot be sent`, problems);
-  const path = fill(operation.path, input.params ?? {}) + queryText(operation.query ?? {}, input.query ?? {});
+};
+
+/** The request of one row whose input was checked. Pure. */
+export const uncheckedRequest = (service: ServiceInfo, operation: Operation, input: LooseInput, to: Destination): WireRequest => {
+  const path = fill(operation.path, input.params ?? {}) + queryText(operation.query ?? {}, input.query);
   const body = bodyOf(operation, input.body);
   const headers: Record<string, string> = { accept: 'application/json', ...to.headers };
   // doc2 Authentication 6: requests send Content-Type: application/json.
   headers['content-type'] = body?.type ?? 'application/json';
   return { method: operation.method, url: joinUrl(to.baseUrl, service.basePath, path), headers, ...(body ? { body: body.text } : {}) };
+};
+
+/** The request of one row. Throws a usage error that lists every problem of the input. Pure. */
+export const requestFrom = (service: ServiceInfo, operation: Operation, input: LooseInput, to: Destination): WireRequest => {
+  checkInput(operation, input);
+  return uncheckedRequest(service, operation, input, to);
 };

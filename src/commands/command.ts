@@ -84,7 +84,12 @@ export type SendRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpRequest['body'];
 };
-export type CallOptions = { readonly transport?: 'single' | 'pooled'; readonly evenInDryRun?: boolean };
+export type CallOptions = {
+  readonly transport?: 'single' | 'pooled';
+  readonly evenInDryRun?: boolean;
+  /** The caller has run the checks of the table on this very input. */
+  readonly isChecked?: boolean;
+};
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
 export type Context = {

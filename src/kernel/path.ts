@@ -27,6 +27,7 @@ const encodeSegment = (text: string): string => encodeURIComponent(text).replace
 
 /** The path with its parameters filled in and percent-encoded. A `labels/*` parameter keeps its slashes. */
 export const fill = (path: string, params: Readonly<Record<string, unknown>>): string => {
+  if (!path.includes('{')) return path;
   const { segments, verb } = template(path);
   const parts = segments.map((s) => {
     if ('literal' in s) return s.literal;

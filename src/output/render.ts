@@ -89,8 +89,9 @@ const writeRaw = async (chunks: Iterable<string | Uint8Array> | AsyncIterable<st
 const writeText = async (texts: AsyncIterable<string>, isTable: boolean, host: Host, redactor: Redactor): Promise<void> => {
   const { stdout } = host.terminal;
   const redact = redactor.stream();
+  const escapes = stdout.isTty && !isTable;
   const write = async (text: string): Promise<void> => {
-    if (text !== '') await stdout.write(stdout.isTty && !isTable ? printable(text) : text);
+    if (text !== '') await stdout.write(escapes ? printable(text) : text);
   };
   try {
     for await (const text of texts) await write(redact.push(text));

@@ -9,11 +9,20 @@ const DEFAULT_REPLY_BYTES = 64 * 1024 * 1024;
 /** A clock that is wound up again at each sign of life. */
 const alarm = (ring: () => void) => {
   let timer: NodeJS.Timeout | undefined;
-  const stop = (): void => clearTimeout(timer);
+  let wound = 0;
+  const stop = (): void => {
+    clearTimeout(timer);
+    wound = 0;
+  };
   return {
     stop,
     wind(ms: number): void {
+      if (timer !== undefined && wound === ms) {
+        timer.refresh();
+        return;
+      }
       stop();
+      wound = ms;
       timer = setTimeout(ring, ms);
     },
   };
@@ -77,6 +86,8 @@ const collect = async (body: AsyncIterable<Bytes>, limit: number, where: string)
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size);
 };
 
+const utf8 = new TextDecoder();
+
 const replyFrom = (wire: Wire, call: Call, request: HttpRequest): HttpReply => {
   const stream = (): AsyncIterable<Bytes> => bodyOf(wire, call, request.signal);
   const bytes = (): Promise<Bytes> => collect(stream(), request.maxReplyBytes ?? DEFAULT_REPLY_BYTES, call.where);
@@ -87,7 +98,7 @@ const replyFrom = (wire: Wire, call: Call, request: HttpRequest): HttpReply => {
     headers,
     stream,
     bytes,
-    text: async () => new TextDecoder().decode(await bytes()),
+    text: async () => utf8.decode(await bytes()),
     ...(trailers === undefined ? {} : { trailers }),
   };
 };

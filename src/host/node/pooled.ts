@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Bytes, Tls } from '../host.ts';
-import { builtin } from './builtin.ts';
 import { usualAuthorities } from './authorities.ts';
+import { chunkQueue } from './chunk-queue.ts';
 import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, hasNoBody, noBytes, trusted } from './transport.ts';
 import { Agent, ProxyAgent } from './undici.ts';
 
@@ -39,19 +39,12 @@ const settled = <T>() => {
 const receiver = (method: string, progress: Progress) => {
   let controller: Dispatcher.DispatchController | undefined;
   let reason: Error | undefined;
-  const body = new builtin.stream.Readable({
-    read: () => controller?.resume(),
-    destroy(error, done) {
-      controller?.abort(error ?? new Error('closed'));
-      done(error);
-    },
-  });
-  // The consumer sees the error through the iterator; without one it must not end the process.
-  body.on('error', () => {});
+  const body = chunkQueue({ resume: () => controller?.resume(), abort: (why) => controller?.abort(why) });
   const { promise: reply, resolve, reject } = settled<Wire>();
   const fail = (error: Error): void => {
     reject(error);
-    body.destroy(error);
+    controller?.abort(error);
+    body.fail(error);
   };
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(given) {
@@ -63,10 +56,10 @@ const receiver = (method: string, progress: Progress) => {
       if (status < 200) return;
       const headers = flatHeaders(raw);
       const isEmpty = hasNoBody(method, status, headers);
-      resolve({ status, headers, body: isEmpty ? noBytes() : body, isEmpty });
+      resolve({ status, headers, body: isEmpty ? noBytes() : body.chunks, isEmpty });
     },
     onResponseData: (given, chunk) => (body.push(chunk) ? undefined : given.pause()),
-    onResponseEnd: () => void body.push(null),
+    onResponseEnd: () => body.end(),
     onResponseError: (_, error) => fail(error),
   };
   const destroy = (why: Error): void => {
@@ -97,7 +90,7 @@ const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Att
 export const pooledTransport = (): Transport => {
   const agents = new Map<string, Dispatcher>();
   const agentFor = (tls: Tls | undefined, proxy: string | undefined): Dispatcher => {
-    const key = JSON.stringify([proxy, tls]);
+    const key = proxy === undefined && tls === undefined ? '' : JSON.stringify([proxy, tls]);
     const known = agents.get(key) ?? makeAgent(tls, proxy);
     agents.set(key, known);
     return known;

@@ -9,6 +9,8 @@ const DEFAULT_COLUMNS = 80;
 const output = (fd: 1 | 2, env: Env): Output => {
   let stream: NodeJS.WriteStream | undefined;
   let failure: Error | undefined;
+  let isTerminal: boolean | undefined;
+  const isTty = (): boolean => (isTerminal ??= builtin.tty.isatty(fd));
   const open = (): NodeJS.WriteStream => {
     if (stream === undefined) {
       stream = fd === 1 ? process.stdout : process.stderr;
@@ -21,11 +23,11 @@ const output = (fd: 1 | 2, env: Env): Output => {
   };
   return {
     get isTty() {
-      return builtin.tty.isatty(fd);
+      return isTty();
     },
     get columns() {
       const given = Number(env.COLUMNS);
-      return (builtin.tty.isatty(fd) ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
+      return (isTty() ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
     },
     write: (data) =>
       new Promise((resolve, reject) => {

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AppendFile, Host } from '../../../host/host.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = { readonly state: 'sent' | 'done' | 'failed'; readonly hash: string; readonly id?: string };
 export type Past = { readonly startedAt: number; readonly lines: ReadonlyMap<number, LineState> };
 
-export const rowHash = (row: unknown): string => createHash('sha256').update(JSON.stringify(row)).digest('base64url').slice(0, 12);
+export const rowHash = (row: unknown): string => hash('sha256', JSON.stringify(row), 'base64url').slice(0, 12);
 
 /** Reads a journal; a torn last line is left out. Format: `h <ms>`, `s <line> <hash>`, `d <line> <hash> <id>`, `f <line> <hash>`. */
 export const parseJournal = (text: string): Past => {

@@ -1,6 +1,6 @@
 import type { Table } from '../../../kernel/operation.ts';
 import { AppError, type Problem, problemText } from '../../../kernel/problem.ts';
-import { requestFrom } from '../../../client/request.ts';
+import { uncheckedRequest } from '../../../client/request.ts';
 import { tracker } from '../../../services/tracker/index.ts';
 import type { Context } from '../../command.ts';
 import { resolveParams } from '../../naming.ts';
@@ -72,7 +72,9 @@ const send = async (run: Run, line: number, hash: string, change: Change): Promi
   }
   journal?.sent(line, hash);
   try {
-    const answer = (await context.call(tracker, change.operation, change.input, { transport: 'pooled' })) as { id?: unknown } | undefined;
+    const answer = (await context.call(tracker, change.operation, change.input, { transport: 'pooled', isChecked: true })) as
+      | { id?: unknown }
+      | undefined;
     const id = answer?.id ?? Object.values(change.input.params ?? {})[0];
     journal?.done(line, hash, id);
     return { line, status: 'done', ...about, id };
@@ -89,7 +91,7 @@ const send = async (run: Run, line: number, hash: string, change: Change): Promi
 };
 
 const would = async (run: Run, line: number, change: Change): Promise<Outcome> => {
-  const { method, url, body } = requestFrom(tracker, change.operation, change.input, { baseUrl: '', headers: {} });
+  const { method, url, body } = uncheckedRequest(tracker, change.operation, change.input, { baseUrl: '', headers: {} });
   return {
     line,
     status: 'would',
