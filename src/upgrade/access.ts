@@ -7,7 +7,7 @@ import type { Store } from './gateway/store.ts';
 import type { ClusterFile } from './types.ts';
 
 /** Time for one answer while a cluster is looked at: refusals must come within two seconds. */
-export const lookTimeoutMs = 1000;
+const lookTimeoutMs = 1000;
 
 export type Access = {
   readonly tls?: Tls;
@@ -19,7 +19,7 @@ export type Access = {
 };
 
 /** The password of the cluster file's user: a file, else an environment variable. It is never part of a command line. */
-export const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<Credentials | undefined> => {
+const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<Credentials | undefined> => {
   const { user } = cluster;
   if (user === undefined) return undefined;
   if (user.password_file !== undefined) {

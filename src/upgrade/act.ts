@@ -19,9 +19,9 @@ const streamTimeoutMs = 30_000;
 const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
 /** A member with much v2 data takes minutes to catch up (doc3 Limits). */
-export const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
+const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
   (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
-export const snapshotFolder = (run: Run): string => join(run.cluster.snapshot_dir ?? join(run.folder, 'snapshots'));
+const snapshotFolder = (run: Run): string => join(run.cluster.snapshot_dir ?? join(run.folder, 'snapshots'));
 
 const nameOf = (step: Step): string => step.member as string;
 

@@ -16,7 +16,7 @@ const hookFields = {
   after_member: line('Runs here after a member has passed its gate'),
 } as const satisfies Fields;
 
-export const memberFields = {
+const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
   peer_url: help(url(), 'URL of the peer interface'),

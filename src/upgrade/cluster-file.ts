@@ -101,7 +101,7 @@ export const readCluster = async (host: Host, path: string, purpose: Purpose = '
 };
 
 /** The cluster in a YAML (or JSON) text; an error names every line that is wrong. */
-export const clusterFrom = async (text: string, what: string, purpose: Purpose): Promise<ClusterFile> => {
+const clusterFrom = async (text: string, what: string, purpose: Purpose): Promise<ClusterFile> => {
   const { parseDocument } = await import('./yaml.ts');
   const document = parseDocument(text, { prettyErrors: true });
   const broken = document.errors[0];

@@ -6,7 +6,7 @@ import type { Store } from './gateway/store.ts';
 import { clusterFolder } from './journal.ts';
 import type { ClusterFile, Owner } from './types.ts';
 
-export const lockKey = 'opsctl/upgrade-lock';
+const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
 const beatMs = 15_000;
 

@@ -31,7 +31,7 @@ export const isArrived = (observation: Observation, to: Minor): boolean =>
   observation.members.every(({ server_version }) => minorOf(server_version) === to) && minorOf(observation.cluster_version) === to;
 
 /** Sick members first (they cost no quorum), then followers as the file lists them, the leader last. Members that are there already are left alone. */
-export const orderOf = (observation: Observation, to: Minor): MemberSeen[] => {
+const orderOf = (observation: Observation, to: Minor): MemberSeen[] => {
   const rank = (member: MemberSeen): number => (!isGood(member) ? 0 : member.is_leader ? 2 : 1);
   return observation.members.filter(({ server_version }) => minorOf(server_version) !== to).toSorted((a, b) => rank(a) - rank(b));
 };

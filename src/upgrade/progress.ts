@@ -37,7 +37,7 @@ export const progressOf = (entries: readonly JournalEntry[]): Progress => {
  */
 export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
 
-export const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): State => {
+const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): State => {
   const { name } = seen;
   const isGated = ended.has(`${name}.gate`);
   const isPlanned = plan.order.includes(name);

@@ -8,7 +8,7 @@ import type { Run } from './run.ts';
 import type { MemberSeen, Observation } from './types.ts';
 
 /** Members that are down first, then followers of the new version, its leader last; undefined when every member runs the old version. Pure. */
-export const nextToReturn = (run: Pick<Run, 'plan'>, { members }: Observation): MemberSeen | undefined => {
+const nextToReturn = (run: Pick<Run, 'plan'>, { members }: Observation): MemberSeen | undefined => {
   const isOld = (member: MemberSeen): boolean => member.is_reachable && minorOf(member.server_version) === run.plan.from;
   const rank = (member: MemberSeen): number => (!member.is_reachable ? 0 : member.is_leader ? 2 : 1);
   return members.filter((member) => !isOld(member)).toSorted((a, b) => rank(a) - rank(b))[0];

@@ -36,7 +36,7 @@ export type Connection = {
 const maxInt32 = 2 ** 31 - 1;
 
 /** doc3 Interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
-export const versionsIn = (text: string): Versions | undefined => {
+const versionsIn = (text: string): Versions | undefined => {
   const body = parsed(text) as Record<string, unknown> | undefined;
   const first = (names: readonly string[]): string | undefined =>
     names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;

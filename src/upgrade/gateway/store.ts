@@ -37,7 +37,7 @@ export type RangeOptions = {
 };
 export type LeaseSeen = { readonly id: string; readonly ttl_seconds: number; readonly granted_seconds: number; readonly keys: readonly string[] };
 /** doc3 Limits: client send size default 2 MiB. */
-export const defaultSendBytes = 2 * 1024 * 1024;
+const defaultSendBytes = 2 * 1024 * 1024;
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const plain = (text: unknown): string => Buffer.from(String(text ?? ''), 'base64').toString();
@@ -129,7 +129,7 @@ const listedFrom = (member: Json): ListedMember => ({
   is_learner: member['isLearner'] === true,
 });
 
-export const statusFrom = (answer: Json): Status => ({
+const statusFrom = (answer: Json): Status => ({
   ...(answer['version'] === undefined ? {} : { version: String(answer['version']) }),
   member_id: idOf(answer['header']?.member_id),
   cluster_id: idOf(answer['header']?.cluster_id),
