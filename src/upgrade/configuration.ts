@@ -20,14 +20,16 @@ const [RETENTION, MODE] = ['auto-compaction-retention', 'auto-compaction-mode'];
 /** doc3 B items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. Facts A4 for the rest. */
 const retentionFindings = (file: Settings): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
-  if (value === undefined || value === 0 || value === '0' || value === '') return [];
+  if (value === undefined || value === '0' || value === '') return [];
   if (typeof value === 'number') {
+    const quoted = `${RETENTION}: "${value}"`;
     return [
       finding(
         'stop',
         RETENTION,
+        // 0 too, which only says that nothing is compacted: 3.3 reads no number there.
         `is the number ${value}; from 3.3 on it must be a quoted string, the server would not start`,
-        `${MODE}: periodic and ${RETENTION}: "${value}"`,
+        value === 0 ? quoted : `${MODE}: periodic and ${quoted}`,
         true,
       ),
     ];
@@ -141,7 +143,7 @@ export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> 
         node.type = 'QUOTE_DOUBLE';
         changes.push(`${RETENTION}: ${String(file[key])} → "${String(file[key])}"`);
       }
-      if (file[MODE] === undefined || file[MODE] === '') {
+      if (file[RETENTION] !== 0 && (file[MODE] === undefined || file[MODE] === '')) {
         document.set(MODE, 'periodic');
         changes.push(`${MODE}: periodic added`);
       }
