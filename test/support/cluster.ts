@@ -1,5 +1,5 @@
 /** Clusters of real servers for the tests: processes with pid and log files, a cluster file, a constant writer whose history is checked. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:http';
 import { createServer } from 'node:net';
@@ -11,12 +11,19 @@ import { realServers } from '../real/etcd.mjs';
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
 let known: Found | undefined;
+/** Binaries for 3.2 → 3.3 come from nowhere but the environment; the ctl of 3.2 too (`OPSCTL_KV_CTL`), without which its own tests are left out. */
+const given = (minor: string): string | undefined => ({ '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] })[minor];
+const versionOf = (server: string): string => / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
+/** The versions of the fault tests: 3.3 → 3.4, or 3.2 → 3.3 when a 3.2 is given. `beyond` is one minor too far, `prefix` answers on both versions. */
+export const pair =
+  process.env['OPSCTL_KV_OLD'] === undefined
+    ? { older: '3.2', from: '3.3', to: '3.4', beyond: '3.5', prefix: '/v3beta' }
+    : { older: '3.1', from: '3.2', to: '3.3', beyond: '3.4', prefix: '/v3alpha' };
 /** Paths of one minor's server and ctl, or why they cannot be had. On CI that is a failure, not a skip. */
 export const binariesOf = (minor: string): Binaries | { missing: string } => {
-  const given = { '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] }[minor];
-  if (given !== undefined) return { server: given, ctl: process.env['OPSCTL_KV_CTL'] ?? '', version: minor };
   known ??= realServers() as Found;
-  const found = known[minor];
+  const [server, found] = [given(minor), known[minor]];
+  if (server !== undefined) return { server, ctl: found?.ctl ?? process.env['OPSCTL_KV_CTL'] ?? '', version: versionOf(server) };
   if (found !== undefined) return found;
   const reason = known.missing.find((row) => row.minor === minor)?.reason ?? 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW';
   if (process.env['CI'] === 'true' && minor !== '3.2') throw new Error(`no server of ${minor}: ${reason}`);
@@ -198,15 +205,15 @@ const waitHealthy = async (members: readonly RealMember[], folder: string): Prom
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** /v3beta answers on 3.3, 3.4 and 3.5; 3.2 knows only /v3alpha. */
-export const gatewayPut = async (url: string, key: string, value: string, prefix = '/v3beta'): Promise<void> => {
+/** /v3beta answers on 3.3, 3.4 and 3.5; 3.2 knows only /v3alpha, which 3.3 still answers. */
+export const gatewayPut = async (url: string, key: string, value: string, prefix = pair.prefix): Promise<void> => {
   const reply = await call(`${url}${prefix}/kv/put`, { key: base64(key), value: base64(value) });
   if (reply.status !== 200) throw new Error(`put ${key}: ${reply.status} ${reply.text}`);
 };
 
 export type Writer = { stop(): Promise<{ acknowledged: string[]; failed: number; longestGapMs: number }> };
 /** One write after another, with fail-over to the next member: what a client that knows all members sees. */
-export const startWriter = (urls: readonly string[], prefix = '/v3beta', everyMs = 5): Writer => {
+export const startWriter = (urls: readonly string[], prefix = pair.prefix, everyMs = 5): Writer => {
   const acknowledged: string[] = [];
   let [failed, longestGapMs, isRunningNow] = [0, 0, true];
   const writeOnce = async (n: number, at: number): Promise<number> => {
@@ -245,7 +252,7 @@ export const startWriter = (urls: readonly string[], prefix = '/v3beta', everyMs
 };
 
 /** Acknowledged writes that a member does not have any more. */
-export const missingWrites = async (url: string, acknowledged: readonly string[], prefix = '/v3beta'): Promise<string[]> => {
+export const missingWrites = async (url: string, acknowledged: readonly string[], prefix = pair.prefix): Promise<string[]> => {
   const reply = await call(`${url}${prefix}/kv/range`, { key: base64('w/'), range_end: base64('w0'), keys_only: true }, {}, 20_000);
   const kvs = (JSON.parse(reply.text) as { kvs?: { key: string }[] }).kvs ?? [];
   const there = new Set(kvs.map((kv) => Buffer.from(kv.key, 'base64').toString()));

@@ -76,6 +76,10 @@ describe('rewriting a configuration file', () => {
     expect(await migrateConfig(first.text, '3.3')).toEqual({ text: first.text, changes: [] });
     expect((await migrateConfig(before, '3.2')).text).toBe(before);
   });
+  it('a zero is only quoted: nothing was compacted before, and nothing will be', async () => {
+    const { text } = await migrateConfig('auto-compaction-retention: 0\n', '3.3');
+    expect(text).toBe('auto-compaction-retention: "0"\n');
+  });
   it('a log output becomes a list in its place', async () => {
     expect((await migrateConfig('# top\nlog-output: stderr # where\nname: n1\n', '3.4')).text).toBe(
       '# top\nlog-outputs: [ stderr ] # where\nname: n1\n',
