@@ -180,6 +180,38 @@ const outcomeText = ({ action, title, id, revision, published }: Applied, isDryR
       ? `${title}: up to date`
       : `${title}: labels/${id}, revision ${revision}${published ? ', published' : ', draft'}`;
 
+const outcomesText = (done: readonly Applied[], isDryRun: boolean): string => done.map((one) => outcomeText(one, isDryRun)).join('\n');
+
+/** What the next label would meet as well: going on would only repeat it. */
+const endsRun = ({ category }: AppError): boolean => ['interrupted', 'terminated', 'auth', 'network', 'config', 'rate-limit'].includes(category);
+
+const stoppedBy = (error: AppError, done: readonly Applied[], total: number): AppError =>
+  done.length === 0
+    ? error
+    : new AppError('stopped', `stopped after ${done.length} of ${total} labels: ${error.message}\n${outcomesText(done, false)}`, {
+        code: 'STOPPED',
+        tryThis: ['run the same command again: labels that are done send nothing'],
+        data: { done: done.map(({ id, title, revision }) => ({ id, title, revision })) },
+        cause: error,
+      });
+
+/** One label after the other; what the service refuses for one does not stop the rest. */
+const applyAll = async (context: Context, prepared: readonly Prepared[], options: Options) => {
+  const done: Applied[] = [];
+  const failures: AppError[] = [];
+  for (const one of prepared) {
+    try {
+      done.push(await applyOne(context, one, options));
+    } catch (error) {
+      if (!(error instanceof AppError) || prepared.length === 1) throw error;
+      if (endsRun(error)) throw stoppedBy(error, done, prepared.length);
+      failures.push(error);
+      context.say.warn(`${one.plan.title}: ${error.message}`);
+    }
+  }
+  return { done, failures };
+};
+
 export const runApply = async (context: Context, values: Values): Promise<Result> => {
   const options: Options = {
     publish: values.publish ?? false,
@@ -195,17 +227,7 @@ export const runApply = async (context: Context, values: Values): Promise<Result
   context.say.info(plans);
   refuseProblems(prepared);
   await confirmDeletions(context, prepared);
-  const done: Applied[] = [];
-  const failures: AppError[] = [];
-  for (const one of prepared) {
-    try {
-      done.push(await applyOne(context, one, options));
-    } catch (error) {
-      if (!(error instanceof AppError) || prepared.length === 1) throw error;
-      failures.push(error);
-      context.say.warn(`${one.plan.title}: ${error.message}`);
-    }
-  }
+  const { done, failures } = await applyAll(context, prepared, options);
   if (failures[0] && done.length === 0) throw failures[0];
-  return recordResult(done, { text: done.map((one) => outcomeText(one, context.isDryRun)).join('\n') }, failures.length > 0 ? 'partial' : undefined);
+  return recordResult(done, { text: outcomesText(done, context.isDryRun) }, failures.length > 0 ? 'partial' : undefined);
 };

@@ -1,6 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Host } from '../../../src/host/host.ts';
+import { AppError } from '../../../src/kernel/problem.ts';
 import { type Surrounding, surrounding } from './around.ts';
 
 let around: Surrounding;
@@ -83,4 +85,27 @@ test('what retire wants from a script is a line that can be run', async () => {
   await make('Old');
   const { stderr } = await around.run('retire', 'Old', '--yes');
   expect(stderr).toContain('try: opsctl labels retire "Old" --yes --title "Old"');
+});
+
+test('Ctrl-C between two labels stops there, says how far it came, and the same command goes on', async () => {
+  const text = [1, 2, 3, 4].map((n) => `title: Bulk ${n}\n`).join('---\n');
+  const file = await around.file('many.yaml', text);
+  let posts = 0;
+  const third = (host: Host): Host => ({
+    ...host,
+    network: {
+      ...host.network,
+      request: async (request) => {
+        if (request.method === 'POST') posts += 1;
+        if (request.method === 'POST' && posts === 3) throw new AppError('interrupted', 'the request was cancelled');
+        return host.network.request(request);
+      },
+    },
+  });
+  const { code, stderr } = await around.runOn(third, 'apply', '-f', file);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('stopped after 2 of 4 labels')]);
+  expect([stderr, posts]).toEqual([expect.stringMatching(/Bulk 2: labels\/\w+, revision 1, draft/), 3]);
+  expect(await requests()).toBe(2);
+  expect((await around.run('apply', '-f', file)).code).toBe(0);
+  expect(await requests()).toBe(4);
 });
