@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Bucket, makeBucket } from '../client/rate.ts';
 import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../client/request.ts';
 import { answerFrom } from '../client/reply.ts';
+import { neutral, prefixOf, worded } from '../client/wording.ts';
 import { send } from '../client/send.ts';
 import type { Context, ServiceName, Say, Target } from '../commands/command.ts';
 import type { Settings } from '../config/settings.ts';
@@ -39,6 +40,8 @@ export type ContextOptions = {
 };
 
 const basePaths: Readonly<Record<ServiceName, string>> = { tracker: '/api/v3', labels: '/v2beta', auth: '', api: '' };
+
+const prefixFor = (usual: string, { wording }: Target): string => (wording?.basePath === undefined ? usual : prefixOf(wording.basePath));
 
 const confirm = async (options: ContextOptions, question: string): Promise<void> => {
   if (options.isConfirmed) return;
@@ -96,16 +99,19 @@ export const makeContext = (options: ContextOptions): Context => {
       // The check comes first: a wrong value must not start a server or wait for one.
       if (!more?.isChecked) checkInput(operation, input);
       const to = await target(service.name as ServiceName);
-      const request = uncheckedRequest(service, operation, input, to);
+      const wording = to.wording ?? {};
+      const said = worded(operation, input, wording);
+      const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);
       if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
       say.debug(`${request.method} ${request.url}`);
       const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
       say.debug(`${reply.status} ${request.method} ${request.url}`);
-      return answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() });
+      return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }), wording);
     },
     send: async (service, { method, path, headers, body }) => {
       const to = await target(service);
-      const prefix = path.startsWith(basePaths[service]) ? '' : basePaths[service];
+      const base = prefixFor(basePaths[service], to);
+      const prefix = path.startsWith(`${base}/`) ? '' : base;
       const url = joinUrl(to.baseUrl, prefix, path);
       const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
       if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });

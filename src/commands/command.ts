@@ -76,6 +76,8 @@ export type Target = {
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;
+  /** Where a deployment of the tracker differs from the documents. */
+  readonly wording?: { readonly basePath?: string; readonly planningWord?: string };
 };
 /** A body that is a stream is sent once and never repeated. */
 export type SendRequest = {

@@ -36,6 +36,12 @@ const signedIn = async (world: World, reach: Reach['reach'], isMock: boolean): P
   }
 };
 
+/** decisions 4: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
+const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
+  const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map((key) => settings.get(key)?.value);
+  return { ...(basePath === undefined ? {} : { basePath }), ...(planningWord === undefined ? {} : { planningWord }) };
+};
+
 /** decisions 4: configured, or the embedded mock server; one for all services of a command. */
 export const makeReach = (world: World): Reach => {
   const { host, settings, say, signal } = world;
@@ -57,7 +63,8 @@ export const makeReach = (world: World): Reach => {
     if (token !== undefined) say.hide(token);
     const headers: Record<string, string> = token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
     const shared = service === 'tracker' ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` } : {};
-    return withSignIn(service, { baseUrl, headers, isMock: false, origin, ...shared });
+    const wording = service === 'tracker' ? { wording: wordingOf(settings) } : {};
+    return withSignIn(service, { baseUrl, headers, isMock: false, origin, ...shared, ...wording });
   };
   return {
     reach,

@@ -1,0 +1,33 @@
+import type { LooseInput, Operation } from '../kernel/operation.ts';
+
+/** How a real deployment differs from the documents (decisions 4): its path prefix, and its word for `planningtool`. */
+export type Wording = { readonly basePath?: string; readonly planningWord?: string };
+
+const NEUTRAL = 'planningtool';
+
+/** `v3`, `/api/v3/` and `/` as a prefix that stands before a path. */
+export const prefixOf = (text: string): string => {
+  const path = text.replace(/^\/+|\/+$/g, '');
+  return path === '' ? '' : `/${path}`;
+};
+
+const renamed = (value: unknown, from: string, to: string): unknown => {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, from, to));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key.startsWith(`${from}_`) ? to + key.slice(from.length) : key, renamed(item, from, to)]),
+  );
+};
+
+const isPlain = (word: string | undefined): word is undefined | typeof NEUTRAL => word === undefined || word === '' || word === NEUTRAL;
+
+/** A row and its input in the words of the deployment; the input was checked before. Pure. */
+export const worded = (operation: Operation, input: LooseInput, { planningWord }: Wording): { operation: Operation; input: LooseInput } => {
+  if (isPlain(planningWord)) return { operation, input };
+  const body = input.body && (renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown>);
+  return { operation: { ...operation, path: operation.path.replaceAll(NEUTRAL, planningWord) }, input: body ? { ...input, body } : input };
+};
+
+/** An answer in the words of the documents. Pure. */
+export const neutral = (answer: unknown, { planningWord }: Wording): unknown =>
+  isPlain(planningWord) ? answer : renamed(answer, planningWord, NEUTRAL);
