@@ -30,8 +30,16 @@ test.each<[string[], string[], string[]]>([
     ['--', 'ls', '-o'],
   ],
   [['--no-header', 'commands'], ['commands'], ['--no-header']],
-  [['a', '--dry-run', '-o', 'table', '--no-input', 'b'], ['a', 'b'], ['--dry-run', '-o', 'table', '--no-input']],
-  [['a', '--dry-run', 'true', '-ojson', '--quiet=false', 'b'], ['a', 'b'], ['--dry-run', 'true', '-ojson', '--quiet=false']],
+  [
+    ['a', '--dry-run', '-o', 'table', '--no-input', 'b'],
+    ['a', 'b'],
+    ['--dry-run', '-o', 'table', '--no-input'],
+  ],
+  [
+    ['a', '--dry-run', 'true', '-ojson', '--quiet=false', 'b'],
+    ['a', 'b'],
+    ['--dry-run', 'true', '-ojson', '--quiet=false'],
+  ],
 ])('words of %j', (argv, words, rest) => {
   expect(wordsOf(argv, globalFlags)).toEqual({ words, rest });
 });

@@ -32,7 +32,7 @@ describe('3.2 → 3.3 on simulated members', () => {
       const report = JSON.parse(ended.stdout);
       expect(report).toMatchObject({ outcome: 'done', from: '3.2', to: '3.3', cluster_version_after: '3.3.0' });
       expect(report.unexpected_log_lines).toEqual([]);
-    expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
+      expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
       expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
       expect(new Set(report.snapshots.map(({ member }: { member: string }) => member)).size).toBe(count);
       if (count > 1) expect(history.failed).toBe(0);

@@ -266,7 +266,7 @@ describe.each(transports)('%s transport', (transport) => {
       }
       const url = await serve(host, () => ({ status: 200, body: endless() }));
       for await (const _ of (await ask(host, { url })).stream()) break;
-      await isEnded;
+      await expect(isEnded).resolves.toBeUndefined();
     });
   });
 

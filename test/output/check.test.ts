@@ -24,5 +24,5 @@ test.each<Partial<OutputOptions>>([
   { jq: 'map(.id) # a comment', format: 'ndjson' },
   { jq: 'def f: .id; map(f)' },
 ])('%j is taken without running anything', async (options) => {
-  await check(options);
+  await expect(check(options)).resolves.toBeUndefined();
 });

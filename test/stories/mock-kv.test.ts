@@ -109,8 +109,8 @@ describe('on a terminal', () => {
     let screen = '';
     child.stdout.on('data', (chunk) => (screen += chunk));
     expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: the screen's own commands
     const frames = screen
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the screen's own commands
       .replaceAll(/\u001b\[[0-9;]*m/g, '')
       .split('\u001b[J')
       .slice(1);

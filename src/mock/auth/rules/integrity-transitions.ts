@@ -14,6 +14,7 @@ export const clientHasAnIntegrityCheck = (client: Client): void => {
 export const teamIdIsSet = (client: Client): void => {
   if (!client.team_id) conflict('team_id', 'The integrity check needs a team ID.');
 };
+/** The same row. */
 export const bundleHasNoWildcard = (client: Client): void => {
   if (client.bundle_id?.includes('*')) conflict('bundle_id', 'The integrity check needs a bundle identifier without *.');
 };
@@ -28,6 +29,7 @@ export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> =
   disable: { from: ['monitoring', 'enforced', 'disabled'], to: 'disabled', guards: [] },
 };
 
+/** doc1 States, second column of the integrity rows; what is there already is allowed again. */
 export const stateAllows = (client: Client, verb: IntegrityVerb): void => {
   const { from } = integrityTransitions[verb];
   if (!from.includes(client.integrity.state))

@@ -20,7 +20,7 @@ export const valuesAreStillThere = (field: StoredCustomField, values: GivenValue
   }
 };
 
-/** The same race, told by a caller that says which state it read: `If-Match` with the entity tag of its read. */
+/** doc2 PUT /custom-fields 409: the same race, told by a caller that says which state it read: `If-Match` with the entity tag of its read. */
 export const fieldIsUnchanged = (field: StoredCustomField, ifMatch: string | undefined): void => {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === entityTag(field)) return;
   conflict(`Custom field ${field.id} was changed meanwhile; read it again.`);

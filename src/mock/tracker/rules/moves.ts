@@ -20,7 +20,10 @@ export const neighbourExists = <T extends Positioned>(
 
 export const byPosition = <T extends Positioned>(records: Iterable<T>): T[] => [...records].sort((a, b) => a.position - b.position);
 
-/** Moves a record before or behind another and numbers the positions anew; only records whose position changed are written. */
+/**
+ * doc2 Epic update body "after_id int, before_id int (move position)": moves a record before or behind another and numbers
+ * the positions anew; only records whose position changed are written.
+ */
 export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'], wanted: Move): void => {
   if (wanted.before_id === undefined && wanted.after_id === undefined) return;
   const [before, after] = [wanted.before_id, wanted.after_id].map((one) => (typeof one === 'string' ? one.toLowerCase() : one));

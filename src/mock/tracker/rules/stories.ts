@@ -28,7 +28,7 @@ type StoryInput = {
   readonly tasks?: readonly { readonly owner_ids?: readonly string[] }[];
 };
 
-/** Every record that a story (or the contents of a story template) names exists. */
+/** doc2 Errors 422 "unprocessable": every record that a story (or the contents of a story template) names exists. */
 export const storyReferencesExist = (state: Tracker, input: StoryInput, at = ''): void => {
   epicsExist(state, `${at}epic_id`, input.epic_id);
   filesExist(state, `${at}file_ids`, input.file_ids);
@@ -45,7 +45,7 @@ export const storyReferencesExist = (state: Tracker, input: StoryInput, at = '')
   if (typeof input.iteration_id === 'number') iterationsAreOn(state);
 };
 
-/** A link joins two different stories that exist. */
+/** facts tracker 1 story links, doc2 Errors 422: a link joins two different stories that exist. */
 export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId: number): void => {
   storiesExist(state, 'subject_id', subjectId);
   storiesExist(state, 'object_id', objectId);
