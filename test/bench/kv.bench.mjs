@@ -70,15 +70,18 @@ const byHand = async () => {
     writeFileSync(flags, member.new_command.join('\0'));
     return [member.client_url, member.pid_file, member.log_file, flags];
   });
-  const ran = await timed('/bin/sh', [`${root}test/bench/kv/procedure.sh`, fresh.ctl, fresh.server, snapshots, ...words]);
+  const began = performance.now();
+  await timed('/bin/sh', [`${root}test/bench/kv/procedure.sh`, fresh.ctl, fresh.server, snapshots, ...words]);
   for (let i = 0; i < 200; i += 1) {
     const { etcdcluster } = await fetch(`${cluster.members[0].client_url}/version`).then((reply) => reply.json());
     if (etcdcluster === '3.4.0') break;
     await pause(50);
   }
+  // Step 5 of the procedure: the cluster reports the new version.
+  const ms = performance.now() - began;
   const client = await stop();
   await cluster.stop();
-  return { ms: ran.ms, ...client };
+  return { ms, ...client };
 };
 
 const row = (name, { ms, written, longest }) =>
