@@ -19,7 +19,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     to: ['kernel/', 'services/', 'host/host.ts', 'mock/'],
     instead: 'The mock never sees the client: a rule both need is kernel/, a table is services/.',
   },
-  { from: 'output/', to: ['kernel/', 'host/host.ts', 'output/', 'commands/command.ts'], instead: 'Output renders values; it decides nothing.' },
+  { from: 'output/', to: ['kernel/', 'host/host.ts', 'output/'], instead: 'Output renders values; it decides nothing.' },
   { from: 'reference/', to: ['kernel/', 'services/', 'reference/'], instead: 'Documents are derived from tables alone.' },
   { from: 'config/', to: ['kernel/', 'host/host.ts', 'config/'], instead: 'Settings know files and environment only.' },
   {
