@@ -1,4 +1,4 @@
-import { type Field, type Fields, bare, req, str } from '../kernel/field.ts';
+import { type Field, type Fields, bare, int, req, str } from '../kernel/field.ts';
 import { type LooseInput, type Operation, type Service, type ServiceInfo, operations } from '../kernel/operation.ts';
 import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
 import type { Argument, Command, Context, Flag, Values } from './command.ts';
@@ -60,6 +60,16 @@ const warnOfOld = (context: Context, operation: Operation, input: LooseInput): v
   }
 };
 
+const hasOwnLimit = (operation: Operation): boolean => operation.query?.limit !== undefined || operation.body?.limit !== undefined;
+const isList = ({ method, returns }: Operation): boolean => method === 'GET' && returns !== undefined && bare(returns).type === 'array';
+
+/** A list is never cut in silence. */
+const cut = (context: Context, rows: readonly unknown[], most: number | undefined): readonly unknown[] => {
+  if (most === undefined || rows.length <= most) return rows;
+  context.say.warn(`${most} of ${rows.length} shown; leave --limit out for all`);
+  return rows.slice(0, most);
+};
+
 const run =
   ({ service, resource, verb, operation, naming }: Row): Command['run'] =>
   async (context, values) => {
@@ -72,7 +82,7 @@ const run =
     const answer = await context.call(service, operation, input);
     const view = { columns: columnsOf(operation) };
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
-    if (Array.isArray(answer)) return rowsResult(answer, view);
+    if (Array.isArray(answer)) return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
     return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
   };
 
@@ -89,6 +99,8 @@ const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
     { fields: operation.query ?? {}, part: 'query' },
     { fields: operation.body ?? {}, part: 'body' },
   ]);
+  if (isList(operation) && !hasOwnLimit(operation))
+    flags.limit = { field: int({ min: 1 }), summary: 'Rows at most; all unless given', value: 'number' };
   return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
 };
 

@@ -171,3 +171,14 @@ test('webhooks listen: a good delivery is a line, a forged one is refused', asyn
   expect([code, JSON.parse(stdout).id]).toEqual([0, 'e1']);
   expect(stderr).toContain('the signature does not fit the body');
 });
+
+test('a derived list takes --limit and says how many there are', async () => {
+  for (const name of ['cut-1', 'cut-2']) await opsctl.json(['tracker', 'labels', 'ensure', '--name', name]);
+  const all: unknown[] = await opsctl.json(['tracker', 'labels', 'list']);
+  const some = await opsctl.run(['tracker', 'labels', 'list', '--limit', '1', '-o', 'name']);
+  expect([some.code, some.stdout.trim().split('\n').length, some.stderr]).toEqual([0, 1, expect.stringContaining(`1 of ${all.length} shown`)]);
+  const enough = await opsctl.run(['tracker', 'labels', 'list', '--limit', String(all.length), '-o', 'name']);
+  expect([enough.stdout.trim().split('\n').length, enough.stderr]).toEqual([all.length, expect.not.stringContaining('shown')]);
+  const wrong = await opsctl.run(['tracker', 'labels', 'list', '--limit', '0']);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--limit must be at least 1')]);
+});
