@@ -43,8 +43,22 @@ const checkLink = (uri: string): void => {
   if (uri !== '' && !/^https?:\/\/[^\s]+$/.test(uri)) throw invalid('learnMoreUri', 'must be a URL that starts with http:// or https://');
 };
 
+/** The first revision before its fields are added. */
+const withoutFields = (properties: Json, now: number, person: string): Revision => {
+  const description = textOf(properties, 'description');
+  return {
+    id: '1',
+    title: textOf(properties, 'title'),
+    ...(description === '' ? {} : { description }),
+    fields: [],
+    state: 'UNPUBLISHED_DRAFT',
+    revisionCreateTime: now,
+    revisionCreator: person,
+  };
+};
+
 export const createLabel = (call: Call): Json => {
-  const { body, world, caller, state } = call;
+  const { body, world, caller } = call;
   const type = textOf(body, 'labelType');
   typeMayBeCreated(call, type);
   if (body.properties === undefined) throw invalid('properties', 'is required', 'REQUIRED');
@@ -70,17 +84,8 @@ export const createLabel = (call: Call): Json => {
     deletedFields: 0,
     deletedChoices: {},
   };
-  const empty: Revision = {
-    id: '1',
-    title: textOf(properties, 'title'),
-    ...(textOf(properties, 'description') === '' ? {} : { description: textOf(properties, 'description') }),
-    fields: [],
-    state: 'UNPUBLISHED_DRAFT',
-    revisionCreateTime: now,
-    revisionCreator: caller.person,
-  };
-  const draft = draftOf(call, label, empty, []);
+  const draft = draftOf(call, label, withoutFields(properties, now, caller.person), []);
   for (const [i, field] of ((body.fields ?? []) as readonly Json[]).entries()) addField(draft, field, `fields[${i}]`);
-  store({ ...call, state }, undefined, label, [draft.revision]);
+  store(call, undefined, label, [draft.revision]);
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };

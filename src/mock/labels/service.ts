@@ -85,13 +85,13 @@ const render = (value: Json, system: System): MockReply => {
   };
 };
 
-/** doc3 A: the label service as a part of the mock server. */
-export const makeLabels = (world: World): MockService => {
+const { basePath } = labelsService;
+
+/** Routes, maps, admits and handles one request; throws LabelError when it is refused. */
+const answererOf = (world: World) => {
   const route = routerFor(labelsService.table);
   const state = labelState(world);
-  const { basePath } = labelsService;
-
-  const answer = (request: MockRequest, system: System): MockReply => {
+  return (request: MockRequest, system: System): MockReply => {
     const caller = callerFrom(world, request, system.token);
     const method = request.method === 'POST' ? (request.headers['x-http-method-override'] ?? 'POST').toUpperCase() : request.method;
     const match = route(method, request.path.slice(basePath.length));
@@ -112,7 +112,11 @@ export const makeLabels = (world: World): MockService => {
     const value = operation.method === 'GET' ? handler(call) : world.store.transact(() => handler(call));
     return render(value, system);
   };
+};
 
+/** doc3 A: the label service as a part of the mock server. */
+export const makeLabels = (world: World): MockService => {
+  const answer = answererOf(world);
   return {
     name: 'labels',
     owns: (path) => path === basePath || path.startsWith(`${basePath}/`),
