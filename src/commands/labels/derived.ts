@@ -1,6 +1,6 @@
 import { bool, int, str } from '../../kernel/field.ts';
 import type { Operation } from '../../kernel/operation.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
+import { type Problem, problem, usageError } from '../../kernel/problem.ts';
 import { type Result, recordResult, rowsResult } from '../../kernel/result.ts';
 import { labelsService } from '../../services/labels/index.ts';
 import type { Argument, Command, Context, Flag, Values } from '../command.ts';
@@ -72,7 +72,7 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
 const longForm = (operation: Operation, values: Values, format: string): Values => {
   const more: Record<string, unknown> = {};
   // The state of a label is in the full view only, and a person wants to see it; a script gets what it asked for.
-  if (format === 'table' && operation.query?.view && values.view === undefined) more.view = 'LABEL_VIEW_FULL';
+  if (format === 'table' && (operation.query?.view ?? operation.body?.view) && values.view === undefined) more.view = 'LABEL_VIEW_FULL';
   if (values.admin !== undefined) more['use-admin-access'] = values.admin;
   if (values.revision !== undefined && takesPin(operation) && !isUnderRevision(operation)) {
     if (operation.body?.writeControl) more['write-control'] = { requiredRevisionId: values.revision };
@@ -175,6 +175,12 @@ const run =
 const settable = (flags: Readonly<Record<string, Flag>>): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
 
+/** Without a title there is no label: the short flag is named, not the member that it stands for. */
+const titleProblems = (values: Values): Problem[] =>
+  values.title !== undefined || values.properties !== undefined || values.body !== undefined
+    ? []
+    : [problem('--title', 'required', 'is required', 'or --properties, or --body')];
+
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
 export const derived = (): Command[] =>
   commandsFrom(labelsService).map((command) => {
@@ -184,6 +190,7 @@ export const derived = (): Command[] =>
       path: pathOf(command.path),
       args: argumentsFor(operation),
       flags: { ...settable(command.flags ?? {}), ...extraFlags(operation) },
+      ...(operation.bodyName === 'Label' ? { check: titleProblems } : {}),
       run: run({ command, operation }),
     });
   });

@@ -87,6 +87,9 @@ export const labels = {
     bodyName: 'DeltaUpdateLabelRequest',
     ok: 200,
     returns: deltaUpdateLabelResponse,
+    cli: {
+      examples: [`opsctl labels delta Contract --requests '[{"updateLabel": {"properties": {"title": "Agreement"}, "updateMask": "title"}}]'`],
+    },
   }),
   publish: op({
     method: 'POST',
@@ -110,7 +113,7 @@ export const labels = {
     bodyName: 'DisableLabelRequest',
     ok: 200,
     returns: label,
-    cli: { columns },
+    cli: { columns, examples: [`opsctl labels disable Contract --disabled-policy '{"showInApply": true}'`] },
   }),
   enable: op({
     method: 'POST',
@@ -122,7 +125,7 @@ export const labels = {
     bodyName: 'EnableLabelRequest',
     ok: 200,
     returns: label,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels enable Contract'] },
   }),
   updateLabelCopyMode: op({
     method: 'POST',

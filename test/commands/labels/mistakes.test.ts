@@ -109,3 +109,20 @@ test('Ctrl-C between two labels stops there, says how far it came, and the same 
   expect((await around.run('apply', '-f', file)).code).toBe(0);
   expect(await requests()).toBe(4);
 });
+
+test('create without a title names the flag', async () => {
+  const { code, stderr } = await around.run('create', '--label-type', 'SHARED');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--title is required (or --properties, or --body)')]);
+});
+
+test('a plan shows both descriptions, long ones cut', async () => {
+  await around.run('apply', '-f', await around.file('d.yaml', `title: D\ndescription: ${'ä'.repeat(61)}\n`));
+  const { stderr } = await around.run('apply', '-f', await around.file('d.yaml', 'title: D\n'), '--dry-run');
+  expect(stderr).toContain(`~ label D changed: description "${'ä'.repeat(60)}…" becomes none`);
+});
+
+test('what is set at once is shown when it was set', async () => {
+  await make('Modes');
+  const { stdout } = await around.run('update-copy-mode', 'Modes', '--copy-mode', 'ALWAYS_COPY', '-o', 'table');
+  expect(stdout).toContain('draft');
+});

@@ -1,5 +1,15 @@
 import type { EditJson } from './wire-types.ts';
 
+const SHOWN = 60;
+const quoted = (text = ''): string => {
+  const letters = [...text];
+  return text === '' ? 'none' : JSON.stringify(letters.length > SHOWN ? `${letters.slice(0, SHOWN).join('')}…` : text);
+};
+
+/** Both texts, so that a person who is asked sees what goes and what comes. */
+export const descriptionText = (before: string | undefined, after: string | undefined): string =>
+  `description ${quoted(before)} becomes ${quoted(after)}`;
+
 export type ChangeKind = 'added' | 'renamed' | 'changed' | 'moved' | 'disabled' | 'enabled' | 'deleted';
 /** One line of a plan. */
 export type Change = {

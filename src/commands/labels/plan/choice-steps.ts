@@ -1,5 +1,5 @@
 import { type Problem, problem } from '../../../kernel/problem.ts';
-import { type Change, type Step, policyJson, samePolicy } from './change.ts';
+import { type Change, type Step, descriptionText, policyJson, samePolicy } from './change.ts';
 import { colorFrom } from './color.ts';
 import type { Badge, ChoiceDef, FieldDef, LiveChoice, LiveField } from './definition.ts';
 import { type Pair, match } from './match.ts';
@@ -34,7 +34,7 @@ const propertyStep = (field: LiveField, wanted: ChoiceDef, live: LiveChoice, pla
     mask.push(member);
   };
   if (wanted.name !== live.name) note('renamed', 'displayName', `from ${live.name}`);
-  if ((wanted.description ?? '') !== (live.description ?? '')) note('changed', 'description', 'description');
+  if ((wanted.description ?? '') !== (live.description ?? '')) note('changed', 'description', descriptionText(live.description, wanted.description));
   if (badgeText(wanted.badge) !== badgeText(live.badge)) note('changed', 'badgeConfig', 'badge');
   if (place.isMoved) note('moved', 'insertBeforeChoice', place.before === '' ? 'to the end' : `before ${nameOf(field, place.before)}`);
   if (mask.length === 0) return [];

@@ -1,5 +1,5 @@
 import { type Problem, problem } from '../../../kernel/problem.ts';
-import type { Change } from './change.ts';
+import { type Change, descriptionText } from './change.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
 import { waitsForPublish } from './choice-steps.ts';
 import { describe, fieldJson, fieldSteps } from './field-steps.ts';
@@ -65,7 +65,7 @@ const labelEdit = (wanted: LabelDef, live: LiveLabel): { changes: Change[]; edit
     mask.push('title');
   }
   if ((wanted.description ?? '') !== (live.description ?? '')) {
-    changes.push({ kind: 'changed', what: `label ${wanted.title}`, detail: 'description', part: {} });
+    changes.push({ kind: 'changed', what: `label ${wanted.title}`, detail: descriptionText(live.description, wanted.description), part: {} });
     mask.push('description');
   }
   if (mask.length === 0) return { changes, edits: [] };
