@@ -125,7 +125,8 @@ export const observe = async ({ host, cluster, access, driver, sizes = false, is
       return facts === undefined ? member : { ...member, host: facts };
     }),
   );
-  const asker = seen.find((member) => member.is_healthy) ?? seen.find((member) => member.is_reachable);
+  // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
+  const asker = seen.find((member) => member.is_healthy);
   const [auth, leases] =
     isDeep && asker !== undefined
       ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url))])

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/problem.ts';
+import { AppError, problem } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import type { Result } from '../../kernel/result.ts';
 import type { Plan, Refusal } from '../../upgrade/types.ts';
@@ -8,14 +8,11 @@ import type { Prepared } from './planning.ts';
 export const refusalError = ({ refused, findings }: Refusal): AppError => {
   const [first, ...rest] = refused;
   const more = rest.length === 0 ? '' : ` (and ${rest.length} more)`;
-  const lines = refused.map(({ message, hint }) => (hint === undefined ? message : `${message} → ${hint}`));
+  const hints = first?.hint === undefined ? [] : [first.hint];
   return new AppError('unsafe', `refused, nothing was changed: ${first?.message ?? 'a guard refused'}${more}`, {
     code: first?.guard.toUpperCase().replaceAll('-', '_') ?? 'REFUSED',
-    tryThis: [
-      ...lines.slice(rest.length === 0 ? 1 : 0),
-      ...(first?.hint === undefined || rest.length > 0 ? [] : [first.hint]),
-      'opsctl kv check shows every finding',
-    ],
+    problems: rest.length === 0 ? [] : refused.map(({ guard, message, hint }) => problem(guard, 'rule', message, hint)),
+    tryThis: [...hints, 'opsctl kv check shows every finding'],
     data: { refused, findings },
   });
 };

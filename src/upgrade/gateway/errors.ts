@@ -88,7 +88,8 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   }
   const tryThis =
     error.code === 'TLS' ? ['check ca_file, cert_file and key_file under `tls:` in the cluster file'] : ['is the member running? opsctl kv status'];
-  return new AppError('network', `${at}: ${error.message}`, {
+  const message = error.message.includes(at) ? error.message : `${at}: ${error.message}`;
+  return new AppError('network', message, {
     code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
     retryable: true,
     tryThis,
