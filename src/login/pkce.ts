@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** doc1 Code verifier: A-Z a-z 0-9 - . _ ~, 43 to 128 characters. */
-const verifierForm = /^[A-Za-z0-9\-._~]{43,128}$/;
-
-export const isVerifier = (text: string): boolean => verifierForm.test(text);
-
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
 /** 32 random bytes give the 43 characters of doc1; fewer bytes would be refused by the service. */

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { challengeFrom, isVerifier, secretsFrom, verifierFrom } from '../../src/login/pkce.ts';
+import { challengeFrom, secretsFrom, verifierFrom } from '../../src/login/pkce.ts';
+import { verifierPattern } from '../../src/services/auth/endpoints.ts';
+
+const isVerifier = (text: string): boolean => verifierPattern.test(text);
 
 test('the example of RFC 7636 appendix B', () => {
   expect(challengeFrom('dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk')).toBe('E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');

@@ -100,11 +100,29 @@ const clock = (start: number) => {
   };
 };
 
+const fakePrompts = (given: NonNullable<FakeHostOptions['answers']>, asked: string[]): Host['terminal']['prompts'] => {
+  const answers = [...given];
+  const answer = async (question: string): Promise<string | boolean> => {
+    asked.push(question);
+    const next = answers.shift();
+    if (next === undefined) throw new AppError('interrupted', 'cancelled at the prompt');
+    if (next instanceof Error) throw next;
+    return next;
+  };
+  return {
+    confirm: async (question) => (await answer(question)) === true,
+    text: async (question) => String(await answer(question)),
+    select: async (question, choices: readonly Choice[]) => {
+      const chosen = String(await answer(question));
+      return choices.find(({ value, label }) => value === chosen || label === chosen)?.value ?? chosen;
+    },
+  };
+};
+
 const fakeTerminal = (options: FakeHostOptions) => {
   const writes: string[] = [];
   const errors: string[] = [];
   const asked: string[] = [];
-  const answers = [...(options.answers ?? [])];
   const isTty = (name: 'stdin' | 'stdout' | 'stderr'): boolean => options.tty?.includes(name) ?? false;
   const output = (name: 'stdout' | 'stderr', into: string[]) => ({
     isTty: isTty(name),
@@ -116,13 +134,6 @@ const fakeTerminal = (options: FakeHostOptions) => {
       into.push(typeof data === 'string' ? data : new TextDecoder().decode(data));
     },
   });
-  const answer = async (question: string): Promise<string | boolean> => {
-    asked.push(question);
-    const next = answers.shift();
-    if (next === undefined) throw new AppError('interrupted', 'cancelled at the prompt');
-    if (next instanceof Error) throw next;
-    return next;
-  };
   const terminal: Host['terminal'] = {
     stdout: output('stdout', writes),
     stderr: output('stderr', errors),
@@ -135,14 +146,7 @@ const fakeTerminal = (options: FakeHostOptions) => {
         if (options.stdin) yield* options.stdin.replace(/\n$/, '').split('\n');
       },
     },
-    prompts: {
-      confirm: async (question) => (await answer(question)) === true,
-      text: async (question) => String(await answer(question)),
-      select: async (question, choices: readonly Choice[]) => {
-        const chosen = String(await answer(question));
-        return choices.find(({ value, label }) => value === chosen || label === chosen)?.value ?? chosen;
-      },
-    },
+    prompts: fakePrompts(options.answers ?? [], asked),
     spinner: async (text) => {
       errors.push(`~${text}`);
       return { update: (next) => void errors.push(`~${next}`), stop: () => void errors.push('~.') };

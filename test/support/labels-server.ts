@@ -25,6 +25,24 @@ export const labelsEntry: ServiceEntry = {
   load: async () => makeLabels,
 };
 
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const sendBelow =
+  (base: string): LabelServer['send'] =>
+  async (method, path, body, headers = { authorization: 'Bearer any-token' }) => {
+    const sent = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+    const type = sent === undefined ? {} : { 'content-type': 'application/json' };
+    const reply = await fetch(base + path, { method, body: sent, headers: { ...type, ...headers } });
+    const text = await reply.text();
+    return { status: reply.status, json: parsed(text), text, headers: reply.headers };
+  };
+
 /** The label service alone, over real HTTP on a free port. */
 export const labelServer = async (
   options: Partial<MockOptions> & { readonly seed?: 'demo' | 'empty' } = {},
@@ -49,22 +67,7 @@ export const labelServer = async (
     base,
     mock,
     world: mock.world,
-    async send(method, path, body, headers = { authorization: 'Bearer any-token' }) {
-      const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-      const reply = await fetch(base + path, {
-        method,
-        body: text,
-        headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      });
-      const answer = await reply.text();
-      let json: unknown;
-      try {
-        json = JSON.parse(answer);
-      } catch {
-        json = undefined;
-      }
-      return { status: reply.status, json, text: answer, headers: reply.headers };
-    },
+    send: sendBelow(base),
     async close() {
       await mock.close();
       await real.close();

@@ -33,6 +33,15 @@ const answerOf = async (response: Response): Promise<Answer> => {
   return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
 };
 
+const requestOf = (method: string, body: unknown, headers: Readonly<Record<string, string>>): RequestInit => {
+  const isPlain = body !== undefined && !(body instanceof FormData) && typeof body !== 'string' && !(body instanceof Uint8Array);
+  return {
+    method,
+    headers: { 'Tracker-Token': TOKEN, ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: isPlain ? JSON.stringify(body) : (body as RequestInit['body']) }),
+  };
+};
+
 /** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless given. */
 export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'demo' | 'empty' = 'demo', clockMs?: number): Promise<TrackerServer> => {
   const { host, close } = await realHost();
@@ -59,14 +68,7 @@ export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'de
     mock,
     store,
     ask: async (method, path, body, headers = {}) => {
-      const isPlain = body !== undefined && !(body instanceof FormData) && typeof body !== 'string' && !(body instanceof Uint8Array);
-      const answer = await answerOf(
-        await fetch(path.startsWith('http') ? path : `${base}${path}`, {
-          method,
-          headers: { 'Tracker-Token': TOKEN, ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }), ...headers },
-          ...(body === undefined ? {} : { body: isPlain ? JSON.stringify(body) : (body as RequestInit['body']) }),
-        }),
-      );
+      const answer = await answerOf(await fetch(path.startsWith('http') ? path : `${base}${path}`, requestOf(method, body, headers)));
       if (answer.status === 500)
         throw new Error(`the mock failed at ${method} ${path}: ${failures.map((e) => (e instanceof Error ? e.stack : String(e))).join('\n')}`);
       const wrong = problemsOf(method, path.startsWith('http') ? new URL(path).pathname : `/api/v3${path.split('?')[0]}`, answer);
