@@ -256,8 +256,8 @@ real('things that happen in the middle', () => {
   it('two operators at once: one works, the other is told who', async () => {
     await start();
     const other = mkdtempSync(join(tmpdir(), 'kv-home-'));
-    const first = upgrade(['--no-canary', '--stable-for', '0']);
-    await pause(700);
+    const first = upgrade(['--no-canary']);
+    await pause(500);
     const [onThisMachine, elsewhere] = await Promise.all([upgrade(), upgrade([], { home: other })]);
     rmSync(other, { recursive: true, force: true });
     for (const ran of [onThisMachine, elsewhere]) {
