@@ -37,8 +37,11 @@ const sendBelow =
   (base: string): LabelServer['send'] =>
   async (method, path, body, headers = { authorization: 'Bearer any-token' }) => {
     const sent = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-    const type = sent === undefined ? {} : { 'content-type': 'application/json' };
-    const reply = await fetch(base + path, { method, body: sent, headers: { ...type, ...headers } });
+    const reply = await fetch(base + path, {
+      method,
+      body: sent,
+      headers: { ...(sent === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    });
     const text = await reply.text();
     return { status: reply.status, json: parsed(text), text, headers: reply.headers };
   };
