@@ -63,7 +63,10 @@ export const namedFlags = (naming: Naming, flags: Readonly<Record<string, Flag>>
 const texts = (naming: Naming, value: unknown): unknown[] =>
   (Array.isArray(value) ? value : [value]).flatMap((item) => {
     const parts = String(item).split(',');
-    return parts.length > 1 && parts.every((part) => naming.isId(part.trim())) ? parts.map((part) => part.trim()) : [item];
+    // Names may hold commas; ids and mention names never do.
+    return parts.length > 1 && parts.every((part) => naming.isId(part.trim()) || part.trim().startsWith('@'))
+      ? parts.map((part) => part.trim())
+      : [item];
   });
 
 const ids = async (naming: Naming, context: Context, kind: string, value: unknown, path: string): Promise<unknown> => {

@@ -182,3 +182,39 @@ test('a derived list takes --limit and says how many there are', async () => {
   const wrong = await opsctl.run(['tracker', 'labels', 'list', '--limit', '0']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--limit must be at least 1')]);
 });
+
+test('an interrupted bulk run ends with 8 and its resume line; going on does each row once, with many requests at a time', async () => {
+  const count = 2500;
+  const path = file(
+    'many.ndjson',
+    Array.from({ length: count }, (_, i) => JSON.stringify({ op: 'create', resource: 'labels', name: `many ${i}` })).join('\n'),
+  );
+  const running = opsctl.start(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--concurrency', '2']);
+  await running.first;
+  running.kill('SIGINT');
+  const { code, stderr } = await running.ended;
+  expect([code, stderr]).toEqual([8, expect.stringContaining(`opsctl tracker bulk -f ${path} --resume`)]);
+  const resumed = await opsctl.run(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--resume', '--concurrency', '16']);
+  expect([resumed.code, resumed.stderr]).toEqual([0, expect.not.stringContaining('Warning')]);
+  const labels: { name: string }[] = await opsctl.json(['tracker', 'labels', 'list']);
+  const names = labels.map(({ name }) => name).filter((name) => name.startsWith('many '));
+  expect([names.length, new Set(names).size]).toEqual([count, count]);
+}, 60_000);
+
+test.each<[string, string[], number, string]>([
+  ['a folder as rows', ['bulk', '-f', '.'], 2, '--file names ., which is a folder'],
+  ['a folder as workspace', ['diff', '-f', '.'], 2, '--file names ., which is a folder'],
+  ['a journal that is a device', ['bulk', '-f', '-', '--journal', '/dev/null'], 2, 'is not a plain file'],
+  ['a journal in a folder that is not there', ['bulk', '-f', '-', '--journal', 'nowhere/journal'], 3, 'cannot be written'],
+])('%s is explained', async (_, args, code, message) => {
+  const wrong = await opsctl.run(['tracker', ...args], { input: '{}' });
+  expect([wrong.code, wrong.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
+
+test('mention names may be given with commas, and an empty text of a workspace file is an empty text', async () => {
+  const epic = await opsctl.json(['tracker', 'epics', 'create', '--name', 'both', '--owner-ids', '@ana,@ben']);
+  expect(epic.owner_ids).toHaveLength(2);
+  const path = file('empty-text.yaml', 'labels:\n  - name: "ünï"\n    description:\n');
+  expect((await opsctl.run(['tracker', 'apply', '-f', path, '--yes'])).code).toBe(0);
+  expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(0);
+});

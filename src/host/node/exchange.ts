@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { networkErrorFrom } from './network-error.ts';
 import type { Attempt, Prepared, Progress, Transport, Wire } from './transport.ts';
@@ -128,6 +129,8 @@ export const exchange = async (transport: Transport, request: HttpRequest, prepa
     // After an early answer the upload may go on; the clock is then the answer's.
     moved: () => (isAnswered ? undefined : clock.wind(call.timeoutMs)),
   };
+  // One signal stops all requests of a run: many listeners are no leak.
+  if (request.signal !== undefined && request.transport === 'pooled') setMaxListeners(0, request.signal);
   request.signal?.addEventListener('abort', call.onAbort, { once: true });
   try {
     // Throws at once for a header that cannot be sent.

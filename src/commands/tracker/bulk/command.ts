@@ -20,6 +20,7 @@ const open = async ({ host }: Context, values: Values): Promise<Input> => {
   const path = isAbsolute(given) ? given : join(host.cwd, given);
   const info = await host.files.info(path);
   if (info === undefined) throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which does not exist`)]);
+  if (info.kind === 'folder') throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which is a folder`)]);
   return { bytes: host.files.stream(path), format, sizeBytes: info.sizeBytes, path };
 };
 
@@ -29,7 +30,9 @@ const journalPath = async (context: Context, values: Values, input: Input): Prom
   if (input.path === '-' && values.resume)
     throw usageError('wrong usage', [problem('--journal', 'required', 'is required to resume a run from standard input')]);
   const folder = join(settings.folders.state, 'bulk');
-  await host.files.makeFolder(folder, 0o700);
+  await host.files.makeFolder(folder, 0o700).catch((error: Error) => {
+    throw new AppError('config', `the folder of journals cannot be made: ${error.message}`, { tryThis: ['name a file with --journal'] });
+  });
   return join(folder, `${createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex').slice(0, 16)}.journal`);
 };
 
@@ -48,6 +51,10 @@ async function* until(lines: AsyncIterable<Line>, signal: AbortSignal): AsyncIte
     yield line;
   }
 }
+
+/** What was under way when the run was stopped stands in the journal; going on looks whether it arrived. */
+const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
+  new AppError('stopped', `stopped after ${done + failed + skipped} rows; no row is done twice when the run goes on`, { tryThis: [resumeLine] });
 
 async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work): AsyncIterable<Outcome> {
   const { host, signal, say } = run.context;
@@ -70,6 +77,7 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
       yield outcome;
     }
   } catch (error) {
+    if (signal.aborted && run.journal !== undefined) throw stopped(counts, resumeLine);
     if (!(error instanceof AppError) || run.journal === undefined || error.category === 'unsafe') throw error;
     throw new AppError(error.category, error.message, { ...error.detail, tryThis: [...(error.detail.tryThis ?? []), `go on with: ${resumeLine}`] });
   } finally {
@@ -77,9 +85,7 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
     run.journal?.close();
   }
   if (signal.aborted) {
-    throw new AppError('stopped', `stopped after ${counts.done + counts.failed + counts.skipped} rows; every row that was sent is answered`, {
-      tryThis: [resumeLine],
-    });
+    throw stopped(counts, resumeLine);
   }
   say.info(`${counts.done} done, ${counts.failed} failed, ${counts.skipped} skipped`);
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AppendFile, Host } from '../../../host/host.ts';
+import { AppError, problem, usageError } from '../../../kernel/problem.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = { readonly state: 'sent' | 'done' | 'failed'; readonly hash: string; readonly id?: string };
@@ -31,21 +32,51 @@ export type Journal = {
   close(): void;
 };
 
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
+const unwritable = (path: string, error: unknown): AppError =>
+  new AppError('config', `the journal ${path} cannot be written: ${reason(error)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['name another file with --journal, on a disk that has room'],
+    cause: error,
+  });
+
+const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
+  const info = await host.files.info(path);
+  if (info !== undefined && info.kind !== 'file')
+    throw usageError('wrong usage', [problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
+  try {
+    if (before !== undefined) await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
+    else await host.files.replace(path, `h ${host.now()}\n`, 0o600);
+    return host.files.append(path, 0o600);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+};
+
 /** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
 export const openJournal = async (host: Host, path: string, resume: boolean): Promise<Journal> => {
   const before = resume ? await host.files.read(path) : undefined;
-  if (before !== undefined) await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
   const past: Past = before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before);
-  if (before === undefined) await host.files.replace(path, `h ${host.now()}\n`, 0o600);
-  const file: AppendFile = host.files.append(path, 0o600);
+  const file = await open(host, path, before);
+  const write = (entry: string): void => {
+    try {
+      file.write(entry);
+    } catch (error) {
+      throw unwritable(path, error);
+    }
+  };
   return {
     past,
-    sent: (line, hash) => file.write(`s ${line} ${hash}\n`),
-    done: (line, hash, id) => file.write(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
-    failed: (line, hash) => file.write(`f ${line} ${hash}\n`),
+    sent: (line, hash) => write(`s ${line} ${hash}\n`),
+    done: (line, hash, id) => write(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
+    failed: (line, hash) => write(`f ${line} ${hash}\n`),
     close: () => {
-      file.sync();
-      file.close();
+      try {
+        file.sync();
+      } finally {
+        file.close();
+      }
     },
   };
 };

@@ -90,7 +90,7 @@ const send = async (run: Run, line: number, hash: string, change: Change): Promi
   }
 };
 
-const would = async (run: Run, line: number, change: Change): Promise<Outcome> => {
+const would = (line: number, change: Change): Outcome => {
   const { method, url, body } = uncheckedRequest(tracker, change.operation, change.input, { baseUrl: '', headers: {} });
   return {
     line,
@@ -119,7 +119,7 @@ export const runLine = async (run: Run, { line, row, problem }: Line): Promise<O
     const ready = await resolved(run.context, change);
     const problems = changeProblems(ready);
     if (problems.length > 0) return failed(line, change, invalid(problems));
-    return await (run.journal === undefined ? would(run, line, ready) : send(run, line, hash, ready));
+    return await (run.journal === undefined ? would(line, ready) : send(run, line, hash, ready));
   } catch (error) {
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe') return failed(line, change, error);
     throw error;

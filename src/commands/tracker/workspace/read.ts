@@ -18,13 +18,36 @@ const problemsOf = (file: Row): Problem[] =>
     return check(list(obj(kind.fields)), value ?? [], key);
   });
 
-/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
-export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
-  const { host } = context;
+/** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */
+const emptied = (file: Row): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(file).map(([key, entries]) => {
+      const fields = workspaceKinds[key]?.fields;
+      if (fields === undefined || !Array.isArray(entries)) return [key, entries];
+      const isEmpty = (name: string, value: unknown) => value === null && fields[name]?.nullable !== true && fields[name]?.type === 'string';
+      const clean = (entry: Row) => Object.fromEntries(Object.entries(entry).map(([name, value]) => [name, isEmpty(name, value) ? '' : value]));
+      return [
+        key,
+        entries.map((entry: unknown) => (typeof entry === 'object' && entry !== null && !Array.isArray(entry) ? clean(entry as Row) : entry)),
+      ];
+    }),
+  );
+
+const textOf = async ({ host }: Context, given: string): Promise<string> => {
   const parts: Uint8Array[] = [];
   if (given === '-') for await (const part of host.terminal.stdin.bytes()) parts.push(part);
-  const text = given === '-' ? Buffer.concat(parts).toString('utf8') : await host.files.read(isAbsolute(given) ? given : join(host.cwd, given));
+  if (given === '-') return Buffer.concat(parts).toString('utf8');
+  const path = isAbsolute(given) ? given : join(host.cwd, given);
+  const info = await host.files.info(path);
+  if (info?.kind === 'folder') throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which is a folder`)]);
+  const text = await host.files.read(path);
   if (text === undefined) throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which does not exist`)]);
+  return text;
+};
+
+/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
+export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
+  const text = await textOf(context, given);
   const { parseDocument } = await import('./yaml-package.ts');
   const document = parseDocument(text);
   if (document.errors.length > 0)
@@ -32,14 +55,15 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
       `${given} is not YAML`,
       document.errors.map((error) => problem('', 'format', error.message.split('\n')[0] ?? '')),
     );
-  const file: unknown = document.toJS();
-  if (typeof file !== 'object' || file === null || Array.isArray(file)) throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
-  const problems = problemsOf(file as Row);
+  const read: unknown = document.toJS();
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
+  const file = emptied(read as Row);
+  const problems = problemsOf(file);
   if (problems.length > 0) throw usageError(`${given} is not a workspace file`, problems);
   return Object.fromEntries(
     Object.entries(file)
       .filter(([key]) => key !== 'version')
-      .map(([key, value]) => [key, value ?? []]),
+      .map(([key, value]) => [key, (value ?? []) as Row[]]),
   );
 };
 
