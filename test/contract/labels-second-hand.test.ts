@@ -91,3 +91,44 @@ for (const { file, cases } of files) {
     });
   });
 }
+
+// facts labels 6: what is not published is chosen, returned by the read, and exactly that is enforced.
+describe('every limit of the read holds at n and not at n + 1', () => {
+  const long = (n: number): string => 'ä'.repeat(n);
+  const choices = (n: number) => Array.from({ length: n }, (_, i) => ({ id: `c${i}`, properties: { displayName: `c${i}` } }));
+  const selection = (choice: object, more: object = {}) => ({
+    fields: [{ properties: { displayName: 's' }, selectionOptions: { ...more, choices: [choice] } }],
+  });
+  const named = { properties: { displayName: 'c' } };
+  test.each<[string, (n: number) => object]>([
+    ['maxTitleLength', (n) => ({ properties: { title: long(n) } })],
+    ['maxDescriptionLength', (n) => ({ properties: { title: 't', description: long(n) } })],
+    ['maxFields', (n) => ({ fields: Array.from({ length: n }, (_, i) => ({ properties: { displayName: `f${i}` }, textOptions: {} })) })],
+    ['fieldLimits.maxDisplayNameLength', (n) => ({ fields: [{ properties: { displayName: long(n) }, textOptions: {} }] })],
+    [
+      'fieldLimits.selectionLimits.maxChoices',
+      (n) => ({ fields: [{ properties: { displayName: 's' }, selectionOptions: { choices: choices(n) } }] }),
+    ],
+    ['fieldLimits.selectionLimits.maxDisplayNameLength', (n) => selection({ properties: { displayName: long(n) } })],
+    ['fieldLimits.selectionLimits.maxIdLength', (n) => selection({ id: 'i'.repeat(n), ...named })],
+    ['fieldLimits.selectionLimits.listLimits.maxEntries', (n) => selection(named, { listOptions: { maxEntries: n } })],
+    [
+      'fieldLimits.userLimits.listLimits.maxEntries',
+      (n) => ({ fields: [{ properties: { displayName: 'u' }, userOptions: { listOptions: { maxEntries: n } } }] }),
+    ],
+  ])('%s', async (path, body) => {
+    const server = await labelServer();
+    try {
+      const limits = (await server.send('GET', '/limits/label')).json;
+      const limit = path.split('.').reduce((value, name) => value[name], limits);
+      const create = (n: number) => server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 't' }, ...body(n) });
+      expect(limit).toBeGreaterThan(0);
+      expect((await create(limit)).status).toBe(200);
+      const refused = await create(limit + 1);
+      expect([refused.status, refused.json.error.status]).toEqual([400, 'INVALID_ARGUMENT']);
+      expect((await server.send('GET', '/labels')).json.labels).toHaveLength(1);
+    } finally {
+      await server.close();
+    }
+  });
+});

@@ -60,7 +60,8 @@ export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] 
 /** What the service says the caller may do, so that nothing is sent in vain. */
 export const rightProblems = (plan: Plan, live: LiveLabel | undefined, user: UserCapabilitiesJson | undefined): Problem[] => {
   if (plan.action === 'update' && live?.canUpdate === false && plan.edits.length > 0) {
-    return [problem(`label ${plan.title}`, 'rule', 'may not be changed by this account: it is locked, read only, or the role EDITOR is missing')];
+    const why = 'may not be changed by this account: it is locked, read only, or the role EDITOR is missing';
+    return [problem(`label ${plan.title}`, 'rule', why, 'an administrator of labels can add --admin')];
   }
   if (plan.action !== 'create' || user === undefined) return [];
   const isAdmin = plan.create?.labelType === 'ADMIN';
