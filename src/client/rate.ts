@@ -6,7 +6,7 @@ export const WINDOW_MS = 60_000;
 
 export type Ticket = { readonly id: string; readonly atMs: number } | { readonly blockedUntilMs: number } | { readonly openUntilMs: number };
 /** How long a service's word that it has no limit is taken for true. */
-export const OPEN_MS = 10 * 60_000;
+const OPEN_MS = 10 * 60_000;
 
 /** Lines of the ticket file: `t <ms> <id>` asks for a place, `b <ms>` holds everybody back, `o <ms>` lets everybody pass until then. Torn lines are left out. */
 export const parseTickets = (text: string): Ticket[] =>

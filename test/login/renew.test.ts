@@ -101,9 +101,7 @@ test('invalid_grant ends the sign-in: the tokens go, the account stays, later co
 });
 
 test('invalid_grant re-reads first: a newer refresh token of another program is used, not deleted', async () => {
-  let around: Around | undefined;
-  const made = await signedIn((asked) => (asked.form.get('refresh_token') === 'rt-2-secret' ? fresh : refused));
-  around = made.around;
+  const { around } = await signedIn((asked) => (asked.form.get('refresh_token') === 'rt-2-secret' ? fresh : refused));
   const vault = openVault(around);
   const slip = around.host.network.request;
   const sneaky: Around = {

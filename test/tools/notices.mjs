@@ -1,6 +1,6 @@
 // What a published package says about the code of others inside it: license texts, and a CycloneDX list of components.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 const LICENSE_FILE = /^(licen[cs]e|notice|copying)(\.|$|-)/i;
 
