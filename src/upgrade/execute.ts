@@ -6,6 +6,7 @@ import type { Gate } from './gate.ts';
 import { giveBack } from './give-back.ts';
 import { observe } from './observe.ts';
 import { decide, progressOf } from './progress.ts';
+import { withoutTokens } from './log-lines.ts';
 import { MemberFailure, memberOf } from './run.ts';
 import type { Detail, Run } from './run.ts';
 import type { Observation, Outcome, Step } from './types.ts';
@@ -143,7 +144,7 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
 /** What the member said last: most of the time that is the reason. */
 const logEnd = async (run: Run, name: string): Promise<string> => {
   const [line] = await run.driver.logTail(memberOf(run, name), 1).catch(() => []);
-  return line === undefined ? '' : ` (its log ends: ${line.slice(0, 300)})`;
+  return line === undefined ? '' : ` (its log ends: ${withoutTokens(line).slice(0, 300)})`;
 };
 
 const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {

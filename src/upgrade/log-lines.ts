@@ -28,7 +28,7 @@ const meanings: readonly Meaning[] = [
   },
   // Expected while a member is replaced.
   {
-    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find member|failed to read \S+ on stream/,
+    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find member|failed to (read|write) \S+ on stream|raft: stopped/,
     expected: true,
     meaning: 'a member is away',
   },
@@ -42,6 +42,7 @@ const meanings: readonly Meaning[] = [
     expected: true,
     meaning: 'an election',
   },
+  { text: /invalid auth token/, expected: true, meaning: 'a token died with the process before' },
   {
     text: /not up-to-date|has a higher version|higher-version|leader found higher-versioned/,
     expected: true,
@@ -58,6 +59,9 @@ const meanings: readonly Meaning[] = [
     meaning: 'the life of a server',
   },
 ];
+
+/** Real servers write tokens into their logs, live ones too. Pure. */
+export const withoutTokens = (line: string): string => line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
 
 export type Classified = { readonly expected: boolean; readonly meaning?: string };
 const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;

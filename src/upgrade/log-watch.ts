@@ -1,4 +1,4 @@
-import { classify } from './log-lines.ts';
+import { classify, withoutTokens } from './log-lines.ts';
 import { memberOf } from './run.ts';
 import type { Run } from './run.ts';
 
@@ -28,7 +28,7 @@ export const watchLogs = async (run: Run): Promise<LogWatch> => {
       if (isSilent) continue;
       for (const line of fresh) {
         const found = classify(line);
-        if (found !== undefined) run.emit({ event: 'log-line', member: name, line: line.slice(0, 500), ...found });
+        if (found !== undefined) run.emit({ event: 'log-line', member: name, line: withoutTokens(line).slice(0, 500), ...found });
       }
     }
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify } from '../../src/upgrade/log-lines.ts';
+import { classify, withoutTokens } from '../../src/upgrade/log-lines.ts';
 import { newLines } from '../../src/upgrade/log-watch.ts';
 
 describe('lines of a member during an upgrade', () => {
@@ -7,11 +7,14 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 W | rafthttp: lost the TCP streaming connection with peer 200c8233d25da94e (stream Message reader)',
     '2026-01-01 00:00:00.0 E | rafthttp: failed to dial 200c8233d25da94e on stream MsgApp v2 (dial tcp 127.0.0.1:2380: connection refused)',
     '2026-01-01 00:00:00.0 I | rafthttp: peer 200c8233d25da94e became inactive',
+    '2026-01-01 00:00:00.0 E | rafthttp: failed to write 200c8233d25da94e on stream MsgApp v2 (write tcp 127.0.0.1:2380->127.0.0.1:5: write: broken pipe)',
     '2026-01-01 00:00:00.0 W | etcdserver: the local etcd version 3.2.32 is not up-to-date',
     '2026-01-01 00:00:00.0 W | etcdserver: member 200c8233d25da94e has a higher version 3.3.27',
     '2026-01-01 00:00:00.0 N | etcdserver: updating the cluster version from 3.2 to 3.3',
     '2026-01-01 00:00:00.0 I | etcdserver/api: enabled capabilities for version 3.3',
     '2026-01-01 00:00:00.0 I | etcdserver: restarting member 387034d4bbb9e811 in cluster a4be660caa3c9071 at commit index 161',
+    '2026-01-01 00:00:00.0 W | rafthttp: failed to process raft message (raft: stopped)',
+    '2026-01-01 00:00:00.0 W | auth: invalid auth token: JeIYzKKJamyGOPVF.40',
     '{"level":"warn","msg":"prober detected unhealthy status"}',
     '2026-01-01 00:00:00.0 I | raft: 387034d4bbb9e811 is starting a new election at term 2',
   ])('expected: %s', (line) => {
@@ -27,6 +30,13 @@ describe('lines of a member during an upgrade', () => {
     '{"level":"error","msg":"something nobody has seen"}',
   ])('not expected: %s', (line) => {
     expect(classify(line)).toMatchObject({ expected: false });
+  });
+  it('a token in a line is not passed on', () => {
+    expect(withoutTokens('W | auth: invalid auth token: JeIYzKKJamyGOPVF.40')).toBe('W | auth: invalid auth token: ***');
+    expect(withoutTokens('request "authenticate:<name:root simple_token:TQeQNeMMJFHjNYFB>" took too long')).toBe(
+      'request "authenticate:<name:root simple_token:***>" took too long',
+    );
+    expect(withoutTokens('I | raft: became leader')).toBe('I | raft: became leader');
   });
   it('a chatty line is no news', () => {
     expect(classify('2026-01-01 00:00:00.0 I | something nobody has seen')).toBeUndefined();
