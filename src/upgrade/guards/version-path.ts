@@ -26,7 +26,11 @@ export const versionPath = guard('version-path', 'the way is one minor version f
       });
   }
   const running = minorOf(observation.cluster_version);
-  if (running !== undefined && running !== from)
+  if (running === undefined || running === from) return;
+  // Facts A5: the leader looks every 5 s; until then the members are newer than their cluster.
+  if (compareVersions(running, from) < 0)
+    say.stop({ message: `every member runs ${from}, the cluster's version is still ${running}`, hint: 'the leader moves it within 5 s: try again' });
+  else
     say.stop({
       message: `the cluster's version is ${running}, but a member runs ${from}`,
       hint: 'that member cannot start again: replace its binary by the newer one',

@@ -36,6 +36,7 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
   ['a skipped minor', 'version-path', observed(), { to: '3.5' }],
   ['three versions', 'version-path', three({ server_version: '3.5.16' })],
   ['an old member in a newer cluster', 'version-path', every({ cluster_version: '3.4.0' })],
+  ["new members whose cluster's version has not moved yet", 'version-path', every({ cluster_version: '3.1.0' })],
   ['an unknown next version', 'version-path', every({ server_version: '3.5.16', cluster_version: '3.5.0' })],
   ['the new binary one minor too far', 'binaries-are-right', host({ new_binary_version: '3.5.16' })],
   ['the new binary is the old one', 'binaries-are-right', host({ new_binary_version: '3.3.25' })],
