@@ -68,6 +68,7 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(cluster.members[0]?.data_dir);
     const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
     expect(plan.code === 0 ? '' : plan.stderr).toBe('');
-    expect(plan.json().steps.length).toBe(14);
+    // 3.2 knows no word for moving the leadership: one step less.
+    expect(plan.json().steps.length).toBe(from === '3.2' ? 13 : 14);
   });
 });
