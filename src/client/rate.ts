@@ -60,12 +60,9 @@ export type Bucket = {
   open(): void;
 };
 
-/** One bucket for all processes that use the same folder and key. A folder that cannot be written limits nothing. */
-export const makeBucket = (host: Host, folder: string, key: string, limit: number, signal?: AbortSignal): Bucket => {
-  const path = join(folder, `rate-${key}`);
-  let count = 0;
-  let openUntil = 0;
-  const add = (line: string): boolean => {
+const ticketFile = (host: Host, path: string) => ({
+  /** False when the file cannot be written. */
+  add: (line: string): boolean => {
     try {
       const file = host.files.append(path, 0o600);
       file.write(line);
@@ -74,11 +71,20 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
     } catch {
       return false;
     }
-  };
-  const shorten = async (text: string): Promise<void> => {
+  },
+  read: async (): Promise<string> => (await host.files.read(path).catch(() => undefined)) ?? '',
+  /** Leaves the last lines of the text that was read. */
+  shorten: async (text: string): Promise<void> => {
     const lines = text.split('\n');
     await host.files.replace(path, lines.slice(-KEEP - 1).join('\n'), 0o600).catch(() => undefined);
-  };
+  },
+});
+
+/** One bucket for all processes that use the same folder and key. A folder that cannot be written limits nothing. */
+export const makeBucket = (host: Host, folder: string, key: string, limit: number, signal?: AbortSignal): Bucket => {
+  const { add, read, shorten } = ticketFile(host, join(folder, `rate-${key}`));
+  let count = 0;
+  let openUntil = 0;
   return {
     admit: async (onWait) => {
       if (host.now() < openUntil) return;
@@ -87,7 +93,7 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
       // A pid is given again, but never twice in the same millisecond.
       const id = `${host.pid}-${Math.round(host.now())}-${count}`;
       if (!add(`t ${Math.round(host.now())} ${id}\n`)) return;
-      const text = (await host.files.read(path).catch(() => undefined)) ?? '';
+      const text = await read();
       const at = grantedAt(parseTickets(text), id, limit);
       const waitMs = at === undefined ? 0 : at - host.now();
       if (text.length > MANY_BYTES) await shorten(text);
