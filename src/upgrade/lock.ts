@@ -113,14 +113,17 @@ const firstAnswer = async <T>(stores: readonly Store[], work: (store: Store) => 
   throw last;
 };
 
-/** Both locks. `warn` is told when the store cannot hold one (no quorum on resume, a store without leases): the machine's lock stands alone then. */
+/**
+ * Both locks. Where the store cannot hold one, nothing new is begun; a run that has to be brought to its end (no quorum on a resume) passes
+ * `warn` and goes on with the machine's lock alone.
+ */
 export const takeLocks = async (
   host: Host,
   state: string,
   cluster: ClusterFile,
   access: Access,
   run: string,
-  warn: (text: string) => void,
+  warn?: (text: string) => void,
 ): Promise<Lock> => {
   const held: Held = { run, owner: ownerOf(host), since: new Date(host.now()).toISOString() };
   const machine = await lockMachine(host, state, cluster.name, held);
@@ -128,7 +131,14 @@ export const takeLocks = async (
     const store = await lockStore(host, () => cluster.members.map(({ client_url }) => access.store(client_url)), held).catch(
       (error: unknown): Lock => {
         if (error instanceof AppError && error.detail.code === 'LOCKED') throw error;
-        warn(`no lock in the store (${error instanceof Error ? error.message : String(error)}): only operators on this machine are kept out`);
+        const why = error instanceof Error ? error.message : String(error);
+        if (warn === undefined)
+          throw new AppError('unsafe', `refused, nothing was changed: no lock could be put into the store: ${why}`, {
+            code: 'NO_LOCK',
+            tryThis: ['try again', 'opsctl kv status'],
+            cause: error,
+          });
+        warn(`no lock in the store (${why}): only operators on this machine are kept out`);
         return { release: async () => {} };
       },
     );

@@ -73,7 +73,14 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink, signal } = input;
   const { events, startedMs, emit } = recorder(host, sink);
   const startedAt = new Date(host.now()).toISOString();
-  const lock = await takeLocks(host, state, cluster, access, run, (text) => emit({ event: 'note', level: 'warn', text }));
+  const lock = await takeLocks(
+    host,
+    state,
+    cluster,
+    access,
+    run,
+    action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
+  );
   try {
     const journal = await open(input);
     const folder = runFolder(state, cluster.name, run);
