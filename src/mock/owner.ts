@@ -11,12 +11,20 @@ type Lock = Process & { readonly what: string; readonly server?: Omit<Live, 'pid
 export type Ownership =
   | { readonly kind: 'live'; readonly live: Live }
   | { readonly kind: 'owned'; publish(server: Omit<Live, 'pid'>): Promise<void>; release(): Promise<void> };
-export type OwnerOptions = { readonly what: string; readonly waitMs: number; readonly signal?: AbortSignal };
+export type OwnerOptions = {
+  readonly what: string;
+  readonly waitMs: number;
+  readonly signal?: AbortSignal;
+  /** Hears once, after a moment, who is in the way. */
+  readonly onWait?: (who: string) => void;
+};
 
 const PRIVATE = 0o600;
 /** A lock or claim without readable text this old was left by a process that died while it wrote it. */
 const WRITING_MS = 2000;
 const POLL_MS = 15;
+/** Commands are short: only a wait longer than this is worth a word. */
+const TELL_AFTER_MS = 2000;
 
 export const lockPath = (folder: string): string => join(folder, 'owner.json');
 
@@ -125,17 +133,23 @@ const attempt = async (host: Host, folder: string, mine: Lock, ticket: Ticket): 
  * Makes this process the only one that works on `folder`, or finds the server that does. Commands that hold the folder
  * are waited for, in the order in which the waiting began.
  */
-export const own = async (host: Host, folder: string, { what, waitMs, signal }: OwnerOptions): Promise<Ownership> => {
+export const own = async (host: Host, folder: string, { what, waitMs, signal, onWait }: OwnerOptions): Promise<Ownership> => {
   await usable(host.files, folder);
   const nonce = [...host.random(8)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   const mine: Lock = { pid: host.pid, mark: host.processes.startMark(host.pid), nonce, what };
   const ticket = waitingLine(host, folder, mine);
-  const deadline = host.elapsed() + waitMs;
+  const start = host.elapsed();
+  let isTold = false;
   try {
     for (;;) {
       const got = await attempt(host, folder, mine, ticket);
       if (got.kind !== 'wait') return got;
-      if (host.elapsed() >= deadline) throw busy(folder, got.by, waitMs);
+      const waitedMs = host.elapsed() - start;
+      if (waitedMs >= waitMs) throw busy(folder, got.by, waitMs);
+      if (waitedMs >= TELL_AFTER_MS && !isTold) {
+        isTold = true;
+        onWait?.(got.by ? `${got.by.what} (process ${got.by.pid})` : 'another process');
+      }
       await ticket.take();
       await host.sleep(POLL_MS + (mine.pid % 10), signal);
     }

@@ -102,6 +102,16 @@ describe('the owner of a state folder', () => {
     expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_FOLDER' } });
   });
 
+  it('is named once to a command that waits longer than a moment', async () => {
+    const first = await take(5000, 'opsctl login');
+    const heard: string[] = [];
+    const error = await own(machine.host, folder, { what: 'a test', waitMs: 2300, onWait: (who) => heard.push(who) }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect([heard, error]).toEqual([[`opsctl login (process ${process.pid})`], expect.any(AppError)]);
+    if (first.kind === 'owned') await first.release();
+  });
+
   it('is named when waiting takes too long', async () => {
     const first = await take(5000, 'opsctl login');
     const error = await take(50).catch((thrown: unknown) => thrown);

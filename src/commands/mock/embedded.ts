@@ -23,7 +23,12 @@ export type Embedded = {
 /** The mock server of this state folder: the one that runs, or one in this process until `close`. */
 export const embeddedMock = async (host: Host, settings: Settings, say: Say, signal?: AbortSignal): Promise<Embedded> => {
   const folder = mockFolder(settings);
-  const owner = await own(host, folder, { what: 'a command', waitMs: WAIT_MS, signal });
+  const owner = await own(host, folder, {
+    what: 'a command',
+    waitMs: WAIT_MS,
+    signal,
+    onWait: (who) => say.info(`waiting for ${who}, which uses the embedded mock server now`),
+  });
   if (owner.kind === 'live') {
     const { url, pid, ready } = owner.live;
     say.info(`using the mock server at ${url} (process ${pid})`);
