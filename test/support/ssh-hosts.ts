@@ -39,7 +39,13 @@ const namespaces = (): Net | undefined => {
   const [bridge, net] = [`kvb${id}`, `10.${100 + (id % 100)}.${id % 200}`];
   const names = [1, 2, 3].map((n) => `kv${id}x${n}`);
   const remove = (): void => {
-    for (const name of names) quietly(() => ip('netns', 'del', name));
+    // Sessions outlive their server, and a connection into a namespace that has gone never ends by itself.
+    for (const name of names) {
+      quietly(() => {
+        for (const pid of execFileSync('ip', ['netns', 'pids', name]).toString().split('\n').filter(Boolean)) process.kill(Number(pid), 'SIGKILL');
+      });
+      quietly(() => ip('netns', 'del', name));
+    }
     quietly(() => ip('link', 'del', bridge));
   };
   const isMade = quietly(() => {
