@@ -87,7 +87,11 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
   if (signal.aborted) {
     throw stopped(counts, resumeLine);
   }
-  say.info(`${counts.done} done, ${counts.failed} failed, ${counts.skipped} skipped`);
+  say.info(
+    run.journal === undefined
+      ? `nothing was sent: ${counts.done} rows are good, ${counts.failed} are not`
+      : `${counts.done} done, ${counts.failed} failed, ${counts.skipped} skipped`,
+  );
 }
 
 const bulk = async (context: Context, values: Values): Promise<Result> => {
