@@ -2,7 +2,9 @@ import { guard } from './guard.ts';
 
 /** doc3 Procedure 1: check health and that the cluster runs the old version. */
 export const allMembersHealthy = guard('all-members-healthy', 'every member answers and is healthy', ({ observation }, say) => {
-  for (const member of observation.members) {
+  // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
+  const causesFirst = observation.members.toSorted((a, b) => Number(a.is_reachable) - Number(b.is_reachable));
+  for (const member of causesFirst) {
     if (!member.is_reachable)
       say.stop({
         member: member.name,

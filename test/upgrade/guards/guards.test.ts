@@ -104,6 +104,12 @@ describe('guards', () => {
       for (const finding of findingsOf(input)) expect(finding.level !== 'stop' || (finding.hint ?? '').length > 5).toBe(true);
     }
   });
+  it('a member that is away comes before those that are sick because of it', () => {
+    const observation = observed([seen('n1', { is_healthy: false }), away('n2'), seen('n3', { is_healthy: false })]);
+    const input = { observation, cluster: clusterFile(), options: planOptions(), from: '3.3', to: '3.4' } as const;
+    const said = findingsOf(input).filter(({ guard }) => guard === 'all-members-healthy');
+    expect(said.map(({ member }) => member)).toEqual(['n2', 'n1', 'n3']);
+  });
   it('versions, binaries, identity and alarms can never be accepted', () => {
     expect(acceptable).not.toEqual(expect.arrayContaining(['version-path']));
     const options = planOptions({ accept: ['version-path', 'binaries-are-right', 'one-cluster', 'no-alarms', 'db-file-present', 'auth-and-leases'] });
