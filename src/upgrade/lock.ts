@@ -114,6 +114,19 @@ const firstAnswer = async <T>(stores: readonly Store[], work: (store: Store) => 
 };
 
 /**
+ * Says who is at work, instead of what that work looks like from outside: a member that is being replaced is no sick member.
+ * Reads only; throws LOCKED. `urls`: members that answered just now.
+ */
+export const refuseOther = async (host: Host, state: string, cluster: ClusterFile, access: Access, urls: readonly string[]): Promise<void> => {
+  const here = parseHeld((await host.files.read(join(clusterFolder(state, cluster.name), 'lock'))) ?? '');
+  if (here !== undefined && !isGone(host, here.owner)) throw taken(here, 'lock on this machine', 'wait until it has ended');
+  const asked = urls.map((url) => access.store(url).range(lockKey, { isSerializable: true }));
+  const answers = (await Promise.allSettled(asked)).flatMap((one) => (one.status === 'fulfilled' ? one.value.kvs : []));
+  const there = answers.map(({ value }) => parseHeld(value)).find((held) => held !== undefined && !isGone(host, held.owner));
+  if (there !== undefined) throw taken(there, `key ${lockKey} in the store`, `wait; the lock of a dead process goes after ${ttlSeconds} s`);
+};
+
+/**
  * Both locks. Where the store cannot hold one, nothing new is begun; a run that has to be brought to its end (no quorum on a resume) passes
  * `warn` and goes on with the machine's lock alone.
  */

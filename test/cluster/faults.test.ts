@@ -117,6 +117,15 @@ real('refusals: nothing is touched', () => {
     await isRefusedUntouched('ALL_MEMBERS_HEALTHY', /n2 does not answer/);
     expect(await versions()).toEqual([from, 'off', from]);
   });
+  it('a member is down because another operator replaces it just now: it is said who', async () => {
+    await start();
+    const owner = { user: 'ada', host: 'elsewhere', pid: 7 };
+    await gatewayPut(cluster.urls[0] as string, 'opsctl/upgrade-lock', JSON.stringify({ run: 'other', owner, since: '2026-01-01T00:00:00.000Z' }));
+    const down = cluster.members[1] as RealMember;
+    cluster.kill(down, 'SIGTERM');
+    await cluster.gone(down);
+    await isRefusedUntouched('LOCKED', /another operator is at work on this cluster: ada on elsewhere, process 7/);
+  });
   it('a wrong binary, one minor too far', async () => {
     await start();
     const wrong = binariesOf(beyond) as { server: string };

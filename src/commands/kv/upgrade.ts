@@ -32,6 +32,12 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
   });
 };
 
+const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
+  const { refuseOther } = await import('../../upgrade/lock.ts');
+  const urls = observation.members.flatMap(({ is_reachable, client_url }) => (is_reachable ? [client_url] : []));
+  await refuseOther(context.host, context.settings.folders.state, opened.cluster, opened.access, urls);
+};
+
 export const upgrade: Command = {
   path: ['kv', 'upgrade'],
   summary: 'Upgrade a cluster to the next version, member by member, without downtime',
@@ -70,7 +76,10 @@ const upgradeRun = async (context: Context, values: Values) => {
   const done = await arrived(prepared);
   if (done !== undefined) return done;
   await refuseOpenRun(context, prepared);
-  if (isRefusal(made)) throw refusalError(made);
+  if (isRefusal(made)) {
+    await refuseOthersWork(context, prepared);
+    throw refusalError(made);
+  }
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
   if (context.isDryRun) return recordResult(made, { text: planText(made) });
   for (const finding of made.findings)
