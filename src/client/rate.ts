@@ -72,7 +72,7 @@ const ticketFile = (host: Host, path: string) => ({
       return false;
     }
   },
-  read: async (): Promise<string> => (await host.files.read(path).catch(() => undefined)) ?? '',
+  read: (): string => host.files.readNow(path) ?? '',
   /** Leaves the last lines of the text that was read. */
   shorten: async (text: string): Promise<void> => {
     const lines = text.split('\n');
@@ -88,12 +88,16 @@ export const makeBucket = (host: Host, folder: string, key: string, limit: numbe
   return {
     admit: async (onWait) => {
       if (host.now() < openUntil) return;
-      await host.files.makeFolder(folder, 0o700).catch(() => undefined);
       count += 1;
       // A pid is given again, but never twice in the same millisecond.
       const id = `${host.pid}-${Math.round(host.now())}-${count}`;
-      if (!add(`t ${Math.round(host.now())} ${id}\n`)) return;
-      const text = await read();
+      const line = `t ${Math.round(host.now())} ${id}\n`;
+      if (!add(line)) {
+        // The first request of a profile: there is no folder yet.
+        await host.files.makeFolder(folder, 0o700).catch(() => undefined);
+        if (!add(line)) return;
+      }
+      const text = read();
       const at = grantedAt(parseTickets(text), id, limit);
       const waitMs = at === undefined ? 0 : at - host.now();
       if (text.length > MANY_BYTES) await shorten(text);
