@@ -47,7 +47,7 @@ const upload = async (context: Context, paths: readonly string[], storyId: numbe
   return JSON.parse(text) as unknown[];
 };
 
-export const uploadCommand: Command = {
+const uploadCommand: Command = {
   path: ['tracker', 'files', 'upload'],
   summary: 'Upload files, up to four in a request',
   args: [{ name: 'paths', field: req(list(str(), { min: 1 })), summary: 'Files to upload', rest: true, complete: 'file' }],
@@ -64,7 +64,7 @@ export const uploadCommand: Command = {
 
 type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
 
-export const downloadCommand: Command = {
+const downloadCommand: Command = {
   path: ['tracker', 'files', 'download'],
   summary: 'Download the content of an uploaded file',
   args: [{ name: 'file', field: req(int()), summary: 'The file' }],

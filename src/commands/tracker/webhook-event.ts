@@ -9,7 +9,7 @@ export type Refusal = {
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
-export const signature = (secret: string, body: Uint8Array): string => createHmac('sha256', secret).update(body).digest('hex');
+const signature = (secret: string, body: Uint8Array): string => createHmac('sha256', secret).update(body).digest('hex');
 
 /** Compared in constant time, whatever the length of what was sent. */
 export const isSignedBy = (secret: string, body: Uint8Array, header: string | undefined): boolean => {

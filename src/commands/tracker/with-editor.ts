@@ -10,7 +10,7 @@ const LONG = ['description', 'text', 'content'] as const;
 const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
 
 /** Hands a text to $VISUAL or $EDITOR and gives back what was saved. Throws when the editor failed: nothing is sent then. */
-export const editText = async (context: Context, text: string): Promise<string> => {
+const editText = async (context: Context, text: string): Promise<string> => {
   const { files, processes, random } = context.host;
   if (!context.isInteractive) throw usageError('--edit needs a terminal', [], ['give the text with its flag, or --body @file']);
   const folder = join(files.temporaryFolder(), `opsctl-${Buffer.from(random(6)).toString('hex')}`);

@@ -5,7 +5,7 @@ export type Line = { readonly line: number; readonly bytes: number; readonly row
 export type Format = 'ndjson' | 'csv';
 
 /** Text lines of a byte stream without holding more than one; `\r\n` and a missing last newline are fine. */
-export async function* textLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<{ text: string; bytes: number }> {
+async function* textLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<{ text: string; bytes: number }> {
   const decoder = new TextDecoder();
   let rest = '';
   let read = 0;

@@ -4,7 +4,7 @@ import type { Context } from '../../command.ts';
 import type { Named } from './kinds.ts';
 
 /** Names older than this are asked for again. */
-export const MAX_AGE_MS = 5 * 60_000;
+const MAX_AGE_MS = 5 * 60_000;
 
 type Cached = { readonly readAt: number; readonly things: readonly Named[] };
 
