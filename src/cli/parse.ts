@@ -9,7 +9,20 @@ import { parseValue } from './values.ts';
 export type Parsed = { readonly values: Values; readonly globals: Values };
 type Given = { readonly flags: Record<string, string[]>; readonly args: string[] };
 
-/** commander reads the tokens; all knowledge about flags stays in their fields. */
+/** Most lines are plain after `normalize`: known flags with their values, and words. Undefined for everything else. */
+const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
+  const given: Given = { flags: {}, args: [] };
+  for (const token of tokens) {
+    const at = token.indexOf('=');
+    const name = token.startsWith('--') && at > 0 ? token.slice(2, at) : undefined;
+    if (name !== undefined && Object.hasOwn(flags, name)) given.flags[name] = [...(given.flags[name] ?? []), token.slice(at + 1)];
+    else if (token.startsWith('-') && token !== '-') return undefined;
+    else given.args.push(token);
+  }
+  return given;
+};
+
+/** commander reads the tokens that are not plain, and finds the words for those that are wrong; all knowledge about flags stays in their fields. */
 const read = async (command: Command, tokens: readonly string[], flags: Flags): Promise<Given> => {
   const { Command: Engine, Option } = await import('commander');
   const engine = new Engine(command.path.join(' ')).helpOption(false).exitOverride().allowExcessArguments(true);
@@ -87,7 +100,8 @@ const takeColor = (own: Flags, given: Given['flags']): Given['flags'] => {
 export const parseCommand = async (command: Command, tokens: readonly string[]): Promise<Parsed> => {
   const own: Flags = command.flags ?? {};
   const all = { ...globalFlags, ...own };
-  const given = await read(command, normalize(tokens, all), all);
+  const normal = normalize(tokens, all);
+  const given = plain(normal, all) ?? (await read(command, normal, all));
   const problems: Problem[] = [];
   const globalGiven: Given['flags'] = takeColor(own, given.flags);
   const ownGiven: Given['flags'] = {};
