@@ -93,7 +93,7 @@ const inputOf = (
   if (request.query !== '') for (const name of common) delete values.query[name];
   const found: Problem[] = [];
   if (operation.params) found.push(...checkFields(operation.params, values.params));
-  found.push(...checkFields(operation.query ?? empty, values.query));
+  if (operation.query || request.query !== '') found.push(...checkFields(operation.query ?? empty, values.query));
   if (operation.body) found.push(...checkFields(operation.body, body, '', operation.exclusive));
   if (found.length > 0) throw new Refused(400, 'The request included invalid or missing parameters.', { problems: found });
   if (operation.query) withDefaults(operation.query, values.query);
