@@ -89,7 +89,7 @@ test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])('a profi
 describe('folders', () => {
   test.each<[string, FakeHostOptions, string, string]>([
     ['OPSCTL_HOME', { env: { OPSCTL_HOME: '/h', XDG_CONFIG_HOME: '/x' } }, '/h/config/config.json', '/h/state/p'],
-    ['a relative OPSCTL_HOME', { env: { OPSCTL_HOME: 'h' } }, '/work/h/config/config.json', '/work/h/state/p'],
+    ['a relative OPSCTL_HOME', { env: { OPSCTL_HOME: 'h' } }, '/place/h/config/config.json', '/place/h/state/p'],
     ['XDG', { env: { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' } }, '/c/opsctl/config.json', '/s/opsctl/p'],
     [
       'a relative XDG folder is ignored',

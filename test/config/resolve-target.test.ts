@@ -146,7 +146,7 @@ describe('ca_file', () => {
   };
   test('is trusted in addition, but not where a request names its own authority', async () => {
     expect(await trusting({ '/ca.pem': pem }, '/ca.pem')).toEqual([{ extraCa: pem }, { ca: 'own' }]);
-    expect(await trusting({ '/work/ca.pem': pem }, 'ca.pem')).toEqual([{ extraCa: pem }, { ca: 'own' }]);
+    expect(await trusting({ '/place/ca.pem': pem }, 'ca.pem')).toEqual([{ extraCa: pem }, { ca: 'own' }]);
     expect(await trusting({})).toEqual([undefined, { ca: 'own' }]);
   });
   test.each([

@@ -15,7 +15,7 @@ const mirrors = () => {
       if (word !== undefined && /\/debian\/?$/.test(word)) found.push(word.replace(/\/$/, ''));
     }
   }
-  return [...new Set([...found, 'http://deb.debian.org/debian'])];
+  return [...new Set(found)];
 };
 
 const run = (command, args, cwd) => {
@@ -80,5 +80,5 @@ export const fetchPackages = (wanted, folder) => {
       reasons.push(`${mirror} ${wanted.suite}: ${error.message}`);
     }
   }
-  return reasons.join('; ');
+  return reasons.join('; ') || 'the package sources of this machine name no Debian mirror';
 };

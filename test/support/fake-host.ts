@@ -217,7 +217,7 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     return seed & 0xff;
   };
   return {
-    ...{ env: options.env ?? {}, platform: options.platform ?? 'linux', pid: 4242, uid: 1000, hostname: 'testhost', cwd: '/work' },
+    ...{ env: options.env ?? {}, platform: options.platform ?? 'linux', pid: 4242, uid: 1000, hostname: 'testhost', cwd: '/place' },
     self: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
     ...time,
     ...{ network, processes, terminal, writes, asked, requests, ran, served, opened },
