@@ -4,9 +4,8 @@ import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../clie
 import { answerFrom } from '../client/reply.ts';
 import { neutral, prefixOf, worded } from '../client/wording.ts';
 import { send } from '../client/send.ts';
-import type { Context, ServiceName, Say, Target } from '../commands/command.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Host, HttpRequest } from '../host/host.ts';
+import type { Context, ServiceName, Target } from '../commands/command.ts';
+import type { HttpRequest } from '../host/host.ts';
 import { usageError } from '../kernel/problem.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
@@ -19,22 +18,16 @@ export class DryRunStop extends Error {
   }
 }
 
-export type ContextOptions = {
-  readonly host: Host;
-  readonly settings: Settings;
-  readonly say: Say;
-  readonly format: string;
-  readonly isFormatGiven?: boolean;
-  readonly isInteractive: boolean;
-  readonly isConfirmed: boolean;
-  readonly isDryRun: boolean;
-  readonly isQuiet?: boolean;
+/** What the runner knows already, and how requests are to be sent. */
+export type ContextOptions = Pick<
+  Context,
+  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'signal'
+> & {
   readonly timeoutMs: number | undefined;
   /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
   readonly ratePerMinute: number | undefined;
   /** Nobody set that limit, so the service may say that it has none. */
   readonly isRateDefault: boolean;
-  readonly signal: AbortSignal;
   /** Finds the service, starting the embedded one when nothing is configured. */
   readonly reach: (service: ServiceName) => Promise<Target>;
 };
