@@ -1,12 +1,16 @@
 import type { Exit } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
 import { minorOf } from '../services/kv/versions.ts';
+import { mebibytes } from './guards/guard.ts';
+import { compareHashes, hashMembers, mostHashedBytes } from './hashes.ts';
+import type { Comparison } from './hashes.ts';
 import { lagLimits } from './guards/members-keep-up.ts';
 import { quorumOf } from './guards/quorum-survives.ts';
 import { hexId } from './gateway/store.ts';
 import type { Status, Store } from './gateway/store.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Run } from './run.ts';
-import type { GateCheck, MemberSpec } from './types.ts';
+import type { GateCheck, MemberHash, MemberSpec } from './types.ts';
 
 const pollMs = 15;
 type Verdict = { readonly ok: boolean; readonly detail: string /** No waiting will mend it. */; readonly isFinal?: true };
@@ -123,18 +127,42 @@ const noAlarm: Check = async ({ store }) => {
   return alarms.length === 0 ? good('no alarm') : bad(`alarm ${alarms.map(({ alarm }) => alarm).join(', ')}`);
 };
 
-/** Only where both sides answer through the gateway (3.5 on); the revision must not be compacted on one of them. */
+const mostHashTries = 5;
+/** All data of this member against the others', at one revision (facts A1: from 3.3 on). */
 const hashesAgree: Check = async (gate) => {
-  const able: (typeof gate.others)[number][] = [];
-  for (const row of [{ name: gate.member.name, store: gate.store }, ...gate.others]) if ((await row.store.row()).can.hashKv) able.push(row);
-  if (able.length < 2 || able[0]?.name !== gate.member.name) return good('left out: these versions cannot be compared through the gateway');
-  const { revision } = await gate.store.range(probeKey(gate));
-  const hashes = await Promise.all(able.map(({ store }) => store.hashKv(revision)));
-  const compacted = new Set(hashes.map(({ compact_revision }) => compact_revision));
-  if (compacted.size > 1) return good('left out: a compaction is under way');
-  return new Set(hashes.map(({ hash }) => hash)).size === 1
-    ? good(`same hash at revision ${revision} on ${able.map(({ name }) => name).join(', ')}`)
-    : bad(`different data at revision ${revision}`);
+  const { member, store, others } = gate;
+  const { db_size_bytes } = await store.status();
+  if ((await store.row()).can.hashKv === false) return good('left out: this version cannot hash its data');
+  if (db_size_bytes > mostHashedBytes) return good(`left out: ${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+  for (let tries = 0; tries < mostHashTries; tries += 1) {
+    const { revision } = await store.range(probeKey(gate));
+    const rows = await hashMembers([{ name: member.name, store }, ...others], revision);
+    const found = compareHashes(rows);
+    if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name) return hashVerdict(gate, revision, rows, found);
+  }
+  return good('left out: no other member could be asked at the same revision');
+};
+const hashVerdict = ({ run, member }: Gate, revision: number, rows: readonly MemberHash[], found: Comparison): Verdict => {
+  if (found.kind === 'unproved') {
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `different hashes at revision ${revision}, after a compaction, on different versions: ${found.detail}; compare them again when all run ${run.plan.to}: opsctl kv endpoint hashkv`,
+    });
+    return good(`different versions hash what a compaction left differently: ${found.detail}`);
+  }
+  if (found.kind !== 'different') return good(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
+  // This member is with the majority: its new version is not what has to go.
+  if (found.odd.length > 0 && !found.odd.includes(member.name))
+    throw new AppError(
+      'stopped',
+      `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'} other data at revision ${revision}: ${found.detail}`,
+      {
+        code: 'DATA_DIFFERS',
+        tryThis: [`remove ${found.odd[0]} from the cluster, add it again with an empty data folder, then opsctl kv resume`],
+      },
+    );
+  return hopeless(`different data at revision ${revision}: ${found.detail}; remove ${member.name} and add it again with an empty data folder`);
 };
 
 const checks: readonly (readonly [GateCheck, Check])[] = [
@@ -165,8 +193,12 @@ export const openGate = (run: Run, name: string, minor: string): Gate => {
   };
 };
 
+/** A check throws `stopped` when something else than this member is wrong: that ends the run, and the member stays as it is. */
 const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
-  check(gate).catch((error: unknown) => bad(error instanceof Error ? error.message : String(error)));
+  check(gate).catch((error: unknown) => {
+    if (error instanceof AppError && error.category === 'stopped') throw error;
+    return bad(error instanceof Error ? error.message : String(error));
+  });
 
 /** Repeats one check until it is good, hopeless, or the time is over. The process is looked at every time. */
 const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Verdict> => {

@@ -5,6 +5,7 @@ import type { Minor } from '../services/kv/versions.ts';
 import type { Access } from './access.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Store } from './gateway/store.ts';
+import { hashMembers, mostHashedBytes } from './hashes.ts';
 import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from './types.ts';
 
 export type Look = {
@@ -15,7 +16,7 @@ export type Look = {
   readonly driver?: Driver;
   /** Sizes of whole data folders too: only when a copy of them is planned. */
   readonly sizes?: boolean;
-  /** Authentication and leases too. */
+  /** Authentication, leases and hashes too. */
   readonly isDeep?: boolean;
 };
 type Seen = MemberSeen & { readonly listed?: readonly ListedMember[]; readonly alarms?: readonly AlarmSeen[] };
@@ -117,6 +118,20 @@ const seeLeases = async (store: Store): Promise<Leases> => {
   return { lease_count: ids.length, ...(times.length === 0 ? {} : { shortest_lease_seconds: Math.min(...times) }) };
 };
 
+/** Whether the members hold the same data: asked at a revision that all of them have, and only where it costs their clients nothing. */
+const seeHashes = async (access: Access, seen: readonly Seen[]): Promise<Pick<Observation, 'hashes'>> => {
+  const able = seen.filter(
+    ({ is_healthy, db_size_bytes, revision }) => is_healthy && revision !== undefined && (db_size_bytes ?? 0) <= mostHashedBytes,
+  );
+  if (able.length < 2 || able.length < seen.length) return {};
+  const revision = Math.min(...able.map((member) => member.revision as number));
+  const hashes = await hashMembers(
+    able.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
+    revision,
+  );
+  return hashes.length < 2 ? {} : { hashes };
+};
+
 /** Everything that can be seen of a cluster, read-only, all members at the same time. */
 export const observe = async ({ host, cluster, access, driver, sizes = false, isDeep = false }: Look): Promise<Observation> => {
   const seen = await Promise.all(
@@ -127,9 +142,9 @@ export const observe = async ({ host, cluster, access, driver, sizes = false, is
   );
   // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
   const asker = seen.find((member) => member.is_healthy);
-  const [auth, leases] =
+  const [auth, leases, hashes] =
     isDeep && asker !== undefined
-      ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url))])
-      : [{ is_on: undefined }, {}];
-  return observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases);
+      ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url)), seeHashes(access, seen)])
+      : [{ is_on: undefined }, {}, {}];
+  return { ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases), ...hashes };
 };

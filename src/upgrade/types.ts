@@ -67,6 +67,9 @@ export type MemberSeen = {
   readonly host?: HostFacts;
 };
 
+/** The hash of one member's keyspace at a revision that all of them were asked for. */
+export type MemberHash = { readonly name: string; readonly server: string; readonly hash: number; readonly compact_revision: number };
+
 export type Observation = {
   readonly taken_at: string;
   readonly cluster: string;
@@ -74,6 +77,8 @@ export type Observation = {
   readonly listed: readonly ListedMember[];
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  /** Of those that can tell, all at one revision; absent when nobody was asked. */
+  readonly hashes?: readonly MemberHash[];
   /** Time to live in seconds of the shortest lease, where leases could be listed. */
   readonly shortest_lease_seconds?: number;
   readonly lease_count?: number;

@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { check } from './check.ts';
 import { configLint, configMigrate } from './configuration.ts';
 import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
+import { endpointHash } from './endpoint-hash.ts';
 import { extraCommands } from './extra.ts';
 import { del, get, put } from './keys.ts';
 import { init, schema } from './init.ts';
@@ -16,7 +17,7 @@ import { resume, upgrade } from './upgrade.ts';
 
 export const commands: readonly Command[] = [
   ...[init, schema, status, check, plan, upgrade, resume, rollback, abort, restore],
-  ...[health, version, endpointHealth, endpointStatus],
+  ...[health, version, endpointHealth, endpointStatus, endpointHash],
   ...[put, get, del, leaseTimeToLive, leaseList],
   ...[memberList, moveLeader, alarmList, alarmDisarm],
   ...snapshotCommands,

@@ -8,8 +8,8 @@ import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 import { goDuration } from './go-duration.ts';
 
-type Named = { readonly endpoint: string; readonly store: Store };
-const stores = async (context: Context, { cluster, access, typed }: Opened): Promise<Named[]> => {
+export type Named = { readonly endpoint: string; readonly store: Store };
+export const stores = async (context: Context, { cluster, access, typed }: Opened): Promise<Named[]> => {
   const { openStore } = await import('../../upgrade/gateway/store.ts');
   const timeoutMs = await timeoutOf(context);
   return cluster.members.map(({ client_url }, i) => ({
@@ -18,7 +18,7 @@ const stores = async (context: Context, { cluster, access, typed }: Opened): Pro
   }));
 };
 /** The message without the address in front of it: the line begins with the endpoint already. */
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error));
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error));
 
 /** Rows of every endpoint; the exit code says no when one of them is not good. */
 const judged = (

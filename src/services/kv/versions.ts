@@ -13,7 +13,8 @@ export type VersionRow = {
   readonly can: {
     readonly moveLeader: boolean;
     readonly listLeases: boolean;
-    readonly hashKv: boolean;
+    /** Where the hash of the keyspace can be asked for: the store's own interface has it from 3.3 on, the gateway from 3.5 on (facts A1). */
+    readonly hashKv: false | 'grpc' | 'gateway';
     readonly authStatus: boolean;
     /** status carries raftAppliedIndex, dbSizeInUse, isLearner and errors. */
     readonly appliedIndex: boolean;
@@ -49,7 +50,7 @@ export const versionRows: readonly VersionRow[] = [
     answers: ['/v3beta', '/v3alpha'],
     authHeader: 'Authorization',
     healthyBody: '{"health":"true"}',
-    can: { moveLeader: true, listLeases: true, hashKv: false, authStatus: false, appliedIndex: false, learners: false },
+    can: { moveLeader: true, listLeases: true, hashKv: 'grpc', authStatus: false, appliedIndex: false, learners: false },
     path: { listLeases: '/kv/lease/leases', timeToLive: '/kv/lease/timetolive', revokeLease: '/kv/lease/revoke' },
     retention: 'string',
     removed: [],
@@ -60,7 +61,7 @@ export const versionRows: readonly VersionRow[] = [
     answers: ['/v3', '/v3beta'],
     authHeader: 'Authorization',
     healthyBody: '{"health":"true"}',
-    can: { moveLeader: true, listLeases: true, hashKv: false, authStatus: false, appliedIndex: true, learners: true },
+    can: { moveLeader: true, listLeases: true, hashKv: 'grpc', authStatus: false, appliedIndex: true, learners: true },
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     removed: [],
@@ -71,7 +72,7 @@ export const versionRows: readonly VersionRow[] = [
     answers: ['/v3', '/v3beta'],
     authHeader: 'Authorization',
     healthyBody: '{"health":"true","reason":""}',
-    can: { moveLeader: true, listLeases: true, hashKv: true, authStatus: true, appliedIndex: true, learners: true },
+    can: { moveLeader: true, listLeases: true, hashKv: 'gateway', authStatus: true, appliedIndex: true, learners: true },
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     removed: logFlags,

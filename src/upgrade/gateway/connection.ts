@@ -1,8 +1,9 @@
 import { AppError } from '../../kernel/problem.ts';
 import { NetworkError } from '../../host/host.ts';
-import type { Host, HttpReply, HttpRequest, Tls } from '../../host/host.ts';
+import type { Bytes, Host, HttpReply, HttpRequest, Tls } from '../../host/host.ts';
 import { defaultRow, rowOf, versionFields } from '../../services/kv/versions.ts';
 import type { VersionRow } from '../../services/kv/versions.ts';
+import { grpcFrame } from './grpc-stream.ts';
 import { networkFailure, receiveLimitError, storeError } from './errors.ts';
 
 export type Credentials = { readonly name: string; readonly password: string };
@@ -29,8 +30,10 @@ export type Connection = {
   /** POST below the gateway's prefix; the answer's JSON, or the store's error. */
   call(path: string | ((row: VersionRow) => string | undefined), body: Json): Promise<Json>;
   stream(path: string, body: Json): Promise<HttpReply>;
-  /** A call with an empty message to the store's own interface, past the gateway; HTTP/2. */
-  grpc(method: string): Promise<HttpReply>;
+  /** A call to the store's own interface, past the gateway; HTTP/2. The message is empty unless given. */
+  grpc(method: string, message?: Bytes): Promise<HttpReply>;
+  /** The next call logs in again: the token died with the process that gave it. */
+  forgetToken(): void;
 };
 
 const maxInt32 = 2 ** 31 - 1;
@@ -92,10 +95,11 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
       if (reply.status !== 200) throw storeError(base, reply.status, parsed(text));
       return (parsed(text) ?? {}) as Json;
     },
-    grpc: async (method) => {
+    forgetToken: token.forget,
+    grpc: async (method, message = new Uint8Array()) => {
       const held = await token.get();
       const headers = { 'content-type': 'application/grpc', te: 'trailers', ...(held === undefined ? {} : { token: held }) };
-      return send({ method: 'POST', path: method, headers, body: new Uint8Array(5), transport: 'http2' });
+      return send({ method: 'POST', path: method, headers, body: grpcFrame(message), transport: 'http2' });
     },
     stream: async (path, body) => {
       const reply = await post(path, body);

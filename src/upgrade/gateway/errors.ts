@@ -12,6 +12,7 @@ const codes: Readonly<Record<number, { readonly name: string; readonly category:
   7: { name: 'PERMISSION_DENIED', category: 'auth' },
   8: { name: 'RESOURCE_EXHAUSTED', category: 'refused' },
   9: { name: 'FAILED_PRECONDITION', category: 'refused' },
+  11: { name: 'OUT_OF_RANGE', category: 'refused' },
   12: { name: 'UNIMPLEMENTED', category: 'refused' },
   14: { name: 'UNAVAILABLE', category: 'network' },
   16: { name: 'UNAUTHENTICATED', category: 'auth' },

@@ -28,6 +28,14 @@ export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerato
   if (bytes > 0) throw new Error('the stream ended in the middle of a message');
 }
 
+/** One message with its prefix: what a call without a stream sends. */
+export const grpcFrame = (message: Bytes): Buffer => {
+  const frame = Buffer.alloc(prefixBytes + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, prefixBytes);
+  return frame;
+};
+
 const varint = (message: Buffer, at: number): { readonly value: number; readonly next: number } => {
   let [value, next, factor] = [0, at, 1];
   for (;;) {
@@ -52,4 +60,30 @@ export const bytesField = (message: Buffer, number: number): Buffer | undefined 
     }
   }
   return undefined;
+};
+
+const VARINT = 0;
+const bits = 64;
+/** One field that is a number; 0 when it is absent, as the format wants it. Negative numbers are ten bytes long, past what a double can hold. */
+export const numberField = (message: Buffer, number: number): number => {
+  for (let at = 0; at < message.length; ) {
+    const tag = varint(message, at);
+    const first = varint(message, tag.next);
+    if ((tag.value & 7) === VARINT && tag.value >>> 3 === number) return signed(message.subarray(tag.next, first.next));
+    at = (tag.value & 7) === BYTES ? first.next + first.value : first.next;
+  }
+  return 0;
+};
+
+const signed = (bytes: Buffer): number => {
+  const value = bytes.reduceRight((sum, byte) => (sum << 7n) | BigInt(byte & 0x7f), 0n);
+  return Number(BigInt.asIntN(bits, value));
+};
+
+/** A message of one number that is not negative. */
+export const numberMessage = (number: number, value: number): Buffer => {
+  const bytes = [number << 3];
+  let rest = value;
+  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
+  return Buffer.from([...bytes, rest]);
 };

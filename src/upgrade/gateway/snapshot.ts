@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../kernel/problem.ts';
 import type { Bytes, Host, HttpReply } from '../../host/host.ts';
 import { errorIn, hostOf, networkFailure, storeError } from './errors.ts';
+import { isGrpc, refuseFailure } from './grpc-call.ts';
 import { bytesField, grpcMessages } from './grpc-stream.ts';
 import { jsonObjects } from './json-stream.ts';
 import type { Store } from './store.ts';
@@ -73,11 +74,6 @@ async function* grpcBlobs(url: string, reply: HttpReply): AsyncGenerator<Buffer>
   refuseFailure(url, reply.trailers?.() ?? {});
 }
 
-const refuseFailure = (url: string, fields: Readonly<Record<string, string>>): void => {
-  const code = Number(fields['grpc-status'] ?? 0);
-  if (code !== 0) throw storeError(url, 200, { code, message: decodeURIComponent(fields['grpc-message'] ?? 'failed') });
-};
-
 /** A server that does not speak it says so at once: then the gateway is asked. Undefined means that. */
 const tryGrpc = async (store: Store): Promise<HttpReply | undefined> => {
   const { url } = store.connection.endpoint;
@@ -86,7 +82,7 @@ const tryGrpc = async (store: Store): Promise<HttpReply | undefined> => {
       throw error;
     return undefined;
   });
-  if (reply === undefined || reply.status !== 200 || !(reply.headers['content-type'] ?? '').startsWith('application/grpc')) return undefined;
+  if (reply === undefined || !isGrpc(reply)) return undefined;
   if (reply.headers['grpc-status'] === '12') return undefined;
   refuseFailure(url, reply.headers);
   return reply;

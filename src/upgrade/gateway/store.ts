@@ -4,6 +4,8 @@ import { connect } from './connection.ts';
 import type { Connection, Endpoint, Json } from './connection.ts';
 import { parsed } from './connection.ts';
 import { sendLimitError } from './errors.ts';
+import { grpcCall } from './grpc-call.ts';
+import { bytesField, numberField, numberMessage } from './grpc-stream.ts';
 
 export type Health = { readonly is_healthy: boolean; readonly reason?: string; readonly status: number };
 export type Status = {
@@ -36,6 +38,8 @@ export type RangeOptions = {
   readonly revision?: number;
 };
 export type LeaseSeen = { readonly id: string; readonly ttl_seconds: number; readonly granted_seconds: number; readonly keys: readonly string[] };
+/** `compact_revision` is -1 or 0 where nothing was ever compacted; `revision` is the store's own at that moment. */
+export type HashSeen = { readonly hash: number; readonly compact_revision: number; readonly revision: number };
 /** doc3 Limits: client send size default 2 MiB. */
 const defaultSendBytes = 2 * 1024 * 1024;
 
@@ -152,6 +156,23 @@ export const healthFrom = (status: number, text: string): Health => {
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
 
+/** header (1, with its revision 3), hash (2), compact_revision (3). */
+const hashFrom = (message: Buffer): HashSeen => ({
+  hash: numberField(message, 2),
+  compact_revision: numberField(message, 3),
+  revision: numberField(bytesField(message, 1) ?? Buffer.alloc(0), 3),
+});
+
+const hashCalls = (connection: Connection) => ({
+  /** Of the whole keyspace at that revision; 0 is the newest. */
+  hashKv: async (revision: number): Promise<HashSeen> => {
+    const { can } = await connection.row();
+    if (can.hashKv === 'grpc') return hashFrom(await grpcCall(connection, '/etcdserverpb.Maintenance/HashKV', numberMessage(1, revision)));
+    const answer = await connection.call(() => (can.hashKv === 'gateway' ? '/maintenance/hashkv' : undefined), { revision: String(revision) });
+    return { hash: number(answer['hash']), compact_revision: number(answer['compact_revision']), revision: number(answer['header']?.revision) };
+  },
+});
+
 const clusterCalls = ({ call, get }: Connection) => ({
   health: async (): Promise<Health> => {
     const { status, text } = await get('/health');
@@ -167,10 +188,6 @@ const clusterCalls = ({ call, get }: Connection) => ({
   moveLeader: async (target: string): Promise<void> =>
     void (await call((row) => (row.can.moveLeader ? '/maintenance/transfer-leadership' : undefined), { targetID: target })),
   authIsOn: async (): Promise<boolean> => (await call((row) => (row.can.authStatus ? '/auth/status' : undefined), {}))['enabled'] === true,
-  hashKv: async (revision: number): Promise<{ readonly hash: number; readonly compact_revision: number }> => {
-    const answer = await call((row) => (row.can.hashKv ? '/maintenance/hashkv' : undefined), { revision: String(revision) });
-    return { hash: number(answer['hash']), compact_revision: number(answer['compact_revision']) };
-  },
 });
 
 const alarmsFrom = (answer: Json): AlarmSeen[] =>
@@ -186,6 +203,7 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
     ...keyCalls(connection),
     ...leaseCalls(connection),
     ...clusterCalls(connection),
+    ...hashCalls(connection),
   };
 };
 export type Store = ReturnType<typeof openStore>;

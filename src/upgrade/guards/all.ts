@@ -4,6 +4,7 @@ import { authAndLeases } from './auth-and-leases.ts';
 import { binariesAreRight } from './binaries-are-right.ts';
 import { clocksAgree } from './clocks-agree.ts';
 import { configurationFits } from './configuration-fits.ts';
+import { dataAgrees } from './data-agrees.ts';
 import { dataFolders, dbFilePresent } from './data-folders.ts';
 import { diskSpace } from './disk-space.ts';
 import type { Guard, GuardInput } from './guard.ts';
@@ -28,6 +29,7 @@ export const guards: readonly Guard[] = [
   dbFilePresent,
   diskSpace,
   membersKeepUp,
+  dataAgrees,
   noAlarms,
   v2Settle,
   authAndLeases,

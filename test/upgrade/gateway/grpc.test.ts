@@ -5,7 +5,8 @@ import { createServer as createPlain } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bytesField, grpcMessages } from '../../../src/upgrade/gateway/grpc-stream.ts';
+import { bytesField, grpcFrame, grpcMessages, numberField, numberMessage } from '../../../src/upgrade/gateway/grpc-stream.ts';
+import { grpcCall } from '../../../src/upgrade/gateway/grpc-call.ts';
 import { saveSnapshot } from '../../../src/upgrade/gateway/snapshot.ts';
 import { openStore } from '../../../src/upgrade/gateway/store.ts';
 import { realHost } from '../../support/real-host.ts';
@@ -43,6 +44,18 @@ describe('messages of a stream', () => {
     };
     await expect(read(wire.subarray(0, 100))).rejects.toThrow('in the middle');
     await expect(read(frame(answer(Buffer.from('x')), 1))).rejects.toThrow('compressed');
+  });
+  it.each([0, 1, 127, 128, 300, 2 ** 32 - 1, 2 ** 40 + 5, Number.MAX_SAFE_INTEGER])('the number %i comes back as it was sent', (value) => {
+    expect(numberField(numberMessage(3, value), 3)).toBe(value);
+    expect(numberField(numberMessage(3, value), 2)).toBe(0);
+  });
+  it('a negative number, which is ten bytes long, behind a field of bytes', () => {
+    const message = Buffer.concat([Buffer.from([0x0a, 2, 0x18, 9, 0x18]), Buffer.alloc(9, 0xff), Buffer.from([1])]);
+    expect(numberField(message, 3)).toBe(-1);
+    expect(numberField(bytesField(message, 1) as Buffer, 3)).toBe(9);
+  });
+  it('a message is sent with its length before it', () => {
+    expect([...grpcFrame(Buffer.from('ab'))]).toEqual([0, 0, 0, 0, 2, 97, 98]);
   });
   it('a field that is not there is undefined', () => {
     expect(bytesField(Buffer.from([0x10, 5]), 3)).toBeUndefined();
@@ -133,5 +146,109 @@ describe('a snapshot over the own interface of the store', () => {
     plain.closeAllConnections();
     plain.close();
     expect(verified.size_bytes).toBe(1056);
+  });
+});
+
+describe('a question past the gateway', () => {
+  let real: RealHost;
+  let server: Http2Server;
+  const tokens: unknown[] = [];
+  beforeEach(async () => {
+    real = await realHost();
+    tokens.length = 0;
+  });
+  afterEach(async () => {
+    server?.close();
+    await real.close();
+  });
+  const ok = { ':status': 200, 'content-type': 'application/grpc' };
+  const reply = Buffer.concat([Buffer.from([0x0a, 2, 0x18, 9, 0x10, 0xcd, 0x82, 0x83, 0x98, 0x04, 0x18]), Buffer.alloc(9, 0xff), Buffer.from([1])]);
+  const serve = async (work: (stream: ServerHttp2Stream, body: Buffer, turn: number) => void): Promise<string> => {
+    let turn = 0;
+    server = createServer().on('stream', (stream, headers) => {
+      const chunks: Buffer[] = [];
+      stream.on('error', () => {});
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        if (headers[':path'] === '/etcdserverpb.Maintenance/HashKV') {
+          tokens.push(headers['token']);
+          turn += 1;
+          return work(stream, Buffer.concat(chunks), turn);
+        }
+        stream.respond({ ':status': 404 });
+        stream.end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  };
+  /** The gateway of the fake is HTTP/1.1 and elsewhere: only what the call itself does is looked at. */
+  const ask = (url: string, message = numberMessage(1, 300), given?: { user: { name: string; password: string }; tokens: string[] }) => {
+    const store = openStore(real.host, { url, timeoutMs: 1000, ...(given === undefined ? {} : { user: given.user }) });
+    const { connection } = store;
+    const held = [...(given?.tokens ?? [])];
+    const faked =
+      given === undefined
+        ? connection
+        : {
+            ...connection,
+            forgetToken: () => void held.shift(),
+            grpc: (method: string, body?: Uint8Array) =>
+              real.host.network.request({
+                method: 'POST',
+                url: `${url}${method}`,
+                headers: { 'content-type': 'application/grpc', te: 'trailers', token: held[0] as string },
+                body: grpcFrame(body ?? new Uint8Array()),
+                transport: 'http2',
+              }),
+          };
+    return grpcCall(faked, '/etcdserverpb.Maintenance/HashKV', message);
+  };
+
+  it('sends the revision and reads hash, compaction and revision', async () => {
+    let sent: Buffer | undefined;
+    const url = await serve((stream, body) => {
+      sent = body;
+      stream.respond(ok, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.end(frame(reply));
+    });
+    const message = await ask(url);
+    expect([...(sent as Buffer)]).toEqual([0, 0, 0, 0, 3, 8, 0xac, 2]);
+    expect([numberField(message, 2), numberField(message, 3)]).toEqual([1124122957, -1]);
+  });
+  it('a token that died is replaced once', async () => {
+    const url = await serve((stream, _, turn) => {
+      if (turn === 1) return stream.respond({ ...ok, 'grpc-status': '16', 'grpc-message': 'etcdserver: invalid auth token' }, { endStream: true });
+      stream.respond(ok);
+      stream.end(frame(reply));
+    });
+    await ask(url, undefined, { user: { name: 'root', password: 'x' }, tokens: ['dead', 'fresh'] });
+    expect(tokens).toEqual(['dead', 'fresh']);
+  });
+  it.each<[string, (stream: ServerHttp2Stream) => void, object]>([
+    [
+      'a version that does not know the call',
+      (stream) => stream.respond({ ...ok, 'grpc-status': '12', 'grpc-message': 'unknown method HashKV' }, { endStream: true }),
+      { detail: { code: 'UNIMPLEMENTED' }, message: expect.stringContaining('unknown method HashKV') },
+    ],
+    [
+      'an error behind the headers',
+      (stream) => {
+        stream.respond(ok, { waitForTrailers: true });
+        stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '11', 'grpc-message': 'required revision has been compacted' }));
+        stream.end();
+      },
+      { detail: { code: 'OUT_OF_RANGE' }, message: expect.stringContaining('has been compacted') },
+    ],
+    [
+      'an answer that is none',
+      (stream) => (stream.respond({ ':status': 200, 'content-type': 'text/plain' }), stream.end('hello')),
+      { detail: { code: 'UNIMPLEMENTED' } },
+    ],
+    ['an end without an answer', (stream) => (stream.respond(ok), stream.end()), { category: 'network' }],
+    ['silence', () => {}, { detail: { code: 'DEADLINE_EXCEEDED' } }],
+  ])('%s is an error of its own', async (_, work, error) => {
+    await expect(ask(await serve(work))).rejects.toMatchObject(error);
   });
 });

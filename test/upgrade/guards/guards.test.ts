@@ -12,6 +12,9 @@ const all32 = (server_version: string) =>
   every({ server_version, cluster_version: '3.2.0', host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' } });
 const withUser: Partial<ClusterFile> = { user: { name: 'root' } };
 
+const hashes = (...texts: string[]) =>
+  texts.map((text, at) => ({ name: `n${at + 1}`, server: at === 1 ? '3.4.23' : '3.3.25', hash: Number.parseInt(text, 16), compact_revision: -1 }));
+
 const refused: [title: string, guard: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
   ['a member is down', 'all-members-healthy', observed([seen('n1'), away('n2'), seen('n3')])],
   ['a member is unhealthy', 'all-members-healthy', three({ is_healthy: false })],
@@ -52,6 +55,7 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
   ['a full disk', 'disk-space', host({ free_bytes: 100 })],
   ['no room for the copies', 'disk-space', host({ free_bytes: 30_000, data_dir_bytes: 50_000 }), {}, { copy_data: true }],
   ['a member far behind', 'members-keep-up', three({ raft_index: 100_000 })],
+  ['a member with other data', 'data-agrees', observed(undefined, { hashes: hashes('a', 'b', 'a') })],
   ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
   ['authentication without a user', 'auth-and-leases', observed(undefined, { auth: { is_on: true } })],
   ['a user that cannot read', 'auth-and-leases', observed(undefined, { auth: { is_on: true, problem: 'permission denied' } }), withUser],
@@ -66,6 +70,11 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
 
 const allowed: [title: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
   ['a healthy cluster', observed()],
+  ['members with the same data', observed(undefined, { hashes: hashes('a', 'a', 'a') })],
+  [
+    'hashes that differ between versions after a compaction',
+    observed(undefined, { hashes: hashes('a', 'b', 'a').map((row) => ({ ...row, compact_revision: 9 })) }),
+  ],
   ['one member', observed([seen('n1', { listed_ids: ['1001'] })])],
   ['two members, accepted', observed([seen('n1'), seen('n2')]), {}, { accept: ['quorum-survives'] }],
   ['a mixed cluster', three({ server_version: '3.4.23' })],
@@ -112,7 +121,9 @@ describe('guards', () => {
   });
   it('versions, binaries, identity and alarms can never be accepted', () => {
     expect(acceptable).not.toEqual(expect.arrayContaining(['version-path']));
-    const options = planOptions({ accept: ['version-path', 'binaries-are-right', 'one-cluster', 'no-alarms', 'db-file-present', 'auth-and-leases'] });
+    const options = planOptions({
+      accept: ['version-path', 'binaries-are-right', 'one-cluster', 'no-alarms', 'db-file-present', 'auth-and-leases', 'data-agrees'],
+    });
     expect(refusals(observed(), clusterFile(3, { to: '3.5' }), options)).toEqual(['version-path', 'binaries-are-right']);
     expect(refusals(host({ has_db_file: false }), clusterFile(), options)).toEqual(['db-file-present']);
   });

@@ -1,0 +1,23 @@
+import { compareHashes } from '../hashes.ts';
+import { guard } from './guard.ts';
+
+/** An upgrade of members whose data differ would carry the fault into the new version, and the snapshots would not agree with each other. */
+export const dataAgrees = guard(
+  'data-agrees',
+  'no member holds other data than the others, as far as their versions can tell',
+  ({ observation }, say) => {
+    const found = compareHashes(observation.hashes ?? []);
+    if (found.kind === 'unproved')
+      return say.warn({
+        message: `members of different versions hash their data differently after a compaction, which proves nothing: ${found.detail}`,
+        hint: 'opsctl kv endpoint hashkv, when all of them run the same version',
+      });
+    if (found.kind !== 'different') return;
+    const [odd] = found.odd;
+    say.stop({
+      ...(odd === undefined ? {} : { member: odd }),
+      message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
+      hint: `remove ${odd ?? 'the member that is wrong'} from the cluster and add it again with an empty data folder`,
+    });
+  },
+);

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
+import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+import type { Ran } from '../support/program.ts';
+
+const { from, to } = pair;
+/** The versions that can be asked, in pairs: 3.2 cannot. */
+const ways = [
+  ['3.3', '3.4'],
+  ['3.4', '3.5'],
+].filter(([older, newer]) => hasBinaries(older as string, newer as string)) as [string, string][];
+let cluster: RealCluster;
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+});
+afterEach(async () => {
+  await cluster?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const url = (): string => cluster.urls[0] as string;
+const endpoints = (): string => cluster.urls.map((one) => one.replace('http://', '')).join(',');
+const hashes = (...more: string[]): Promise<Ran> => opsctl(['kv', 'endpoint', 'hashkv', '--endpoints', endpoints(), '-o', 'json', ...more], { home });
+type Event = { event: string; check?: string; detail: string };
+const gateHashes = (ran: Ran): string[] =>
+  ran.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Event)
+    .flatMap(({ event, check, detail }) => (event === 'gate-check' && check === 'hash' ? [detail] : []));
+const upgrade = (format = 'ndjson', env: Record<string, string> = {}): Promise<Ran> =>
+  opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '-o', format], { home, env });
+const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const post = async (path: string, body: unknown): Promise<any> => JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
+
+const mark = 'A'.repeat(64);
+/** What a disk that lies would do: other bytes of the same length in the db file, which has no check sums of its own. */
+const spoil = (member: RealMember): void => {
+  const path = join(member.data_dir, 'member', 'snap', 'db');
+  const bytes = readFileSync(path);
+  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at)) bytes.fill('B', at, at + mark.length);
+  writeFileSync(path, bytes);
+};
+
+describe.each(ways)('hashes of %s and %s', (older, newer) => {
+  it('are those of the ctl, agree in a mixed cluster before and after a compaction, and every gate compares them', async () => {
+    cluster = await startCluster({ size: 3, from: older, to: newer });
+    for (let i = 0; i < 12; i += 1) await gatewayPut(url(), `k/${i % 5}`, `v${i}`, '/v3beta');
+    await post('/kv/deleterange', { key: base64('k/1') });
+    // A linearizable read through each: nobody is behind any more.
+    for (const one of cluster.urls) await call(`${one}/v3beta/kv/range`, { key: base64('k') });
+    const ours = await hashes();
+    expect(ours.code).toBe(0);
+    const { ctl } = binariesOf(older) as Binaries;
+    const theirs = execFileSync(ctl, ['endpoint', 'hashkv', '--endpoints', endpoints()], { env: { ETCDCTL_API: '3' } });
+    const lines = ours.json().map(({ endpoint, hash }: { endpoint: string; hash: number }) => `${endpoint}, ${hash}`);
+    expect(theirs.toString().trim().split('\n').sort()).toEqual(lines.sort());
+    expect(ours.json()[0]).toMatchObject({ revision: 14, compact_revision: -1, version: expect.stringContaining(older) });
+
+    // A compaction at a deletion, half of the cluster on each version: the place where versions have differed.
+    const held = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '--hold-last', '-o', 'ndjson'], { home });
+    expect(held.code).toBe(8);
+    const { header } = await post('/kv/deleterange', { key: base64('k/2') });
+    await gatewayPut(url(), 'k/9', 'x', '/v3beta');
+    await post('/kv/compaction', { revision: header.revision, physical: true });
+    const mixed = (await hashes()).json();
+    expect(new Set(mixed.map((row: { version: string }) => row.version)).size).toBe(2);
+    expect(new Set(mixed.map((row: { hash: number }) => row.hash)).size).toBe(1);
+    expect(mixed[0].compact_revision).toBe(Number(header.revision));
+    const done = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '--no-canary', '-o', 'ndjson'], { home });
+    expect(done.code).toBe(0);
+    const compared = [...gateHashes(held), ...gateHashes(done)];
+    expect(compared).toHaveLength(3);
+    for (const detail of compared) expect(detail).toMatch(/^same hash at revision \d+ on n\d, n\d, n\d$/);
+  });
+});
+
+describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
+  // 3.2 has no hash of its keyspace: there nothing can be found out.
+  it.runIf(from !== '3.2')('are found before anything is touched', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    await gatewayPut(url(), 'marked', mark);
+    const victim = cluster.members[1] as RealMember;
+    cluster.kill(victim, 'SIGTERM');
+    await cluster.gone(victim);
+    spoil(victim);
+    cluster.start(victim);
+    await cluster.healthy();
+    const ran = await upgrade('json');
+    expect(ran.code).toBe(10);
+    expect(error(ran)).toMatchObject({ code: 'DATA_AGREES' });
+    expect(error(ran).message).toContain('n2 holds different data');
+    const said = await hashes();
+    expect(said.code).toBe(20);
+    expect(said.stderr).toContain(`${victim.client_url.replace('http://', '')} holds different data`);
+  });
+
+  it.runIf(from !== '3.2')('in the middle: the gate of the member that was just replaced fails, and its return cannot mend it', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    await gatewayPut(url(), 'marked', mark);
+    const real = (binariesOf(to) as Binaries).server;
+    const program = join(cluster.folder, 'spoiling');
+    const body = `[ "$1" = --version ] && exec ${real} --version\nfor word; do [ -f "$word/member/snap/db" ] && LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ "$word/member/snap/db"; done\nexec ${real} "$@"\n`;
+    writeFileSync(program, `#!/bin/sh\n${body}`);
+    chmodSync(program, 0o755);
+    cluster.write(
+      {},
+      cluster.members.map((member) => ({ ...member, new_binary: program, new_command: [program, ...member.new_command.slice(1)] })),
+    );
+    const ran = await upgrade('json');
+    expect(ran.code).toBe(8);
+    expect(error(ran).message).toMatch(/^(n\d) did not pass its gate: hash: different data at revision \d+: .*; remove \1 and add it again/);
+    const versions = await Promise.all(cluster.urls.map(async (one) => JSON.parse((await call(`${one}/version`)).text).etcdserver as string));
+    expect(versions.every((version) => version.startsWith(from))).toBe(true);
+  });
+
+  it.runIf(from !== '3.2')('another member than the one in work: the run stops and names it, the good one keeps its new version', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    await gatewayPut(url(), 'marked', mark);
+    const leader = JSON.parse((await call(`${url()}${pair.prefix}/maintenance/status`, {})).text).leader as string;
+    const ids = await Promise.all(
+      cluster.urls.map(async (one) => JSON.parse((await call(`${one}${pair.prefix}/maintenance/status`, {})).text).header.member_id as string),
+    );
+    const [first, second] = cluster.members.filter((_, at) => ids[at] !== leader) as [RealMember, RealMember];
+    // When the first follower comes up with its new version, the second has been restarted with other data.
+    const real = (binariesOf(to) as Binaries).server;
+    const program = join(cluster.folder, 'other');
+    const again = [second.old_command[0], ...second.old_command.slice(1)].map((word) => `'${word}'`).join(' ');
+    writeFileSync(
+      program,
+      `#!/bin/sh
+[ "$1" = --version ] && exec ${real} --version
+if [ ! -e ${cluster.folder}/once ]; then
+  touch ${cluster.folder}/once
+  kill -TERM "$(cat ${second.pid_file})"
+  while kill -0 "$(cat ${second.pid_file})" 2>/dev/null && ! grep -q 'State:.Z' /proc/$(cat ${second.pid_file})/status; do sleep 0.05; done
+  LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ ${second.data_dir}/member/snap/db
+  nohup ${again} >> ${second.log_file} 2>&1 &
+  echo $! > ${second.pid_file}
+fi
+exec ${real} "$@"
+`,
+    );
+    chmodSync(program, 0o755);
+    cluster.write(
+      {},
+      cluster.members.map((member) =>
+        member.name === first.name ? { ...member, new_binary: program, new_command: [program, ...member.new_command.slice(1)] } : member,
+      ),
+    );
+    const ran = await upgrade('json');
+    expect(ran.code).toBe(8);
+    expect(error(ran)).toMatchObject({ code: 'DATA_DIFFERS' });
+    expect(error(ran).message).toContain(`${second.name} holds other data`);
+    expect(JSON.parse((await call(`${first.client_url}/version`)).text).etcdserver.startsWith(to)).toBe(true);
+  });
+});
+
+describe.runIf(hasBinaries('3.3', '3.4', '3.5'))('with authentication on', () => {
+  it.each(ways)('%s and %s answer to the user of the cluster file', async (older, newer) => {
+    cluster = await startCluster({ size: 3, from: older, to: newer });
+    for (const [path, body] of [
+      ['/auth/user/add', { name: 'root', password: 'open sesame' }],
+      ['/auth/role/add', { name: 'root' }],
+      ['/auth/user/grant', { user: 'root', role: 'root' }],
+      ['/auth/enable', {}],
+    ] as const)
+      expect(await post(path, body)).not.toHaveProperty('error');
+    cluster.write({ user: { name: 'root', password_env: 'SECRET_OF_STORE' } });
+    const ran = await upgrade('ndjson', { SECRET_OF_STORE: 'open sesame' });
+    expect(ran.code).toBe(0);
+    for (const detail of gateHashes(ran)) expect(detail).toContain('same hash');
+  });
+});
