@@ -1,11 +1,13 @@
 import { dirname } from 'node:path';
+import { thisProcess, tryLock, unlock } from '../host/file-lock.ts';
 import type { Host } from '../host/host.ts';
 import { AppError } from '../kernel/problem.ts';
 import { configFile } from './folders.ts';
 import { type Profiles, readProfiles } from './profiles.ts';
 
-const LOCK_PATIENCE_MS = 5000;
-const LOCK_STALE_MS = 10_000;
+const patienceMs = 5000;
+/** A change takes milliseconds: a lock of another machine this old was left behind. */
+const foreignAgeMs = 10_000;
 
 /** What conf refuses to write. */
 const schema = {
@@ -30,17 +32,15 @@ const write = async (folder: string, next: Profiles): Promise<void> => {
 
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
-  const end = host.elapsed() + LOCK_PATIENCE_MS;
-  while (!(await host.files.create(path, `${host.pid}\n`, 0o600))) {
-    const info = await host.files.info(path);
-    if (info !== undefined && host.now() - info.modifiedMs > LOCK_STALE_MS) await host.files.remove(path);
-    else if (host.elapsed() > end) throw new AppError('config', `another command holds ${path}`, { code: 'CONFIG_LOCKED', tryThis: [`rm ${path}`] });
-    else await host.sleep(20 + (host.random(1)[0] ?? 0) / 8);
+  const [end, me] = [host.elapsed() + patienceMs, thisProcess(host)];
+  while ((await tryLock(host, path, me, foreignAgeMs)) !== true) {
+    if (host.elapsed() > end) throw new AppError('config', `another command holds ${path}`, { code: 'CONFIG_LOCKED', tryThis: [`rm ${path}`] });
+    await host.sleep(20 + (host.random(1)[0] ?? 0) / 8);
   }
   try {
     await act();
   } finally {
-    await host.files.remove(path);
+    await unlock(host, path, me);
   }
 };
 

@@ -17,7 +17,7 @@ const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za
  * Who waits for the state folder, as one file each: `<since>-<pid>-<mark>-<nonce>`. It only makes waiting fair; that
  * one process works on the folder is the lock's business, so a ticket lost or left behind does no harm.
  */
-export const waitingLine = (host: Host, folder: string, mine: { pid: number; mark: string | undefined; nonce: string }): Ticket => {
+export const waitingLine = (host: Host, folder: string, mine: { pid: number; mark?: string | undefined; nonce: string }): Ticket => {
   const line = join(folder, 'waiting');
   let name: string | undefined;
   const isWaiting = (ticket: string): boolean => {

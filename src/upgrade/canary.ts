@@ -1,5 +1,6 @@
 import type { Host } from '../host/host.ts';
 import type { Access } from './access.ts';
+import { canaryKey } from './own-keys.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from './types.ts';
 
 const everyMs = 50;
@@ -13,7 +14,7 @@ export const startCanary = (host: Host, cluster: ClusterFile, access: Access, ru
   const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
   const latencies: number[] = [];
   let [writes, failed, longestGapMs, at, isOver] = [0, 0, 0, 0, false];
-  const key = `opsctl/canary/${run}`;
+  const key = canaryKey(run);
   const writeOnce = async (): Promise<void> => {
     const began = host.elapsed();
     let message = '';

@@ -7,7 +7,7 @@ import { giveBack } from './give-back.ts';
 import { observe } from './observe.ts';
 import { decide, progressOf } from './progress.ts';
 import { withoutTokens } from './log-lines.ts';
-import { MemberFailure, memberOf } from './run.ts';
+import { MemberFailure, memberOf, stopReason } from './run.ts';
 import type { Detail, Run } from './run.ts';
 import type { Observation, Outcome, Step } from './types.ts';
 
@@ -15,9 +15,6 @@ export type Ending = { readonly outcome: Outcome; readonly message: string; read
 
 /** Asks before the last member. False: the run stops there and can go on later. */
 export type Confirmation = (member: string) => Promise<boolean>;
-
-const stoppedError = (message: string, cause?: unknown): AppError =>
-  new AppError('stopped', message, { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'], cause });
 
 /** Members by API; those that do not answer also by their driver: is a process there? */
 const lookAgain = async (run: Run): Promise<Observation> => {
@@ -84,7 +81,16 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
   } catch (error) {
     if (error instanceof AppError) return { outcome: 'failed', message: error.message, category: 'stopped', error };
     const message = `${failure.message}; its return to ${run.plan.from} failed too: ${error instanceof Error ? error.message : String(error)}`;
-    return { outcome: 'failed', message, category: 'stopped', error: stoppedError(message, error) };
+    return {
+      outcome: 'failed',
+      message,
+      category: 'stopped',
+      error: new AppError('stopped', message, {
+        code: 'RETURN_FAILED',
+        tryThis: ['opsctl kv status', `read the log of ${failure.member}`, 'opsctl kv resume'],
+        cause: error,
+      }),
+    };
   }
   const message = `${failure.message}. ${failure.member} runs ${run.plan.from} again; nothing else was touched`;
   return {
@@ -175,8 +181,8 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
 export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending> => {
   for (;;) {
     if (run.signal.aborted) {
-      const message = 'stopped after the step in work, as asked';
-      return { outcome: 'stopped', message, category: 'stopped', error: stoppedError(message) };
+      const error = stopReason(run);
+      return { outcome: 'stopped', message: error.message, category: 'stopped', error };
     }
     const ending = await advance(run, confirmed);
     if (ending !== undefined) return ending;

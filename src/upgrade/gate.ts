@@ -8,6 +8,7 @@ import { lagLimits } from './guards/members-keep-up.ts';
 import { quorumOf } from './guards/quorum-survives.ts';
 import { hexId } from './gateway/store.ts';
 import type { Status, Store } from './gateway/store.ts';
+import { probeKey } from './own-keys.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Run } from './run.ts';
 import type { GateCheck, MemberHash, MemberSpec } from './types.ts';
@@ -74,14 +75,14 @@ const leaderIsKnown: Check = async ({ store }) => {
   return leader_id === undefined ? bad('knows no leader') : good(`follows ${hexId(leader_id)}`);
 };
 
-const probeKey = ({ run, member }: Gate): string => `opsctl/probe/${run.id}/${member.name}`;
+const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);
 /** A serializable read answers without a quorum (facts A2), so the read is linearizable. */
 const readWorks: Check = async (gate) => {
-  const { revision } = await gate.store.range(probeKey(gate));
+  const { revision } = await gate.store.range(keyOf(gate));
   return good(`linearizable read at revision ${revision}`);
 };
 const writeWorks: Check = async (gate) => {
-  const { revision } = await gate.store.put(probeKey(gate), gate.run.id);
+  const { revision } = await gate.store.put(keyOf(gate), gate.run.id);
   return good(`a write through it made revision ${revision}`);
 };
 const readBackWorks: Check = async (gate) => {
@@ -89,7 +90,7 @@ const readBackWorks: Check = async (gate) => {
   const found = await Promise.all(
     readers.map(async ({ name, store }) => ({
       name,
-      ok: await store.range(probeKey(gate)).then(
+      ok: await store.range(keyOf(gate)).then(
         ({ kvs }) => kvs[0]?.value === gate.run.id,
         () => false,
       ),
@@ -135,7 +136,7 @@ const hashesAgree: Check = async (gate) => {
   if ((await store.row()).can.hashKv === false) return good('left out: this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes) return good(`left out: ${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
   for (let tries = 0; tries < mostHashTries; tries += 1) {
-    const { revision } = await store.range(probeKey(gate));
+    const { revision } = await store.range(keyOf(gate));
     const rows = await hashMembers([{ name: member.name, store }, ...others], revision);
     const found = compareHashes(rows);
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name) return hashVerdict(gate, revision, rows, found);
@@ -223,7 +224,7 @@ export const passGate = async (gate: Gate, withinMs: number, onPassed: (check: G
     if (!ok) throw new MemberFailure(member.name, `${member.name} did not pass its gate: ${name}: ${detail}`);
     onPassed(name);
   }
-  await gate.store.del(probeKey(gate)).catch(() => {});
+  await gate.store.del(keyOf(gate)).catch(() => {});
 };
 
 const stablePollMs = 100;

@@ -74,6 +74,17 @@ export const findRuns = async (host: Host, state: string, cluster: string): Prom
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
 };
 
+/** The newest run, when it crashed or is at work: its journal was never closed, and it may have left a member down. */
+export const crashedRun = async (host: Host, state: string, cluster: string): Promise<FoundRun | undefined> => {
+  const [newest] = await findRuns(host, state, cluster);
+  return newest === undefined || newest.entries.at(-1)?.kind === 'closed' ? undefined : newest;
+};
+export const unfinishedError = ({ run }: FoundRun): AppError =>
+  new AppError('unsafe', `refused, nothing was changed: run ${run} of this cluster was not brought to an end`, {
+    code: 'UNFINISHED_RUN',
+    tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
+  });
+
 /** The newest run, when it was not brought to an end. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
   const newest = runs[0];

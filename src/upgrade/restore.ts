@@ -6,6 +6,8 @@ import type { Access } from './access.ts';
 import type { Driver } from './drivers/driver.ts';
 import { versionInText } from './drivers/driver.ts';
 import { shellLine } from './command-line.ts';
+import { dropRestoredLock } from './locks/store-lock.ts';
+import { removeOwnKeys } from './own-keys.ts';
 import { quorumOf } from './guards/quorum-survives.ts';
 import type { ClusterFile, MemberSpec, Observation, SnapshotRecord } from './types.ts';
 
@@ -13,6 +15,8 @@ import type { ClusterFile, MemberSpec, Observation, SnapshotRecord } from './typ
 export type RestorePlan = {
   readonly cluster: string;
   readonly to: Minor;
+  /** The run that took the snapshot. */
+  readonly run: string;
   readonly snapshot: SnapshotRecord;
   readonly ctl: string;
   /** Revision of the cluster now, when a member answers. */
@@ -53,6 +57,7 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
   return {
     cluster: cluster.name,
     to,
+    run,
     snapshot,
     ctl,
     ...(now === undefined ? {} : { revision_now: now, lost_revisions: Math.max(0, now - snapshot.revision) }),
@@ -115,14 +120,21 @@ const buildFolder = async ({ host, cluster, say }: Restoring, step: RestorePlan[
   say(`${step.name}: new data folder built`);
 };
 
-const swapFolder = async ({ host, cluster }: Restoring, step: RestorePlan['members'][number]): Promise<void> => {
+/** A second rebuild of the same run, or one that goes on after a crash, must not cover what the first kept aside. */
+const freeName = async ({ files }: Host, path: string): Promise<string> => {
+  let name = path;
+  for (let number = 2; (await files.info(name)) !== undefined; number += 1) name = `${path}.${number}`;
+  return name;
+};
+
+/** The present folder goes aside, the new one takes its place. Returns where the present one is kept. */
+const swapFolder = async ({ host, cluster }: Restoring, step: RestorePlan['members'][number]): Promise<string> => {
   const member = cluster.members.find(({ name }) => name === step.name) as MemberSpec;
   const folder = member.data_dir as string;
-  if ((await host.files.info(folder)) !== undefined && (await host.files.info(step.aside)) === undefined) await host.files.rename(folder, step.aside);
-  if ((await host.files.info(`${folder}.restoring`)) !== undefined) {
-    await host.files.remove(folder);
-    await host.files.rename(`${folder}.restoring`, folder);
-  }
+  const aside = await freeName(host, step.aside);
+  if ((await host.files.info(folder)) !== undefined) await host.files.rename(folder, aside);
+  await host.files.rename(`${folder}.restoring`, folder);
+  return aside;
 };
 
 const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs: number): Promise<void> => {
@@ -147,8 +159,9 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
   }
 };
 
-/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now. */
-export const restore = async (restoring: Restoring): Promise<{ readonly revision: number }> => {
+export type Restored = { readonly revision: number; readonly kept: readonly { readonly name: string; readonly kept_data: string }[] };
+/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the folders before are kept. */
+export const restore = async (restoring: Restoring): Promise<Restored> => {
   const { cluster, driver, access, plan, say } = restoring;
   await refuseWrongCtl(restoring);
   for (const step of plan.members) await buildFolder(restoring, step);
@@ -157,9 +170,13 @@ export const restore = async (restoring: Restoring): Promise<{ readonly revision
       throw new AppError('stopped', `${member.name} did not end`, { code: 'STOP_IGNORED', tryThis: ['end it by hand, then kv restore again'] });
     say(`${member.name}: stopped`);
   }
-  for (const step of plan.members) await swapFolder(restoring, step);
+  const kept: { name: string; kept_data: string }[] = [];
+  for (const step of plan.members) kept.push({ name: step.name, kept_data: await swapFolder(restoring, step) });
   for (const member of cluster.members) await driver.start(member, 'old');
   await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000);
-  const { revision } = await access.store(cluster.members[0]?.client_url as string).range('opsctl/none');
-  return { revision };
+  const store = access.store(cluster.members[0]?.client_url as string);
+  const { revision } = await store.range('opsctl/none');
+  await dropRestoredLock(store, plan.run);
+  await removeOwnKeys(store, plan.run);
+  return { revision, kept };
 };

@@ -4,6 +4,7 @@ import type { Ending } from './execute.ts';
 import { giveBack } from './give-back.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
 import { observe } from './observe.ts';
+import { stopReason } from './run.ts';
 import type { Run } from './run.ts';
 import type { MemberSeen, Observation } from './types.ts';
 
@@ -25,7 +26,10 @@ const stopped = (message: string, tryThis: readonly string[]): Ending => ({
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access, plan, journal } = run;
   for (;;) {
-    if (run.signal.aborted) return stopped('stopped after the member in work, as asked', ['opsctl kv resume']);
+    if (run.signal.aborted) {
+      const error = stopReason(run);
+      return stopped(error.message, error.detail.tryThis ?? []);
+    }
     const observation = await observe({ host, cluster, access });
     const seen = nextToReturn(run, observation);
     if (seen === undefined) break;

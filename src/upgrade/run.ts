@@ -1,4 +1,5 @@
 import type { Host } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
 import type { Access } from './access.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Journal } from './journal.ts';
@@ -14,7 +15,7 @@ export type Run = {
   readonly driver: Driver;
   readonly access: Access;
   readonly journal: Journal;
-  /** Aborted by the first Ctrl-C: the member in work is brought to its end, then the run stops. */
+  /** Aborted by the first Ctrl-C, or when the lock is lost: the member in work is brought to its end, then the run stops. */
   readonly signal: AbortSignal;
   /** SIGKILL after the stop's grace. Only when the operator said so. */
   readonly canKill: boolean;
@@ -41,3 +42,17 @@ export class MemberFailure extends Error {
     this.member = member;
   }
 }
+
+const LOCK_LOST = 'LOCK_LOST';
+/** Why a run stops whose lock in the store went to somebody else. */
+export const lockLost = ({ message }: AppError): AppError =>
+  new AppError('stopped', `the lock in the store was lost while it could not be written: ${message}`, {
+    code: LOCK_LOST,
+    tryThis: ['opsctl kv status', 'opsctl kv resume, when the other one has ended'],
+  });
+/** Why the run was asked to stop. */
+export const stopReason = ({ signal }: Pick<Run, 'signal'>): AppError => {
+  const { reason } = signal;
+  if (reason instanceof AppError && reason.detail.code === LOCK_LOST) return reason;
+  return new AppError('stopped', 'stopped after the step in work, as asked', { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+};

@@ -4,16 +4,19 @@ import { startCanary } from './canary.ts';
 import type { Driver } from './drivers/driver.ts';
 import { execute } from './execute.ts';
 import type { Confirmation, Ending } from './execute.ts';
-import { openJournal, runFolder } from './journal.ts';
+import { crashedRun, openJournal, runFolder, unfinishedError } from './journal.ts';
 import type { Journal } from './journal.ts';
-import { ownerOf, takeLocks } from './lock.ts';
+import { ownerOf } from './locks/held.ts';
+import { takeLocks } from './locks/take-locks.ts';
 import { watchLeader } from './leader-watch.ts';
 import { watchLogs } from './log-watch.ts';
 import { observe } from './observe.ts';
 import { writeReports } from './report/write.ts';
 import { reportFrom } from './run-report.ts';
+import { removeOwnKeys } from './own-keys.ts';
+import { lockLost } from './run.ts';
 import type { Run } from './run.ts';
-import type { ClusterFile, Plan, Report, Sink, SnapshotRecord, Unstamped, UpgradeEvent } from './types.ts';
+import type { CanaryReport, ClusterFile, Observation, Plan, Report, Sink, SnapshotRecord, Unstamped, UpgradeEvent } from './types.ts';
 
 export type SessionInput = {
   readonly host: Host;
@@ -68,45 +71,56 @@ const open = async (input: SessionInput): Promise<Journal> => {
   return journal;
 };
 
+/** Two that planned at the same time: the one that comes second finds here what the first has left behind. */
+const refuseUnfinished = async ({ host, state, cluster, run, action }: SessionInput): Promise<void> => {
+  if (action !== 'upgrade') return;
+  const left = await crashedRun(host, state, cluster.name);
+  if (left !== undefined && left.run !== run) throw unfinishedError(left);
+};
+
+/** The run itself: what it wrote, saw, and how it ended. Its journal is open and its locks are held. */
+const perform = async (input: SessionInput, parts: Run): Promise<{ readonly ending: Ending; readonly wrote: CanaryReport | undefined }> => {
+  const { host, cluster, access, run } = input;
+  const canary = input.hasCanary ? startCanary(host, cluster, access, run, parts.emit) : undefined;
+  const leader = watchLeader(parts);
+  const logs = await watchLogs(parts);
+  const ending = await (input.loop ?? execute)(parts, input.confirmed);
+  const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish()]);
+  return { ending, wrote };
+};
+
+/** Through a member that answers: without one there is nothing to be swept now. */
+const sweep = async ({ access, run }: SessionInput, seen: Observation | undefined): Promise<void> => {
+  const url = seen?.members.find(({ is_healthy }) => is_healthy)?.client_url;
+  if (url !== undefined) await removeOwnKeys(access.store(url), run).catch(() => {});
+};
+
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
-  const { host, cluster, access, driver, state, plan, run, action, sink, signal } = input;
+  const { host, cluster, access, driver, state, plan, run, action, sink } = input;
   const { events, startedMs, emit } = recorder(host, sink);
   const startedAt = new Date(host.now()).toISOString();
-  const lock = await takeLocks(
-    host,
-    state,
-    cluster,
-    access,
-    run,
-    action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
-  );
+  const lost = new AbortController();
+  const warn = action === 'upgrade' ? undefined : (text: string) => emit({ event: 'note', level: 'warn', text });
+  const lock = await takeLocks({ host, state, cluster, access, run, warn, onLost: (error) => lost.abort(lockLost(error)) });
   try {
+    await refuseUnfinished(input);
     const journal = await open(input);
     const folder = runFolder(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
+    const signal = AbortSignal.any([input.signal, lost.signal]);
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
-    const canary = input.hasCanary ? startCanary(host, cluster, access, run, emit) : undefined;
-    const leader = watchLeader(parts);
-    const logs = await watchLogs(parts);
-    const ending = await (input.loop ?? execute)(parts, input.confirmed);
-    const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish()]);
+    const { ending, wrote } = await perform(input, parts);
     journal.write({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
-    const report = reportFrom({
-      ...{
-        run,
-        plan,
-        owner: ownerOf(host),
-        events,
-        startedAt,
-        finishedAt: new Date(host.now()).toISOString(),
-        durationMs: host.elapsed() - startedMs,
-      },
-      ...{ outcome: ending.outcome, message: ending.message, journal: journal.path, after, canary: wrote, snapshots: snapshotsOf(journal) },
-    });
+    await sweep(input, after);
+    const finishedAt = new Date(host.now()).toISOString();
+    const times = { startedAt, finishedAt, durationMs: host.elapsed() - startedMs };
+    const { outcome, message } = ending;
+    const seen = { events, after, canary: wrote, snapshots: snapshotsOf(journal) };
+    const report = reportFrom({ run, plan, owner: ownerOf(host), ...times, outcome, message, journal: journal.path, ...seen });
     await writeReports(host, folder, report, events);
-    emit({ event: 'run-finished', outcome: ending.outcome, message: ending.message, report });
+    emit({ event: 'run-finished', outcome, message, report });
     journal.close();
     return { ending, report };
   } finally {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { call, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
+import { base64, call, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
 import type { RealCluster } from '../support/cluster.ts';
 
 const { from, to } = pair;
@@ -37,7 +37,7 @@ const journalLines = (): string[] => {
 type Ended = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
 /** Runs until `lines` lines of the journal are on the disk, then kill -9; or to its end. */
 const runUntil = async (verb: 'upgrade' | 'resume', lines: number): Promise<Ended> => {
-  const child = spawn(process.execPath, [program, 'kv', verb, '--cluster', cluster.file, '--yes', '--no-canary', '-o', 'json'], {
+  const child = spawn(process.execPath, [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], {
     env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -85,6 +85,8 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () =
     for (const url of cluster.urls) {
       expect(JSON.parse((await call(`${url}/version`)).text)).toMatchObject({ etcdcluster: `${to}.0` });
       expect(await missingWrites(url, acknowledged)).toEqual([]);
+      const own = await call(`${url}${pair.prefix}/kv/range`, { key: base64('opsctl/'), range_end: base64('opsctl0'), count_only: true });
+      expect(JSON.parse(own.text).count ?? '0').toBe('0');
     }
     const kinds = new Set(killedAt.map((line) => JSON.parse(line)).map(({ kind, step }) => `${kind} ${String(step ?? '').replace(/^n\d\./, '')}`));
     expect(killedAt.length).toBeGreaterThan(8);

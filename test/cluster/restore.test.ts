@@ -49,6 +49,12 @@ describe.runIf(hasCtl)('after the point of no return', () => {
       expect(await value(url, 'after')).toBeUndefined();
     }
     for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
+    // What was written since then is kept aside as well: a second rebuild covers nothing.
+    const again = await opsctl(words('restore'), { home });
+    expect(again.code === 0 ? '' : again.stderr).toBe('');
+    const kept: string[] = [...done.json().members, ...again.json().members].map(({ kept_data }) => kept_data);
+    expect(new Set(kept).size).toBe(6);
+    expect(kept.filter((folder) => existsSync(`${folder}/member/snap/db`))).toEqual(kept);
   });
 });
 

@@ -5,6 +5,7 @@ import { configFile } from '../../src/config/folders.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
 import { changeProfiles } from '../../src/config/store.ts';
+import { thisProcess } from '../../src/host/file-lock.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let real: RealHost;
@@ -40,15 +41,14 @@ describe('the file', () => {
   test('a lock left by a command that was killed is taken over', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
-    await real.host.files.create(lock, '1');
-    const later = { ...real.host, now: () => Date.now() + 60_000 };
-    await changeProfiles(later, (stored) => withSetting(stored, 'work', timeout, '1s'));
+    await real.host.files.create(lock, JSON.stringify({ ...thisProcess(real.host), mark: 'of an earlier process' }));
+    await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
     expect(readProfiles(real.host).profiles).toHaveProperty('work');
   });
 
   test('a lock that is held is named', async () => {
     await changeProfiles(real.host, (stored) => stored);
-    await real.host.files.create(`${configFile(real.host)}.lock`, '1');
+    await real.host.files.create(`${configFile(real.host)}.lock`, JSON.stringify(thisProcess(real.host)));
     let elapsed = 0;
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
     await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({ detail: { code: 'CONFIG_LOCKED' } });

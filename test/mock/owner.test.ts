@@ -30,7 +30,8 @@ const deadPid = (): Promise<number> =>
     const child = spawn(process.execPath, ['-e', '0']);
     child.once('exit', () => resolve(child.pid ?? 0));
   });
-const lockText = (pid: number, more: object = {}) => JSON.stringify({ pid, nonce: `old-${pid}`, what: 'mock serve', ...more });
+const lockText = (pid: number, more: object = {}) =>
+  JSON.stringify({ pid, machine: machine.host.hostname, nonce: `old-${pid}`, sinceMs: 0, what: 'mock serve', ...more });
 
 describe('the owner of a state folder', () => {
   it('is one at a time; the next waits until it lets go', async () => {
@@ -163,8 +164,8 @@ describe('what a dead process left', () => {
   it('may be a chain of heirs that died before they had it', async () => {
     const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
     writeFileSync(lockPath(folder), lockText(a));
-    writeFileSync(join(folder, `claim-old-${a}`), lockText(b));
-    writeFileSync(join(folder, `claim-old-${b}`), lockText(c));
+    writeFileSync(join(folder, `owner.json.claim-old-${a}`), lockText(b));
+    writeFileSync(join(folder, `owner.json.claim-old-${b}`), lockText(c));
     expect(await heirs(5)).toBe(1);
     expect(left()).toEqual([]);
   });

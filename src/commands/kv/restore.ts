@@ -3,6 +3,7 @@ import { str } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import type { Minor } from '../../services/kv/versions.ts';
+import type { Locking } from '../../upgrade/locks/take-locks.ts';
 import type { SnapshotRecord } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
@@ -34,6 +35,18 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
   const { revision } = snapshotContent(Buffer.from((await host.files.readBytes(path)) as Uint8Array));
   const member = path === recorded?.path ? recorded.member : 'a file';
   return { snapshot: { duration_ms: 0, member, path, ...verified, revision }, to: from as Minor, run: run?.run ?? 'by-hand' };
+};
+
+/** Nobody else may be at work on the members meanwhile. The store is away in the middle, so its own lock is a warning to others, no more. */
+const underLock = async <T>(context: Context, locking: Pick<Locking, 'cluster' | 'access' | 'run'>, act: () => Promise<T>): Promise<T> => {
+  const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
+  const { host, settings, say } = context;
+  const lock = await takeLocks({ host, state: settings.folders.state, ...locking, warn: say.warn });
+  try {
+    return await act();
+  } finally {
+    await lock.release();
+  }
 };
 
 export const restore: Command = {
@@ -70,18 +83,11 @@ export const restore: Command = {
       });
     context.say.warn(restoreText(plan));
     await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
-    const driver = await driverFor(context, cluster);
-    const { revision } = await carryOut({ host: context.host, cluster, driver, access, plan, say: context.say.info });
+    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, async () => {
+      const driver = await driverFor(context, cluster);
+      return carryOut({ host: context.host, cluster, driver, access, plan, say: context.say.info });
+    });
     const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
-    return recordResult(
-      {
-        outcome: 'restored',
-        revision,
-        lost_revisions: plan.lost_revisions,
-        members: plan.members.map(({ name, aside }) => ({ name, kept_data: aside })),
-        message,
-      },
-      { text: message },
-    );
+    return recordResult({ outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, message }, { text: message });
   },
 };

@@ -45,14 +45,17 @@ export const abort: Command = {
       });
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
     const { openJournal } = await import('../../upgrade/journal.ts');
-    const { takeLocks } = await import('../../upgrade/lock.ts');
-    const lock = await takeLocks(context.host, context.settings.folders.state, opened.cluster, opened.access, found.run, context.say.warn);
+    const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
+    const { host, settings, say } = context;
+    const lock = await takeLocks({ host, state: settings.folders.state, ...opened, run: found.run, warn: say.warn });
     const upgraded = members.filter(({ server_version }) => minorOf(server_version) === plan.to).map(({ name }) => name);
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
       const journal = await openJournal(context.host, found.folder);
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
+      const { removeOwnKeys } = await import('../../upgrade/own-keys.ts');
+      await removeOwnKeys(opened.access.store(members[0]?.client_url as string), found.run).catch(() => {});
     } finally {
       await lock.release();
     }

@@ -23,17 +23,13 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
 
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
-  const { findRuns } = await import('../../upgrade/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.state, opened.cluster.name);
-  if (newest === undefined || newest.entries.at(-1)?.kind === 'closed') return;
-  throw new AppError('unsafe', `refused, nothing was changed: run ${newest.run} of this cluster was not brought to an end`, {
-    code: 'UNFINISHED_RUN',
-    tryThis: ['opsctl kv resume', 'opsctl kv rollback', 'opsctl kv abort'],
-  });
+  const { crashedRun, unfinishedError } = await import('../../upgrade/journal.ts');
+  const left = await crashedRun(context.host, context.settings.folders.state, opened.cluster.name);
+  if (left !== undefined) throw unfinishedError(left);
 };
 
 const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
-  const { refuseOther } = await import('../../upgrade/lock.ts');
+  const { refuseOther } = await import('../../upgrade/locks/take-locks.ts');
   const urls = observation.members.flatMap(({ is_reachable, client_url }) => (is_reachable ? [client_url] : []));
   await refuseOther(context.host, context.settings.folders.state, opened.cluster, opened.access, urls);
 };

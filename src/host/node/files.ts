@@ -50,6 +50,10 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
     try {
       await file.writeFile(data);
       if (!passing) await file.sync();
+    } catch (error) {
+      // A full disk must not leave an empty file that looks like somebody's.
+      await fs.promises.rm(path, { force: true });
+      throw error;
     } finally {
       await file.close();
     }

@@ -84,16 +84,17 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
   },
   /** Writes only when the key does not exist yet; true when it was written. */
-  create: async (key: string, value: string, lease?: string): Promise<boolean> => {
-    const put = { requestPut: { key: base64(key), value: base64(value), ...(lease === undefined ? {} : { lease }) } };
-    const answer = await call('/kv/txn', {
-      compare: [{ key: base64(key), target: 'VERSION', result: 'EQUAL', version: '0' }],
-      success: [put],
-      failure: [],
-    });
-    return answer['succeeded'] === true;
+  create: async (key: string, value: string, lease: string): Promise<boolean> => {
+    const compare = [{ key: base64(key), target: 'VERSION', result: 'EQUAL', version: '0' }];
+    return (await call('/kv/txn', { compare, success: [requestPut(key, value, lease)], failure: [] }))['succeeded'] === true;
+  },
+  /** Writes only when the key is as it was seen; true when it was written. */
+  replace: async ({ key, mod_revision }: KeyValue, value: string, lease: string): Promise<boolean> => {
+    const compare = [{ key: base64(key), target: 'MOD', result: 'EQUAL', mod_revision: String(mod_revision) }];
+    return (await call('/kv/txn', { compare, success: [requestPut(key, value, lease)], failure: [] }))['succeeded'] === true;
   },
 });
+const requestPut = (key: string, value: string, lease: string) => ({ requestPut: { key: base64(key), value: base64(value), lease } });
 
 const keyValueFrom = (kv: Json): KeyValue => ({
   key: plain(kv['key']),

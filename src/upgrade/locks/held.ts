@@ -1,0 +1,19 @@
+import type { Host } from '../../host/host.ts';
+import { AppError } from '../../kernel/problem.ts';
+import type { Owner } from '../types.ts';
+
+/** What both locks say: who is at work, in which run. */
+export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };
+export type Lock = { release(): Promise<void> };
+
+export const ownerOf = (host: Host): Owner => {
+  const [user, mark] = [host.env['USER'] ?? host.env['LOGNAME'], host.processes.startMark(host.pid)];
+  return { ...(user === undefined ? {} : { user }), host: host.hostname, pid: host.pid, ...(mark === undefined ? {} : { start_mark: mark }) };
+};
+
+export const taken = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
+  new AppError(
+    'unsafe',
+    `another operator is at work on this cluster: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${since} (${where})`,
+    { code: 'LOCKED', tryThis: [hint, 'opsctl kv status'], data: { run, owner } },
+  );

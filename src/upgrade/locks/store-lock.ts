@@ -1,0 +1,106 @@
+import type { Host } from '../../host/host.ts';
+import { isGone } from '../../host/file-lock.ts';
+import { AppError } from '../../kernel/problem.ts';
+import type { KeyValue, Store } from '../gateway/store.ts';
+import { taken } from './held.ts';
+import type { Held, Lock } from './held.ts';
+
+const lockKey = 'opsctl/upgrade-lock';
+const ttlSeconds = 60;
+const beatMs = 15_000;
+const where = `key ${lockKey} in the store`;
+const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s`;
+const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
+
+const heldIn = ({ value }: KeyValue): Held => {
+  try {
+    const held = JSON.parse(value) as Held;
+    return typeof held.owner?.host === 'string' ? held : nobody;
+  } catch {
+    return nobody;
+  }
+};
+
+/** A process of this machine that has gone. Of another machine nothing is known: its lease tells. */
+const hasGone = (host: Host, { owner: { host: machine, pid, start_mark: mark } }: Held): boolean =>
+  isGone(host, { pid, machine, mark, nonce: '', sinceMs: 0 }, Number.POSITIVE_INFINITY);
+
+/** The members are asked one after the other until one answers. */
+const firstAnswer = async <T>(stores: readonly Store[], work: (store: Store) => Promise<T>): Promise<T> => {
+  let last: unknown = new AppError('network', 'no member answers', { code: 'UNAVAILABLE' });
+  for (const store of stores) {
+    try {
+      return await work(store);
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+};
+type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
+
+/** Writes the key, or replaces the very value that a dead process of this machine left. Throws LOCKED. */
+const write = async (host: Host, ask: Ask, value: string, lease: string): Promise<void> => {
+  if (await ask((store) => store.create(lockKey, value, lease))) return;
+  const there = (await ask((store) => store.range(lockKey))).kvs[0];
+  if (there === undefined) return write(host, ask, value, lease);
+  const isOurs = there.value === value || (hasGone(host, heldIn(there)) && (await ask((store) => store.replace(there, value, lease))));
+  if (!isOurs) throw taken(heldIn(there), where, hint);
+};
+
+type Grip = { readonly lease: string; readonly value: string };
+const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
+  const lease = await ask((store) => store.grant(ttlSeconds));
+  const value = JSON.stringify({ ...held, lease });
+  try {
+    await write(host, ask, value, lease);
+    return { lease, value };
+  } catch (error) {
+    await ask((store) => store.revoke(lease)).catch(() => {});
+    throw error;
+  }
+};
+
+/**
+ * One operator at a time in the world: a key with a lease in the store itself. It goes away by itself when its owner dies.
+ * A lease that ran out while the store had no quorum is taken anew; `onLost` hears when somebody else was faster.
+ */
+export const lockStore = async (host: Host, stores: () => readonly Store[], held: Held, onLost: (error: AppError) => void): Promise<Lock> => {
+  const ask: Ask = (work) => firstAnswer(stores(), work);
+  const over = new AbortController();
+  let mine = await grip(host, ask, held);
+  const beat = async (): Promise<void> => {
+    if ((await ask((store) => store.keepAlive(mine.lease))) > 0) return;
+    mine = await grip(host, ask, held);
+  };
+  const beating = (async () => {
+    while (!over.signal.aborted) {
+      await host.sleep(beatMs, over.signal).catch(() => {});
+      if (over.signal.aborted) return;
+      await beat().catch((error: unknown) => {
+        if (error instanceof AppError && error.detail.code === 'LOCKED') onLost(error);
+      });
+    }
+  })();
+  return {
+    release: async () => {
+      over.abort();
+      await beating;
+      await ask((store) => store.revoke(mine.lease)).catch(() => {});
+    },
+  };
+};
+
+/** A store rebuilt from a snapshot of a run holds that run's lock, though nobody has it. */
+export const dropRestoredLock = async (store: Store, run: string): Promise<void> => {
+  const there = (await store.range(lockKey)).kvs[0];
+  if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
+};
+
+/** Throws LOCKED when the store names somebody at work. Reads only, and without a quorum too. */
+export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promise<void> => {
+  const answers = await Promise.allSettled(stores.map((store) => store.range(lockKey, { isSerializable: true })));
+  const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value.kvs : [])).map(heldIn);
+  const there = found.find((held) => !hasGone(host, held));
+  if (there !== undefined) throw taken(there, where, hint);
+};
