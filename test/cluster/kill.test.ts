@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { base64, call, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
-import type { RealCluster } from '../support/cluster.ts';
+import type { RealCluster, Writer } from '../support/cluster.ts';
 
 const { from, to } = pair;
 const program = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -36,8 +36,8 @@ const journalLines = (): string[] => {
 
 type Ended = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
 /** Runs until `lines` lines of the journal are on the disk, then kill -9; or to its end. */
-const runUntil = async (verb: 'upgrade' | 'resume', lines: number): Promise<Ended> => {
-  const child = spawn(process.execPath, [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], {
+const runUntil = async (verb: 'upgrade' | 'resume' | 'rollback', lines: number, more: readonly string[] = []): Promise<Ended> => {
+  const child = spawn(process.execPath, [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json', ...more], {
     env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -66,6 +66,56 @@ const alive = async (): Promise<number> =>
     )
   ).reduce<number>((sum, one) => sum + one, 0);
 
+const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 7);
+/** All lines in a soak; else a few, others in each run of the suite. */
+const someOf = (lines: number, count: number): number[] =>
+  isSoak ? Array.from({ length: lines }, (_, i) => i + 1) : Array.from({ length: count }, (_, i) => 1 + ((seed + i * 11) % lines));
+const versions = async (): Promise<string[]> =>
+  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)));
+const ownKeys = async (): Promise<string> => {
+  const { text } = await call(`${cluster.urls[0]}${pair.prefix}/kv/range`, {
+    key: base64('opsctl/'),
+    range_end: base64('opsctl0'),
+    count_only: true,
+  });
+  return JSON.parse(text).count ?? '0';
+};
+const nothingLost = async (writer: Writer): Promise<void> => {
+  const { acknowledged, failed } = await writer.stop();
+  expect(failed).toBe(0);
+  for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
+  expect(await ownKeys()).toBe('0');
+};
+const isClosed = (): boolean => journalLines().at(-1)?.includes('"kind":"closed"') === true;
+
+/** Lines of the journal of a whole upgrade of three members, and of the way back of two. */
+const [upgradeLines, rollbackLines] = [to === '3.3' ? 31 : 33, 5];
+
+describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its journal, then resume', () => {
+  it.each(someOf(upgradeLines, 2))('line %i of an upgrade', async (lines) => {
+    cluster = await startCluster({ size: 3, from, to });
+    const writer = startWriter(cluster.urls);
+    const first = await runUntil('upgrade', lines);
+    expect(await alive()).toBeGreaterThanOrEqual(2);
+    if (first.wasKilled && !isClosed()) expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 0 });
+    expect(await versions()).toEqual([to, to, to]);
+    for (const url of cluster.urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
+    await nothingLost(writer);
+  });
+
+  it.each(someOf(rollbackLines, 1))('line %i of a rollback', async (lines) => {
+    cluster = await startCluster({ size: 3, from, to });
+    const writer = startWriter(cluster.urls);
+    expect(await runUntil('upgrade', Number.POSITIVE_INFINITY, ['--hold-last'])).toMatchObject({ code: 8 });
+    const first = await runUntil('rollback', journalLines().length + lines);
+    expect(await alive()).toBeGreaterThanOrEqual(2);
+    if (first.wasKilled && !isClosed()) expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 12 });
+    expect(await versions()).toEqual([from, from, from]);
+    await nothingLost(writer);
+  });
+});
+
 describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () => {
   // Two new lines are `resumed` and one more: without a third now and then, no step would ever end.
   it('after each few lines of the journal, then resume: the upgrade ends, nothing is lost, the quorum is kept', { timeout: 170_000 }, async () => {
@@ -79,15 +129,9 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () =
       expect(await alive()).toBeGreaterThanOrEqual(2);
       ended = await runUntil('resume', journalLines().length + (steps[turn % steps.length] as number));
     }
-    const { acknowledged, failed } = await writer.stop();
     expect(ended).toMatchObject({ code: 0, wasKilled: false });
-    expect(failed).toBe(0);
-    for (const url of cluster.urls) {
-      expect(JSON.parse((await call(`${url}/version`)).text)).toMatchObject({ etcdcluster: `${to}.0` });
-      expect(await missingWrites(url, acknowledged)).toEqual([]);
-      const own = await call(`${url}${pair.prefix}/kv/range`, { key: base64('opsctl/'), range_end: base64('opsctl0'), count_only: true });
-      expect(JSON.parse(own.text).count ?? '0').toBe('0');
-    }
+    for (const url of cluster.urls) expect(JSON.parse((await call(`${url}/version`)).text)).toMatchObject({ etcdcluster: `${to}.0` });
+    await nothingLost(writer);
     const kinds = new Set(killedAt.map((line) => JSON.parse(line)).map(({ kind, step }) => `${kind} ${String(step ?? '').replace(/^n\d\./, '')}`));
     expect(killedAt.length).toBeGreaterThan(8);
     process.stdout.write(`killed ${killedAt.length} times, after: ${[...kinds].sort().join(', ')}\n`);
