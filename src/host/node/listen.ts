@@ -11,6 +11,7 @@ const HEADER_BYTES = 16 * 1024;
 /** Longer than clients keep theirs, so that a connection is not closed under a request that is on its way. */
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 1000;
+const IDLE_LOOK_MS = 20;
 
 const tooLong: Outgoing = { status: 414, headers: { 'content-type': 'text/plain', connection: 'close' }, body: 'the URL is too long' };
 const failed: Outgoing = { status: 500, headers: { 'content-type': 'application/json' }, body: '{"message":"internal error"}' };
@@ -64,8 +65,11 @@ const close = (server: Server, sockets: Set<Socket>): Promise<void> =>
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, CLOSE_GRACE_MS);
+    // A connection whose answer is out is kept alive by its client: it is idle by then, not before.
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
     server.close(() => {
       clearTimeout(timer);
+      clearInterval(idle);
       resolve();
     });
     server.closeIdleConnections();

@@ -1,16 +1,18 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Host } from '../../../src/host/host.ts';
+import { type Around, makeAround } from '../around.ts';
 import { goodTokens, tokenServer } from '../token-server.ts';
 import { get, raw, type WaitingLogin, waitingLogin } from '../waiting-login.ts';
 import { attacks } from './attacks.ts';
 
 const open: WaitingLogin[] = [];
-const start = async (): Promise<WaitingLogin> => {
+const start = async (around?: Around): Promise<WaitingLogin> => {
   // Only the code of the real redirect is good: PKCE ends an attacker's.
   const tokens = await tokenServer(({ form }) =>
     form.get('code') === 'code-secret-1' ? goodTokens : { status: 400, body: { error: 'invalid_grant' } },
   );
-  const login = await waitingLogin({}, { tokens });
+  const login = await waitingLogin({}, { tokens, around });
   open.push(login);
   return login;
 };
@@ -84,7 +86,19 @@ test('1,000 connections at once, then the real one', async () => {
 });
 
 test('slow senders are cut off after their 5 s, and the login goes on meanwhile and after', async () => {
-  const login = await start();
+  const given: (number | undefined)[] = [];
+  const inATenth = (host: Host): Host => ({
+    ...host,
+    network: {
+      ...host.network,
+      listen: (handler, at) => {
+        given.push(at.requestTimeoutMs);
+        return host.network.listen(handler, { ...at, requestTimeoutMs: (at.requestTimeoutMs ?? 60_000) / 10 });
+      },
+    },
+  });
+  const login = await start(await makeAround({ host: inATenth }));
+  expect(new Set(given)).toEqual(new Set([5000]));
   const slow = Array.from({ length: 60 }, () => raw(login.port, `GET /?code=evil HTTP/1.1\r\nHost: 127.0.0.1:${login.port}\r\nX-Slow: `, 15_000));
   const cut = await Promise.all(slow);
   expect(cut.every((text) => text === '' || text.includes('408'))).toBe(true);

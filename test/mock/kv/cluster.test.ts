@@ -70,7 +70,13 @@ describe('three members', () => {
     expect((await cluster.member('n3').post('/v3alpha/kv/range', { key: b64('k'), serializable: true })).status).toBe(200);
     expect((await cluster.member('n3').post('/v3alpha/maintenance/status')).json.leader).toBeUndefined();
     expect((await cluster.member('n3').get('/version')).status).toBe(200);
-    const refused = await put('n3', 'k', 'v');
+    let isOver = false;
+    const answer = put('n3', 'k', 'v').finally(() => (isOver = true));
+    await until('it gives up', () => {
+      cluster.member('n3').passes(200);
+      return isOver;
+    });
+    const refused = await answer;
     expect([refused.status, refused.text]).toEqual([503, '{"error":"etcdserver: request timed out","code":14}']);
   });
   it('a member that is cut off loses nothing and disturbs nobody when it is back', async () => {
