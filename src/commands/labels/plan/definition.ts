@@ -2,6 +2,11 @@
 export type FieldKind = 'text' | 'integer' | 'date' | 'selection' | 'user';
 export type Policy = { readonly hideInSearch: boolean; readonly showInApply: boolean };
 export type Badge = { readonly color?: string; readonly priority?: string };
+/** A badge with neither colour nor priority (0 is none) shows nothing: it is no badge, wherever it comes from. */
+export const badgeWith = (color: string | undefined, priority: string | undefined): { badge?: Badge } => {
+  const badge = { ...(color ? { color } : {}), ...(priority && priority !== '0' ? { priority } : {}) };
+  return Object.keys(badge).length === 0 ? {} : { badge };
+};
 export type ChoiceDef = {
   readonly id?: string;
   /** The name it had until now: a rename without an id. */

@@ -1,5 +1,5 @@
 import { hexFrom } from './color.ts';
-import type { Badge, FieldKind, LiveChoice, LiveField, LiveLabel, LiveState, Policy } from './definition.ts';
+import { type Badge, type FieldKind, type LiveChoice, type LiveField, type LiveLabel, type LiveState, type Policy, badgeWith } from './definition.ts';
 import type { ChoiceJson, FieldJson, LabelJson, LifecycleJson } from './wire-types.ts';
 
 const stateOf = (lifecycle: LifecycleJson | undefined): LiveState => (lifecycle?.state ?? 'UNPUBLISHED_DRAFT') as LiveState;
@@ -11,9 +11,7 @@ const disabledOf = (lifecycle: LifecycleJson | undefined): { disabled?: Policy }
 
 const badgeOf = (choice: ChoiceJson): { badge?: Badge } => {
   const config = choice.properties?.badgeConfig;
-  if (config === undefined) return {};
-  const priority = String(config.priorityOverride ?? '0');
-  return { badge: { ...(config.color ? { color: hexFrom(config.color) } : {}), ...(priority === '0' ? {} : { priority }) } };
+  return badgeWith(config?.color && hexFrom(config.color), String(config?.priorityOverride ?? '0'));
 };
 
 const choiceFrom = (choice: ChoiceJson): LiveChoice => ({

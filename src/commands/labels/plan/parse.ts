@@ -1,7 +1,7 @@
 import { nearest } from '../../../kernel/nearest.ts';
 import { type Problem, problem } from '../../../kernel/problem.ts';
 import { isHex } from './color.ts';
-import type { Badge, ChoiceDef, FieldDef, FieldKind, LabelDef, Policy } from './definition.ts';
+import { type Badge, type ChoiceDef, type FieldDef, type FieldKind, type LabelDef, type Policy, badgeWith } from './definition.ts';
 import { liveFrom } from './from-label.ts';
 import type { LabelJson } from './wire-types.ts';
 
@@ -88,7 +88,7 @@ const badgeIn = (value: Plain, path: string, reader: Reader): { badge?: Badge } 
     reader.problems.push(problem(`${path}.badge.color`, 'format', `must be a colour such as #1a2b3c; got ${color}`));
   if (priority !== undefined && !/^-?\d+$/.test(priority))
     reader.problems.push(problem(`${path}.badge.priority`, 'format', 'must be a whole number'));
-  return { badge: { ...(color ? { color } : {}), ...(priority && priority !== '0' ? { priority } : {}) } };
+  return badgeWith(color, priority);
 };
 
 const choiceKeys = ['name', 'id', 'was', 'description', 'badge', 'disabled'];

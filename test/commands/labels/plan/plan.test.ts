@@ -20,7 +20,9 @@ const choice: fc.Arbitrary<ChoiceDef> = fc.record(
   {
     name,
     description: fc.string({ minLength: 1, maxLength: 8 }),
-    badge: fc.record({ color: fc.constantFrom('#ff0000', '#12ab9f'), priority: fc.constantFrom('1', '77') }, { requiredKeys: [] }),
+    badge: fc
+      .record({ color: fc.constantFrom('#ff0000', '#12ab9f'), priority: fc.constantFrom('1', '77') }, { requiredKeys: [] })
+      .filter((badge) => Object.keys(badge).length > 0),
   },
   { requiredKeys: ['name'] },
 );
@@ -99,6 +101,23 @@ test('a definition read back from its file is the same', () => {
       expect(fileFrom(definitionFrom(JSON.parse(JSON.stringify(fileFrom(def)))).definition)).toEqual(fileFrom(def));
     }),
   );
+});
+
+test('an empty badge, of the file or of the service, is no badge: there is nothing to change', () => {
+  const send = directly(server.world);
+  const withChoice = (badge: object) => ({ name: 'Part', type: 'selection', choices: [{ name: 'One', ...badge }] });
+  const wanted = (badge: object) => definitionFrom({ title: 'Badges', fields: [withChoice(badge)] }).definition;
+  const { json } = send('POST', '/labels', {
+    labelType: 'SHARED',
+    properties: { title: 'Badges' },
+    fields: [{ properties: { displayName: 'Part' }, selectionOptions: { choices: [{ properties: { displayName: 'One', badgeConfig: {} } }] } }],
+  });
+  const live = liveFrom(send('GET', `/labels/${json.id}?view=LABEL_VIEW_FULL`).json);
+  for (const badge of [{}, { badge: {} }, { badge: { priority: '0' } }]) {
+    expect(wanted(badge).fields[0]?.choices[0]).not.toHaveProperty('badge');
+    expect(planFrom(wanted(badge), live, { prune: true }).action).toBe('none');
+  }
+  expect(planFrom(wanted({ badge: '#ff0000' }), live, { prune: true }).edits).toHaveLength(1);
 });
 
 describe('order', () => {
