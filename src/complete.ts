@@ -24,12 +24,27 @@ const names = (source: string): string => {
   return `${folder('cache', process.env.XDG_CACHE_HOME)}/${profile}/names/${source.replace(/[^a-z-]/g, '')}`;
 };
 
+/** The value that the line gives to a flag, so far. */
+const given = (words: readonly string[], flag: string): string | undefined => {
+  const at = words.indexOf(flag);
+  return words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) ?? (at < 0 ? undefined : words[at + 1]);
+};
+/** The cluster file that the line names, that of a rehearsal's folder, else the one of the environment. */
+const clusterFile = (words: readonly string[]): string => {
+  const rehearsal = given(words, '--dir');
+  return given(words, '--cluster') ?? (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ?? process.env.OPSCTL_KV_CLUSTER ?? '';
+};
+/** Names of the members: those that are indented; the cluster's own name stands at the margin. */
+const memberNames = (path: string): string[] =>
+  [...fs.readFileSync(path, 'utf8').matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(([, name]) => name ?? '');
+
 /** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
-const known = (settings: readonly string[]): Sources => ({
+const known = (settings: readonly string[], words: readonly string[]): Sources => ({
   cached: (source) => {
     try {
       if (source === 'setting') return [...settings];
       if (source === 'profile') return ['mock', ...Object.keys(stored().profiles ?? {})];
+      if (source === 'kv-member') return memberNames(clusterFile(words));
       return lines(names(source));
     } catch {
       return [];
@@ -40,7 +55,7 @@ const known = (settings: readonly string[]): Sources => ({
 /** `opsctl __complete <words…>`: one candidate a line. Loads nothing but the command tree. */
 export const complete = (words: readonly string[]): void => {
   const tree = JSON.parse(fs.readFileSync(new URL('./tree.json', import.meta.url), 'utf8'));
-  const found = completions(tree, words.length === 0 ? [''] : words, known(tree.settings));
+  const found = completions(tree, words.length === 0 ? [''] : words, known(tree.settings, words));
   try {
     fs.writeSync(1, found.map((word) => `${word}\n`).join(''));
   } catch (error) {

@@ -14,7 +14,9 @@ export type Tree = {
 
 const treeFlag = (flag: Flag): TreeFlag => {
   const field = bare(flag.field);
-  const values = field.type === 'string' ? field.enum : field.type === 'array' ? (bare(field.items) as { enum?: readonly string[] }).enum : undefined;
+  const allowed =
+    field.type === 'string' ? field.enum : field.type === 'array' ? (bare(field.items) as { enum?: readonly string[] }).enum : undefined;
+  const values = allowed ?? flag.suggest;
   return {
     ...(field.type === 'boolean' ? { t: true as const } : {}),
     ...(values ? { v: values } : {}),

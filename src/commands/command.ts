@@ -17,8 +17,10 @@ export type Flag = {
   /** `--no-browser` style: true unless given. */
   readonly negated?: true;
   readonly hidden?: true;
-  /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`). */
+  /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`, `kv-member`). */
   readonly complete?: string;
+  /** Values worth offering where the field itself allows others too. */
+  readonly suggest?: readonly string[];
 };
 export type Argument = {
   readonly name: string;

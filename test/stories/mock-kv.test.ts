@@ -26,6 +26,17 @@ describe('opsctl mock kv', () => {
     for (const name of ['cluster.yaml', 'bin/kv-3.2.32', 'bin/kv-3.3.27', 'n1.log', 'n1.pid']) expect(existsSync(join(dir, name)), name).toBe(true);
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
   });
+  it('TAB offers the members of the cluster file that the line names, versions and guards', async () => {
+    await kv('start', '--members', '3');
+    const tab = async (...words: string[]) => (await home.run(['__complete', ...words])).stdout.trim().split('\n');
+    const file = join(dir, 'cluster.yaml');
+    expect(await tab('kv', 'move-leader', '--cluster', file, '')).toEqual(['n1', 'n2', 'n3']);
+    expect(await tab('kv', 'snapshot', 'save', `--cluster=${file}`, '--member', 'n')).toEqual(['n1', 'n2', 'n3']);
+    expect(await tab('mock', 'kv', 'fault', '--dir', dir, '--member', '')).toEqual(['n1', 'n2', 'n3']);
+    expect(await tab('kv', 'move-leader', '--cluster', join(dir, 'nothing.yaml'), '')).toEqual(['']);
+    expect(await tab('kv', 'upgrade', '--to', '')).toEqual(['3.3', '3.4', '3.5']);
+    expect(await tab('kv', 'upgrade', '--accept', 'quo')).toEqual(['quorum-survives']);
+  });
   it('the generated binaries say their version', async () => {
     await kv('start', '--members', '1', '--version', '3.4.23', '--new-version', '3.5.16', '--field-words', 'etcd');
     const said = await new Promise<string>((resolve) => {

@@ -36,6 +36,15 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
   };
 };
 
+/** Editors complete and check the values of a YAML file whose first line names its schema. */
+const head = async ({ host, settings }: Context): Promise<string> => {
+  const { clusterSchema } = await import('../../upgrade/cluster-file.ts');
+  const path = join(settings.folders.cache, 'cluster.schema.json');
+  await host.files.makeFolder(settings.folders.cache, 0o700);
+  await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
+  return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
+};
+
 export const init: Command = {
   path: ['kv', 'init'],
   summary: 'Write a cluster file from a running cluster',
@@ -66,10 +75,11 @@ export const init: Command = {
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
     const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', members }));
-    const text = `# Cluster file of opsctl. Its JSON Schema: opsctl kv schema\n${stringify(content, { lineWidth: 0 })}`;
+    const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
     const left = clusterProblems(content).map(({ path, message }) => `${path} ${message}`);
     for (const line of left) context.say.warn(`to fill in: ${line}`);
     if (file === undefined) return rawResult(text);
+    if ((await context.host.files.info(file)) !== undefined) await context.confirm(`${file} is there already. Replace it?`);
     await context.host.files.replace(file, text);
     return recordResult(
       { cluster_file: file, members: members.map((member) => member.name), to_fill_in: left },

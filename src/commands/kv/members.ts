@@ -65,7 +65,14 @@ export const alarmDisarm: Command = {
 export const moveLeader: Command = {
   path: ['kv', 'move-leader'],
   summary: 'Hand the leadership to another member (3.3 and later)',
-  args: [{ name: 'target', field: req(str(undefined, { min: 1 })), summary: 'Name or hexadecimal id of the member that shall lead' }],
+  args: [
+    {
+      name: 'target',
+      field: req(str(undefined, { min: 1 })),
+      summary: 'Name or hexadecimal id of the member that shall lead',
+      complete: 'kv-member',
+    },
+  ],
   flags: endpointFlags,
   run: async (context, values) => {
     const opened = await openCluster(context, values);

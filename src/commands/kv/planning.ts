@@ -2,6 +2,7 @@ import { list, bool, int, str } from '../../kernel/field.ts';
 import { problem, usageError } from '../../kernel/problem.ts';
 import { versionRows, nextMinor } from '../../services/kv/versions.ts';
 import type { Minor } from '../../services/kv/versions.ts';
+import { acceptable } from '../../upgrade/guards/acceptable.ts';
 import type { Driver } from '../../upgrade/drivers/driver.ts';
 import type { Observation, Plan, PlanOptions, Refusal } from '../../upgrade/types.ts';
 import type { Context, Flag, Values } from '../command.ts';
@@ -16,6 +17,7 @@ export const planFlags: Readonly<Record<string, Flag>> = {
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
     summary: `Version to go to (${targets.join(', ')}); the next one unless given`,
     value: 'minor',
+    suggest: targets,
   },
   'copy-data': { field: bool(), summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)' },
   'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
@@ -24,11 +26,17 @@ export const planFlags: Readonly<Record<string, Flag>> = {
     summary: 'Seconds a member must stay good before the next one; 1 unless given',
     value: 'seconds',
   },
-  accept: { field: list(str()), repeat: true, summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it", value: 'guard' },
+  accept: {
+    field: list(str()),
+    repeat: true,
+    summary: "Take a guard's refusal as a warning: its name, as `kv check` prints it",
+    value: 'guard',
+    suggest: acceptable,
+  },
 };
 
 const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> => {
-  const { acceptable, guards } = await import('../../upgrade/guards/all.ts');
+  const { guards } = await import('../../upgrade/guards/all.ts');
   const accept: string[] = values.accept ?? [];
   for (const name of accept) {
     if (acceptable.includes(name)) continue;

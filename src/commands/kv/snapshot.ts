@@ -69,7 +69,12 @@ const save: Command = {
   args: [fileArgument],
   flags: {
     ...endpointFlags,
-    member: { field: str(undefined, { min: 1 }), summary: 'Member of the cluster file to take it from; the leader unless given', value: 'name' },
+    member: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Member of the cluster file to take it from; the leader unless given',
+      value: 'name',
+      complete: 'kv-member',
+    },
   },
   examples: [{ line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379', says: 'Snapshot saved at backup.db' }],
   run: async (context, values) => {

@@ -1,4 +1,5 @@
 import type { Finding } from '../types.ts';
+import { acceptable } from './acceptable.ts';
 import { allMembersHealthy } from './all-members-healthy.ts';
 import { authAndLeases } from './auth-and-leases.ts';
 import { binariesAreRight } from './binaries-are-right.ts';
@@ -34,17 +35,6 @@ export const guards: readonly Guard[] = [
   v2Settle,
   authAndLeases,
   clocksAgree,
-];
-
-/** Guards whose `stop` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
-export const acceptable: readonly string[] = [
-  'all-members-healthy',
-  'quorum-survives',
-  'members-keep-up',
-  'disk-space',
-  'configuration-fits',
-  'data-folders',
-  'leader-agreed',
 ];
 
 /** All findings at once. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { acceptable, findingsOf, guards } from '../../../src/upgrade/guards/all.ts';
+import { acceptable } from '../../../src/upgrade/guards/acceptable.ts';
+import { findingsOf, guards } from '../../../src/upgrade/guards/all.ts';
 import { stopProblem } from '../../../src/upgrade/guards/quorum-survives.ts';
 import { settleOf } from '../../../src/upgrade/guards/v2-settle.ts';
 import type { ClusterFile, MemberSeen, Observation, PlanOptions } from '../../../src/upgrade/types.ts';

@@ -61,7 +61,7 @@ export const fault: Command = {
   args: [{ name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' }],
   flags: {
     dir: dirFlag,
-    member: { field: str(), summary: 'The member that fails; all unless given', value: 'name' },
+    member: { field: str(), summary: 'The member that fails; all unless given', value: 'name', complete: 'kv-member' },
     ms: { field: int({ min: 0 }), summary: 'Time for slow (100 unless given) and exit-after (1000 unless given)', value: 'ms' },
     'only-version': {
       field: str(undefined, { pattern: '^3\\.\\d+$' }),

@@ -33,4 +33,4 @@ export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly
   const names = rehearsal.members.map((member) => member.name).join(', ');
   throw new AppError('usage', `--member ${name}: there is no such member`, { code: 'NO_SUCH_MEMBER', tryThis: [`one of ${names}`] });
 };
-export const memberFlag: Flag = { field: str(), summary: 'Only this member', value: 'name' };
+export const memberFlag: Flag = { field: str(), summary: 'Only this member', value: 'name', complete: 'kv-member' };

@@ -1,0 +1,10 @@
+/** Guards whose `stop` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
+export const acceptable: readonly string[] = [
+  'all-members-healthy',
+  'quorum-survives',
+  'members-keep-up',
+  'disk-space',
+  'configuration-fits',
+  'data-folders',
+  'leader-agreed',
+];
