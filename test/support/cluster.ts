@@ -2,10 +2,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { freePorts } from '../../src/host/node/free-ports.ts';
 import { realServers } from '../real/etcd.mjs';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
@@ -31,15 +31,6 @@ export const binariesOf = (minor: string): Binaries | { missing: string } => {
   return { missing: reason };
 };
 export const hasBinaries = (...minors: string[]): boolean => minors.every((minor) => !('missing' in binariesOf(minor)));
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const at = server.address();
-      server.close(() => resolve(typeof at === 'object' && at !== null ? at.port : 0));
-    });
-  });
 
 export type RealMember = {
   readonly name: string;
@@ -94,8 +85,7 @@ export type ClusterOptions = {
   readonly settings?: Record<string, unknown>;
 };
 
-const memberOf = async (folder: string, name: string, options: ClusterOptions): Promise<RealMember> => {
-  const [client, peer] = [await freePort(), await freePort()];
+const memberOf = (folder: string, name: string, options: ClusterOptions, client: number, peer: number): RealMember => {
   const [from, to] = [binariesOf(options.from), binariesOf(options.to)];
   if ('missing' in from || 'missing' in to) throw new Error('no binaries');
   return {
@@ -130,7 +120,10 @@ const withCommands = (members: readonly RealMember[], extra: readonly string[]):
 
 export const startCluster = async (options: ClusterOptions): Promise<RealCluster> => {
   const folder = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
-  const bare = await Promise.all(Array.from({ length: options.size }, (_, i) => memberOf(folder, `n${i + 1}`, options)));
+  const ports = await freePorts(2 * options.size);
+  const bare = Array.from({ length: options.size }, (_, i) =>
+    memberOf(folder, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
+  );
   const cluster = clusterOf(folder, withCommands(bare, options.extra ?? []), options);
   for (const member of cluster.members) cluster.start(member);
   try {

@@ -182,6 +182,7 @@ const fakeProcesses = (options: FakeHostOptions) => {
 const fakeNetwork = (options: FakeHostOptions) => {
   const requests: HttpRequest[] = [];
   const served: FakeHost['served'] = [];
+  let nextPort = 10_240;
   const network: Host['network'] = {
     async request(request) {
       requests.push(request);
@@ -198,6 +199,7 @@ const fakeNetwork = (options: FakeHostOptions) => {
       return { host: at.host, port, close };
     },
     canConnect: async (_, port) => served.some(({ at, isOpen }, i) => isOpen && (at.port === port || port === 40_001 + i)),
+    freePorts: async (count) => Array.from({ length: count }, () => nextPort++),
     close: async () => {},
   };
   return { network, requests, served };

@@ -2,9 +2,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { userInfo } from 'node:os';
+import { freePorts } from '../../src/host/node/free-ports.ts';
 import { realSshd } from '../real/sshd.mjs';
 
 export type SshHost = {
@@ -71,15 +71,8 @@ const namespaces = (): Net | undefined => {
   };
 };
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const at = server.address();
-      server.close(() => resolve(typeof at === 'object' && at !== null ? at.port : 0));
-    });
-  });
 const onLoopback = async (): Promise<Net> => {
-  const ports = await Promise.all([freePort(), freePort(), freePort()]);
+  const ports = await freePorts(3);
   return { hosts: ports.map((port, i) => ({ name: `host${i + 1}`, address: '127.0.0.1', port, prefix: [] })), remove: () => {} };
 };
 

@@ -19,6 +19,7 @@ const lazyNetwork = (env: Env): Network => {
     request: async (request) => (await load()).request(request),
     listen: async (handler, at) => (await import('./listen.ts')).listen(handler, at),
     canConnect: async (host, port, timeoutMs) => (await import('./network.ts')).canConnect(host, port, timeoutMs),
+    freePorts: async (count) => (await import('./free-ports.ts')).freePorts(count),
     close: async () => (await outgoing)?.close(),
   };
 };

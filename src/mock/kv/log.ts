@@ -2,9 +2,7 @@ import type { Host } from '../../host/host.ts';
 import type { Form } from './forms.ts';
 
 export type Level = 'I' | 'N' | 'W' | 'E' | 'C';
-export type MemberLog = {
-  (level: Level, source: string, text: string): void;
-};
+export type MemberLog = (level: Level, source: string, text: string) => void;
 const words: Readonly<Record<Level, string>> = { I: 'info', N: 'info', W: 'warn', E: 'error', C: 'fatal' };
 
 /** `2026-03-31 12:30:00.123456 I | rafthttp: …` up to 3.4, one JSON object a line from 3.5 on. */

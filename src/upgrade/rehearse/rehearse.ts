@@ -7,7 +7,6 @@ import { localDriver } from '../drivers/local.ts';
 import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../types.ts';
 import { readCluster } from '../cluster-file.ts';
 import { runSelf, upgradeCopy } from './child.ts';
-import { freePorts } from './free-ports.ts';
 import { type PrivateCopy, configAt, privateConfig, privateCopy } from './private-copy.ts';
 import { type SnapshotKeys, snapshotKeys } from './snapshot-keys.ts';
 
@@ -61,7 +60,7 @@ const restoreCopy = async ({ host, cluster, folder, signal }: RehearsalInput, co
 };
 const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
   const { host, folder, snapshot } = input;
-  const copy = privateCopy(input.cluster, { folder, snapshot, ports: await freePorts(host, 2 * input.cluster.members.length) });
+  const copy = privateCopy(input.cluster, { folder, snapshot, ports: await host.network.freePorts(2 * input.cluster.members.length) });
   await restoreCopy(input, copy);
   await host.files.replace(join(folder, 'cluster.yaml'), JSON.stringify(copy.cluster, null, 2), 0o600);
   const driver = localDriver(host);

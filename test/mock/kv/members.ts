@@ -1,4 +1,3 @@
-import { freePorts } from '../../../src/mock/kv/cluster/free-ports.ts';
 import { memberId } from '../../../src/mock/kv/disk/identity.ts';
 import { type Fault, faultFile } from '../../../src/mock/kv/faults.ts';
 import { runMember } from '../../../src/mock/kv/member/run.ts';
@@ -59,7 +58,7 @@ const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
 /** Members in this process: real HTTP, real files; only signals and the log are taken from them. */
 export const testCluster = async (versions: readonly string[], options: Options = {}): Promise<TestCluster> => {
   const real: RealHost = await realHost();
-  const free = await freePorts(real.host, 2 * versions.length);
+  const free = await real.host.network.freePorts(2 * versions.length);
   const names = versions.map((_, i) => `n${i + 1}`);
   const peer = (i: number): string => `http://127.0.0.1:${free[2 * i + 1]}`;
   const initial = names.map((name, i) => `${name}=${peer(i)}`).join(',');

@@ -3,7 +3,6 @@ import { AppError } from '../../../kernel/problem.ts';
 import { clusterId, memberId } from '../disk/identity.ts';
 import { Wal, entryLine } from '../disk/wal.ts';
 import { formOf } from '../forms.ts';
-import { freePorts } from './free-ports.ts';
 import type { StoredKey } from '../state/command.ts';
 import {
   type Rehearsal,
@@ -126,7 +125,7 @@ export const startRehearsal = async (
   more: { readonly mayReplace: boolean; readonly content?: Content; readonly signal?: AbortSignal },
 ): Promise<Rehearsal> => {
   await clearFolder(host, folder, more.mayReplace);
-  const rehearsal = rehearsalOf(folder, options, await freePorts(host, 2 * options.members));
+  const rehearsal = rehearsalOf(folder, options, await host.network.freePorts(2 * options.members));
   await writeFolder(host, rehearsal, more.content);
   await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
   await waitHealthy(host, rehearsal.members, more.signal);
