@@ -6,12 +6,13 @@ import { checkLabelTexts } from './edits.ts';
 import { addField } from './field-edits.ts';
 import { CUSTOMER } from './people.ts';
 import type { Json } from './proto-json.ts';
-import { type LabelRecord, type LockRecord, type Revision, newId } from './state.ts';
+import { type LabelRecord, type LockRecord, type Revision, newId, publishedOf } from './state.ts';
 
 /** A draft under edit: the content it starts from is not touched. */
 export const draftOf = (call: Call, label: LabelRecord, content: Revision, locks: readonly LockRecord[]): Draft => ({
   label: label.id,
   revision: structuredClone(content),
+  published: publishedOf(call.state, label),
   locks,
   caller: call.caller.person,
   now: call.world.now(),

@@ -10,6 +10,8 @@ import type { ChoiceRecord, FieldRecord, LockRecord, Revision } from './state.ts
 export type Draft = {
   readonly label: string;
   readonly revision: Revision;
+  /** What is published: the rules that bite after publish compare with it, not with an earlier draft. */
+  readonly published: Revision | undefined;
   readonly locks: readonly LockRecord[];
   readonly caller: string;
   readonly now: number;

@@ -42,17 +42,21 @@ const refuseTwins = (choices: readonly Json[], path: string): void => {
   if (twin >= 0) throw invalid(`${path}[${twin}].id`, `is the id of choice ${ids.indexOf(ids[twin] ?? '')} too`);
 };
 
+const setChoices = (draft: d.Draft, field: FieldRecord, options: Json, path: string): void => {
+  const choices = (options.choices ?? []) as readonly Json[];
+  refuseTwins(choices, `${path}.selectionOptions.choices`);
+  field.choices = [];
+  for (const [i, choice] of choices.entries()) addChoice(draft, field, choice, `${path}.selectionOptions.choices[${i}]`);
+};
+
 /** Puts the options of one kind on a field; what belonged to another kind goes. */
 const applyType = (draft: d.Draft, field: FieldRecord, json: Json, path: string): void => {
   const kind = kindIn(json, path);
   const options = d.objectOf(json, `${kind}Options`);
   field.kind = kind;
-  field.choices = [];
   field.maxEntries = kind === 'selection' || kind === 'user' ? maxEntriesIn(options, kind, path) : undefined;
   field.dateFormatType = kind === 'date' ? dateFormatIn(options, path) : undefined;
-  const choices = (options.choices ?? []) as readonly Json[];
-  refuseTwins(choices, `${path}.selectionOptions.choices`);
-  for (const [i, choice] of choices.entries()) addChoice(draft, field, choice, `${path}.selectionOptions.choices[${i}]`);
+  setChoices(draft, field, options, path);
 };
 
 const checkName = (properties: Json, path: string): string => {
@@ -115,19 +119,18 @@ const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
   }
 };
 
-/** facts labels 3: listOptions presence is fixed, maxEntries may not shrink. */
-const listOptionsMayBecome = (field: FieldRecord, next: number | undefined): void => {
-  if (!isFrozen(field) || next === field.maxEntries) return;
+/** facts labels 3: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
+const listOptionsMayBecome = (draft: d.Draft, field: FieldRecord, next: number | undefined): void => {
+  const then = draft.published?.fields.find(({ id }) => id === field.id);
+  if (then === undefined || next === then.maxEntries) return;
   const subject = `field ${field.id}`;
-  if (next === undefined || field.maxEntries === undefined) {
-    throw failed(
-      'LIST_OPTIONS_FROZEN',
-      subject,
-      `Field ${field.id} was published ${field.maxEntries === undefined ? 'without' : 'with'} listOptions; that is fixed.`,
-    );
+  if (next === undefined || then.maxEntries === undefined) {
+    const had = then.maxEntries === undefined ? 'without' : 'with';
+    throw failed('LIST_OPTIONS_FROZEN', subject, `Field ${field.id} was published ${had} listOptions; that is fixed.`);
   }
-  if (next < field.maxEntries) {
-    throw failed('MAX_ENTRIES_SHRINKS', subject, `Field ${field.id} was published with maxEntries ${field.maxEntries}; it cannot shrink to ${next}.`);
+  if (next < then.maxEntries) {
+    const message = `Field ${field.id} was published with maxEntries ${then.maxEntries}; it cannot shrink to ${next}.`;
+    throw failed('MAX_ENTRIES_SHRINKS', subject, message);
   }
 };
 
@@ -166,14 +169,12 @@ export const updateFieldType = (draft: d.Draft, json: Json, path: string): Json 
     choicesAreNotReplaced(field, options, path);
     if ((kind === 'selection' || kind === 'user') && covers('listOptions')) {
       const next = maxEntriesIn(options, kind, path);
-      listOptionsMayBecome(field, next);
+      listOptionsMayBecome(draft, field, next);
       field.maxEntries = next;
     }
     if (kind === 'date' && covers('dateFormatType')) field.dateFormatType = dateFormatIn(options, path);
     if (kind === 'selection' && options.choices !== undefined && covers('choices')) {
-      field.choices = [];
-      for (const [i, choice] of (options.choices as readonly Json[]).entries())
-        addChoice(draft, field, choice, `${path}.selectionOptions.choices[${i}]`);
+      setChoices(draft, field, options, path);
     }
   }
   return {};

@@ -1,3 +1,4 @@
+import { type Field, bare } from '../../kernel/field.ts';
 import { invalid } from './errors.ts';
 
 /** A partial response: which members to keep; `true` keeps all below. */
@@ -65,6 +66,15 @@ export const select = (value: unknown, selection: Selection): unknown => {
   return kept;
 };
 
-/** Names of the first level that the answer cannot have. */
-export const unknownNames = (selection: Selection, known: readonly string[]): string[] =>
-  selection === true ? [] : Object.keys(selection).filter((name) => name !== '*' && !known.includes(name));
+/** Members that the answer cannot have, on any level; a `*` stands for all of them. */
+export const unknownNames = (selection: Selection, field: Field): string[] => {
+  const inner = bare(field);
+  if (selection === true) return [];
+  if (inner.type === 'array') return unknownNames(selection, inner.items);
+  if (inner.type !== 'object') return Object.keys(selection);
+  return Object.entries(selection).flatMap(([name, below]) => {
+    const member = inner.fields[name];
+    if (name === '*') return Object.values(inner.fields).every((each) => unknownNames(below, each).length > 0) ? [name] : [];
+    return member === undefined ? [name] : unknownNames(below, member);
+  });
+};

@@ -56,6 +56,8 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
   const named = textOf(given, 'name') === '' ? undefined : permissionNamed(parent, textOf(given, 'name'), below(path, 'name'));
   const existing = named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
   const hasPrincipal = [...members, 'email'].some((name) => textOf(given, name) !== '');
+  // facts labels 7: a permission that is named and nothing else says whose it is has to exist.
+  if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
   const who = existing && !hasPrincipal ? { principal: existing.principal, email: existing.email } : principalIn(given, path);
   const role = roleIn(given, path);
   if (named !== undefined && named !== idOf(who.principal)) throw invalid(below(path, 'name'), 'names the permission of another principal');

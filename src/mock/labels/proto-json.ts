@@ -58,6 +58,7 @@ const readString = (field: StringField, value: unknown, path: string, bad: Viola
     return name;
   }
   if (typeof value !== 'string') bad.push(wrong(path, 'TYPE_STRING', value));
+  else if (field.format === 'datetime' && !formats.datetime.holds(value)) bad.push(wrong(path, 'Timestamp', value));
   return value;
 };
 
@@ -74,7 +75,7 @@ const readValue = (outer: Field, value: unknown, path: string, bad: Violation[])
       return value;
     case 'array':
       if (!Array.isArray(value)) {
-        bad.push({ field: path, description: `Invalid JSON payload received. Field '${path}' must be a list, got ${JSON.stringify(value)}` });
+        bad.push({ field: path, description: `Invalid JSON payload received. A list was expected${at(path)}, got ${JSON.stringify(value)}` });
         return value;
       }
       return value.map((item, i) => readValue(field.items, item, `${path}[${i}]`, bad));
@@ -87,7 +88,7 @@ const readValue = (outer: Field, value: unknown, path: string, bad: Violation[])
 
 const readFields = (fields: Fields, exclusive: readonly (readonly string[])[] = [], value: unknown, path: string, bad: Violation[]): unknown => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    bad.push({ field: path, description: `Invalid JSON payload received.${at(path)}: a message was expected, got ${JSON.stringify(value)}` });
+    bad.push({ field: path, description: `Invalid JSON payload received. A message was expected${at(path)}, got ${JSON.stringify(value)}` });
     return {};
   }
   const read: Record<string, unknown> = {};

@@ -68,8 +68,7 @@ const bodyFrom = (operation: Operation, request: MockRequest): Json => {
 
 /** Judged before anything is done, so that a refused selection changes nothing. */
 const selectsWhatIsThere = (system: System, operation: Operation): void => {
-  const known = operation.returns?.type === 'object' ? Object.keys(operation.returns.fields) : [];
-  const wrong = system.fields === undefined ? [] : unknownNames(system.fields, known);
+  const wrong = system.fields === undefined || operation.returns === undefined ? [] : unknownNames(system.fields, operation.returns);
   if (wrong.length > 0) throw invalid('fields', `Invalid field selection ${wrong.join(', ')}`, 'INVALID_FIELD_SELECTION');
 };
 

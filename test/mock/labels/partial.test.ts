@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { list, obj, str } from '../../../src/kernel/field.ts';
 import { select, selectionFrom, unknownNames } from '../../../src/mock/labels/partial.ts';
 
 const label = { id: 'a', properties: { title: 'T', description: 'D' }, fields: [{ id: '1', properties: { displayName: 'F' } }, { id: '2' }] };
@@ -22,7 +23,10 @@ describe('selection', () => {
   });
 
   test('names that the answer cannot have are told', () => {
-    expect(unknownNames(selectionFrom('id,colour,fields(x)'), ['id', 'fields'])).toEqual(['colour']);
+    const shape = obj({ id: str(), properties: obj({ title: str() }), fields: list(obj({ id: str() })) });
+    expect(unknownNames(selectionFrom('id,colour,fields(id,x),properties/title'), shape)).toEqual(['colour', 'x']);
+    expect(unknownNames(selectionFrom('*/title,id/deep'), shape)).toEqual(['deep']);
+    expect(unknownNames(selectionFrom('*/colour'), shape)).toEqual(['*']);
   });
 });
 
