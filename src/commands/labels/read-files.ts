@@ -5,6 +5,8 @@ import type { Context } from '../command.ts';
 /** One YAML document of a file, or of standard input (`-`). */
 export type Document = { readonly source: string; readonly value: unknown };
 
+const called = (file: string): string => (file === '-' ? 'standard input' : file);
+
 const textOf = async ({ host }: Context, file: string): Promise<string> => {
   if (file === '-') {
     const parts: Uint8Array[] = [];
@@ -35,7 +37,7 @@ export const readDocuments = async (context: Context, files: readonly string[]):
     const parsed = parseAllDocuments(await textOf(context, file));
     const found = 'empty' in parsed ? [] : parsed;
     for (const [i, document] of found.entries()) {
-      const source = found.length > 1 ? `${file} (document ${i + 1})` : file;
+      const source = found.length > 1 ? `${called(file)} (document ${i + 1})` : called(file);
       const [error] = document.errors;
       if (error)
         throw new AppError('usage', `${source} is not YAML: ${error.message.trimEnd()}`, {
@@ -46,6 +48,7 @@ export const readDocuments = async (context: Context, files: readonly string[]):
       if (value !== null && value !== undefined) documents.push({ source, value });
     }
   }
-  if (documents.length === 0) throw usageError(`${files.join(', ')}: there is no document in it`, [problem('--file', 'rule', 'is empty')]);
+  if (documents.length === 0)
+    throw usageError(`${files.map(called).join(', ')}: there is no document in it`, [problem('--file', 'rule', 'is empty')]);
   return documents;
 };

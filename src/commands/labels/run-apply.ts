@@ -61,19 +61,6 @@ const liveOf = async (context: Context, { source, wanted }: Wish, admin: boolean
   return undefined;
 };
 
-const prepare = async (context: Context, wish: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
-  const { source, wanted } = wish;
-  const json = await liveOf(context, wish, options.admin);
-  const live = json && liveFrom(json);
-  const plan = planFrom(wanted, live, { prune: options.prune });
-  if (plan.action === 'none' && plan.problems.length === 0) return { source, plan, live };
-  if (live) await undoesNothing(context, wish, live, options);
-  const locks = live && plan.edits.length > 0 ? await allLocks(context, `labels/${live.id}`) : [];
-  const user = plan.action === 'create' ? await getUserCapabilities(context) : undefined;
-  const problems = [...plan.problems, ...limitProblems(wanted, live, limits), ...lockProblems(plan, locks), ...rightProblems(plan, live, user)];
-  return { source, plan: { ...plan, problems }, live };
-};
-
 /** An older revision that the service still has; drafts go when they are published. */
 const baseOf = async (context: Context, live: LiveLabel, revision: string, admin: boolean): Promise<LiveLabel | undefined> => {
   try {
@@ -82,6 +69,34 @@ const baseOf = async (context: Context, live: LiveLabel, revision: string, admin
     if (error instanceof AppError && error.category === 'not-found') return undefined;
     throw error;
   }
+};
+
+/** What freezes at publish is the published revision's, which differs from a newer draft. */
+const withPublished = async (context: Context, live: LiveLabel, admin: boolean): Promise<LiveLabel> => {
+  if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined)) return live;
+  const then = await baseOf(context, live, 'published', admin);
+  const entriesOf = (id: string) => then?.fields.find((field) => field.id === id)?.maxEntries;
+  return { ...live, fields: live.fields.map((field) => ({ ...field, publishedEntries: entriesOf(field.id) })) };
+};
+
+/** `--publish` publishes everything that waits, not only what this file changes: that is said beforehand. */
+const waiting = (live: LiveLabel | undefined, { publish }: Options): string[] =>
+  publish && live && (live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT')
+    ? [`revision ${live.revisionId} has changes that are not published yet; they are published as well`]
+    : [];
+
+const prepare = async (context: Context, wish: Wish, limits: LimitsJson, options: Options): Promise<Prepared> => {
+  const { source, wanted } = wish;
+  const json = await liveOf(context, wish, options.admin);
+  const live = json && (await withPublished(context, liveFrom(json), options.admin));
+  const made = planFrom(wanted, live, { prune: options.prune });
+  const plan = { ...made, notes: [...made.notes, ...waiting(live, options)] };
+  if (plan.action === 'none' && plan.problems.length === 0) return { source, plan, live };
+  if (live) await undoesNothing(context, wish, live, options);
+  const locks = live && plan.edits.length > 0 ? await allLocks(context, `labels/${live.id}`) : [];
+  const user = plan.action === 'create' ? await getUserCapabilities(context) : undefined;
+  const problems = [...plan.problems, ...limitProblems(wanted, live, limits), ...lockProblems(plan, locks), ...rightProblems(plan, live, user)];
+  return { source, plan: { ...plan, problems }, live };
 };
 
 /** Lost-update safety: an older file may add to what others did since, never undo it. */

@@ -201,3 +201,20 @@ test('a file from an older revision may add, but not undo', async () => {
   expect(await applied(await at.file('mine.yaml', adding))).toMatchObject([{ changes: [{ kind: 'renamed' }] }]);
   expect(await applied(await at.file('mine.yaml', mine), '--force')).toMatchObject([{ action: 'update' }]);
 });
+
+test('a draft may go back down to what is published, and not below it', async () => {
+  const people = (maxEntries: number) => at.file('p.yaml', `title: P\nfields:\n  - {name: Who, type: user, maxEntries: ${maxEntries}}\n`);
+  await applied(await people(2), '--publish');
+  await applied(await people(9));
+  expect(await applied(await people(4))).toMatchObject([{ action: 'update', revision: '4' }]);
+  const { code, stderr } = await at.run('apply', '-f', await people(1));
+  expect([code, stderr]).toEqual([10, expect.stringContaining('was published with maxEntries 2; it cannot shrink to 1')]);
+});
+
+test('--publish says beforehand that it publishes what already waits', async () => {
+  const file = await at.file('p.yaml', 'title: P\n');
+  await applied(file);
+  const ran = await at.run('apply', '-f', file, '--publish', '-o', 'json');
+  expect(ran.stderr).toContain('note: revision 1 has changes that are not published yet; they are published as well');
+  expect(ran.json()).toMatchObject([{ action: 'none', published: true, revision: '2' }]);
+});

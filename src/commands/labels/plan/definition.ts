@@ -46,7 +46,13 @@ export type LabelDef = {
 /** States of a part in the service: only a draft may change its type or be deleted at once. */
 export type LiveState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
 export type LiveChoice = ChoiceDef & { readonly id: string; readonly state: LiveState };
-export type LiveField = Omit<FieldDef, 'choices'> & { readonly id: string; readonly state: LiveState; readonly choices: readonly LiveChoice[] };
+export type LiveField = Omit<FieldDef, 'choices'> & {
+  readonly id: string;
+  readonly state: LiveState;
+  readonly choices: readonly LiveChoice[];
+  /** maxEntries of the published revision, when this one is a newer draft: it may go back down to that. */
+  readonly publishedEntries?: number;
+};
 /** A revision of a label as the service has it, in the same words. */
 export type LiveLabel = Omit<LabelDef, 'fields'> & {
   readonly id: string;

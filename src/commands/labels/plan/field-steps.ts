@@ -72,14 +72,9 @@ const frozen = (wanted: FieldDef, live: LiveField, path: string): Problem[] => {
       ),
     ];
   }
-  return wanted.maxEntries < live.maxEntries
-    ? [
-        problem(
-          `${path}.maxEntries`,
-          'rule',
-          `field ${live.name} was published with maxEntries ${live.maxEntries}; it cannot shrink to ${wanted.maxEntries}`,
-        ),
-      ]
+  const floor = live.publishedEntries ?? live.maxEntries;
+  return wanted.maxEntries < floor
+    ? [problem(`${path}.maxEntries`, 'rule', `field ${live.name} was published with maxEntries ${floor}; it cannot shrink to ${wanted.maxEntries}`)]
     : [];
 };
 
