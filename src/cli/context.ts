@@ -91,7 +91,8 @@ export const makeContext = (options: ContextOptions): Context => {
     call: async (service, operation, input, more) => {
       // The check comes first: a wrong value must not start a server or wait for one.
       if (!more?.isChecked) checkInput(operation, input);
-      const to = await target(service.name as ServiceName);
+      const found = await target(service.name as ServiceName);
+      const to = more?.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
       const wording = to.wording ?? {};
       const said = worded(operation, input, wording);
       const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);

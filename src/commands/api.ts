@@ -1,6 +1,6 @@
 import { list, oneOf, req, str } from '../kernel/field.ts';
 import { errorFrom } from '../client/reply.ts';
-import { problem, usageError } from '../kernel/problem.ts';
+import { type AppError, problem, usageError } from '../kernel/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../kernel/result.ts';
 import type { Command, ServiceName, Values } from './command.ts';
 
@@ -34,6 +34,12 @@ const requestOf = (values: Values) => {
   };
 };
 
+/** A missing scope of the label service is told as its own commands do: which one, and the line that mends it. */
+const labelsRefusal = async (error: AppError, { method, path, body = '' }: ReturnType<typeof requestOf>): Promise<AppError> => {
+  const { explainedRefusal } = await import('./labels/access.ts');
+  return explainedRefusal(error, { method, isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body) });
+};
+
 const api: Command = {
   path: ['api'],
   summary: 'Send any request to a service, with its token',
@@ -63,7 +69,10 @@ const api: Command = {
     const reply = await context.send(values.service as ServiceName, { ...request, headers: { ...request.headers, ...bearer } });
     const bytes = await reply.bytes();
     const text = new TextDecoder().decode(bytes);
-    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, `${request.method} ${request.path}`);
+    if (reply.status >= 400) {
+      const error = errorFrom({ status: reply.status, headers: reply.headers, text }, `${request.method} ${request.path}`);
+      throw values.service === 'labels' ? await labelsRefusal(error, request) : error;
+    }
     if (text === '') return nothing(`${request.method} ${request.path}: ${reply.status}`);
     if (!/\bjson\b/.test(reply.headers['content-type'] ?? '')) return rawResult(bytes);
     const data: unknown = JSON.parse(text);

@@ -93,6 +93,8 @@ export type CallOptions = {
   readonly evenInDryRun?: boolean;
   /** The caller has run the checks of the table on this very input. */
   readonly isChecked?: boolean;
+  /** Takes the place of the target's access token: one that was renewed meanwhile. */
+  readonly bearer?: string;
 };
 export type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 

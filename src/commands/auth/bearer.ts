@@ -4,12 +4,12 @@ import type { AccessToken } from '../../login/token.ts';
 import type { Context, Target } from '../command.ts';
 
 /** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
-export const checkPlace = (target: Target, { account }: AccessToken): void => {
+export const checkPlace = (target: Target, { account }: AccessToken, service: 'api' | 'labels' = 'api'): void => {
   if (account === undefined || (account.server === mockKey) === target.isMock) return;
   if (target.isMock)
-    throw new AppError('config', `account ${account.name} is signed in at ${account.server}, but api.url is not set`, {
-      code: 'NO_API_URL',
-      tryThis: ['opsctl config set api.url URL', 'OPSCTL_API_URL=URL opsctl media get …'],
+    throw new AppError('config', `account ${account.name} is signed in at ${account.server}, but ${service}.url is not set`, {
+      code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
+      tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
     });
   throw new AppError(
     'auth',

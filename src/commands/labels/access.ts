@@ -1,77 +1,105 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { LooseInput, Operation, Service } from '../../kernel/operation.ts';
 import { labelsService } from '../../services/labels/index.ts';
-import type { CallOptions, Command, Context } from '../command.ts';
+import type { CallOptions, Command, Context, Target } from '../command.ts';
 
 type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_scopes?: string } }[] } };
 
+/** What a refusal is about: the words of a hint depend on it. */
+type Asked = { readonly method: string; readonly isAdmin: boolean };
+
 /** facts labels 8: what a call needs when the service does not say it. */
-const scopesOf = (operation: Operation, isAdminCall: boolean): string[] => {
-  const all = operation.method === 'GET' ? ['labels.readonly', 'labels', 'admin.labels.readonly', 'admin.labels'] : ['labels', 'admin.labels'];
-  return isAdminCall ? all.filter((scope) => scope.startsWith('admin.')) : all;
+const scopesOf = ({ method, isAdmin }: Asked): string[] => {
+  const all = method === 'GET' ? ['labels.readonly', 'labels', 'admin.labels.readonly', 'admin.labels'] : ['labels', 'admin.labels'];
+  return isAdmin ? all.filter((scope) => scope.startsWith('admin.')) : all;
 };
 const isAdminCall = ({ query, body }: LooseInput): boolean => query?.useAdminAccess === true || body?.useAdminAccess === true;
 
-/** A refusal for want of a scope names the scope and the exact line that mends it; a refused token says how to get one. */
-const explained = async (error: AppError, operation: Operation, input: LooseInput): Promise<AppError> => {
-  if (error.detail.httpStatus === 401 && (error.detail.tryThis ?? []).length === 0) {
-    return new AppError('auth', error.message, {
-      ...error.detail,
-      tryThis: [`opsctl login --add-scope ${scopesOf(operation, isAdminCall(input))[0]}`, 'OPSCTL_LABELS_TOKEN=…'],
-    });
-  }
-  if (error.detail.httpStatus !== 403) return error;
+const asked = (operation: Operation, input: LooseInput): Asked => ({ method: operation.method, isAdmin: isAdminCall(input) });
+
+/** The scope that is enough and says least: a read needs no right to change anything. */
+const least = (scopes: readonly string[], { method }: Asked): string =>
+  (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ?? scopes[0] ?? 'labels';
+
+const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
   const info = (error.detail.data as ErrorBody | undefined)?.error?.details?.find((d) => d.reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT');
   if (info === undefined) return error;
   const named = info.metadata?.required_scopes?.split(' ').filter((s) => s !== '') ?? [];
-  const scopes = named.length > 0 ? named : scopesOf(operation, isAdminCall(input));
+  const scopes = named.length > 0 ? named : scopesOf(to);
   const { addScopeLine } = await import('../../login/scopes.ts');
   return new AppError('auth', `the access token lacks the scope: one of ${scopes.join(', ')} is needed`, {
     ...error.detail,
     code: 'MISSING_SCOPE',
-    tryThis: [addScopeLine(scopes.slice(0, 1))],
+    tryThis: [addScopeLine([least(scopes, to)])],
     data: { missing: scopes },
   });
 };
 
-/** The service is configured without a token of its own: the account of `opsctl login` answers for it. */
-const callSignedIn = async (context: Context, operation: Operation, input: LooseInput): Promise<unknown> => {
-  const [{ accessToken }, { requestFrom }, { send }, { answerFrom }] = await Promise.all([
-    import('../../login/token.ts'),
-    import('../../client/request.ts'),
-    import('../../client/send.ts'),
-    import('../../client/reply.ts'),
-  ]);
-  const { baseUrl } = await context.target('labels');
-  const scopes = scopesOf(operation, isAdminCall(input));
-  const ask = async (refused?: string) => {
-    const { token } = await accessToken(context, { scopes, ...(refused === undefined ? {} : { refused }) });
-    context.say.hide(token);
-    const request = requestFrom(labelsService, operation, input, { baseUrl, headers: { authorization: `Bearer ${token}` } });
-    return { token, reply: await send(context.host, request, { signal: context.signal }) };
-  };
-  let { token, reply } = await ask();
-  if (reply.status === 401) ({ reply } = await ask(token));
-  return answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() });
+/** A refusal for want of a scope names the scope and the exact line that mends it; a refused token says how to get one. */
+export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
+  if (error.detail.httpStatus === 403) return lacksScope(error, to);
+  if (error.detail.httpStatus !== 401 || (error.detail.tryThis ?? []).length > 0) return error;
+  const tryThis = [`opsctl login --add-scope ${least(scopesOf(to), to)}`, 'OPSCTL_LABELS_TOKEN=…'];
+  return new AppError('auth', error.message, { ...error.detail, tryThis });
 };
 
-const call = async (context: Context, operation: Operation, input: LooseInput, options: CallOptions | undefined): Promise<unknown> => {
+/** The target has no token: nobody is signed in, or at another place, where the token has to stay. */
+const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
+  const [{ accessToken }, { checkPlace }] = await Promise.all([import('../../login/token.ts'), import('../auth/bearer.ts')]);
+  try {
+    checkPlace(target, await accessToken(context, { scopes: scopesOf(to) }), 'labels');
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.code !== 'NOT_SIGNED_IN' || error.detail.tryThis?.[0] !== 'opsctl login') throw error;
+    return new AppError('auth', error.message, { ...error.detail, tryThis: [`opsctl login --add-scope ${least(scopesOf(to), to)}`] });
+  }
+  return new AppError('auth', 'the label service has no access token', { code: 'NOT_SIGNED_IN', tryThis: ['OPSCTL_LABELS_TOKEN=…'] });
+};
+
+/** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
+const renewed = async (context: Context, refused: string): Promise<string | undefined> => {
+  if (context.settings.get('labels.token') !== undefined) return undefined;
+  const { accessToken } = await import('../../login/token.ts');
+  const { token, account } = await accessToken(context, { refused });
+  if (account === undefined || token === refused) return undefined;
+  context.say.hide(token);
+  return token;
+};
+
+type Session = {
+  /** The token that took the place of the target's, for the rest of the command. */
+  bearer?: string;
+};
+
+const call = async (context: Context, session: Session, operation: Operation, input: LooseInput, options: CallOptions = {}): Promise<unknown> => {
+  const to = asked(operation, input);
+  const send = () => context.call(labelsService, operation, input, { ...options, ...session });
   try {
     const target = await context.target('labels');
     const hasToken = !/^(Bearer)?\s*$/i.test(target.headers.authorization ?? '');
-    const mustSignIn = !hasToken && !(context.isDryRun && !options?.evenInDryRun);
-    if (!mustSignIn) return await context.call(labelsService, operation, input, options);
-    return await callSignedIn(context, operation, input);
+    if (!hasToken && !(context.isDryRun && !options.evenInDryRun)) throw await whyNoToken(context, target, to);
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof AppError) || error.detail.httpStatus !== 401) throw error;
+      // One renewal and one more try, as for the data API.
+      const token = await renewed(context, session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '');
+      if (token === undefined) throw error;
+      session.bearer = token;
+      return await send();
+    }
   } catch (error) {
-    throw error instanceof AppError ? await explained(error, operation, input) : error;
+    throw error instanceof AppError ? await explainedRefusal(error, to) : error;
   }
 };
 
 /** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
-const withLabelAccess = (context: Context): Context => ({
-  ...context,
-  call: (service: Service, operation, input, options) =>
-    service.name === 'labels' ? call(context, operation, input, options) : context.call(service, operation, input, options),
-});
+const withLabelAccess = (context: Context): Context => {
+  const session: Session = {};
+  return {
+    ...context,
+    call: (service: Service, operation, input, options) =>
+      service.name === 'labels' ? call(context, session, operation, input, options) : context.call(service, operation, input, options),
+  };
+};
 
 export const labelCommand = (command: Command): Command => ({ ...command, run: (context, values) => command.run(withLabelAccess(context), values) });
