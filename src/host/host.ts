@@ -95,6 +95,8 @@ export type RunOptions = {
   /** Added to the process's own environment; `undefined` removes a name. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string | Bytes;
+  /** Instead of `input`: this file, however large. */
+  readonly inputFile?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   readonly maxBytes?: number;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import { minorOf } from '../services/kv/versions.ts';
 import { filled } from './command-line.ts';
+import { configBefore, keepConfigBefore } from './config-before.ts';
 import { migrateConfig } from './configuration.ts';
 import type { Which } from './drivers/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
@@ -125,22 +126,20 @@ const copyData: Act = async (run, step) => {
   return { copy: to };
 };
 
-const oldConfigPath = (run: Run, name: string): string => join(run.folder, `${name}.config.before`);
 /** The old text goes into the run's folder first; a second try starts from it, not from a half-migrated file. */
 const configure: Act = async (run, step) => {
   const { host, driver, plan } = run;
   const member = memberOf(run, nameOf(step));
-  const kept = oldConfigPath(run, member.name);
-  const before = (await host.files.read(kept)) ?? (await driver.readConfig(member));
+  const before = (await configBefore(host, run.folder, member.name)) ?? (await driver.readConfig(member));
   if (before === undefined) throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
-  await host.files.replace(kept, before, 0o600);
+  await keepConfigBefore(host, run.folder, member.name, before);
   const { text, changes } = await migrateConfig(before, plan.to);
   await driver.writeConfig(member, text);
   return { changes };
 };
 
 export const restoreConfig = async (run: Run, name: string): Promise<void> => {
-  const before = await run.host.files.read(oldConfigPath(run, name));
+  const before = await configBefore(run.host, run.folder, name);
   if (before !== undefined) await run.driver.writeConfig(memberOf(run, name), before);
 };
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -17,6 +17,8 @@ afterEach(async () => {
   await cluster?.stop();
   rmSync(home, { recursive: true, force: true });
 });
+/** A setting that the new version would not start with. */
+const unreadable = to === '3.3' ? 'auto-compaction-retention: 24' : 'log-output: stderr';
 const value = async (url: string, key: string): Promise<string | undefined> => {
   const kvs = JSON.parse((await call(`${url}${prefix}/kv/range`, { key: base64(key) })).text).kvs ?? [];
   return kvs[0] === undefined ? undefined : Buffer.from(kvs[0].value, 'base64').toString();
@@ -29,14 +31,18 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     cluster = await startCluster({ size: 3, from, to });
     const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept');
+    const before = `# kept\n${unreadable}\n`;
+    const members = cluster.members.map((member) => ({ ...member, config_file: join(cluster.folder, `${member.name}.yaml`) }));
+    for (const { config_file } of members) writeFileSync(config_file, before);
+    cluster.write({}, members);
     const words = (...more: string[]) => ['kv', ...more, '--cluster', cluster.file, '--yes', '-o', 'json'];
     expect((await opsctl(words('upgrade'), { home })).code).toBe(0);
     await gatewayPut(cluster.urls[0] as string, 'after', 'lost');
-    cluster.write({ ctl_binary: fresh.ctl });
+    cluster.write({ ctl_binary: fresh.ctl }, members);
     const wrong = await opsctl(words('restore'), { home });
     expect(wrong.code).toBe(10);
     expect(wrong.stderr).toContain(`the ctl program is ${to}.`);
-    cluster.write({ ctl_binary: old.ctl });
+    cluster.write({ ctl_binary: old.ctl }, members);
     const dry = (await opsctl([...words('restore'), '--dry-run'], { home })).json();
     expect(dry.lost_revisions).toBeGreaterThan(0);
     expect(dry.members).toHaveLength(3);
@@ -48,6 +54,8 @@ describe.runIf(hasCtl)('after the point of no return', () => {
       expect(await value(url, 'before')).toBe('kept');
       expect(await value(url, 'after')).toBeUndefined();
     }
+    // The new version's configuration would stop the old one at its start.
+    for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
     for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
     // What was written since then is kept aside as well: a second rebuild covers nothing.
     const again = await opsctl(words('restore'), { home });

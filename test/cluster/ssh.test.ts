@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { binariesOf, call, hasBinaries, missingWrites, pause, startWriter } from '../support/cluster.ts';
 import type { Binaries } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
@@ -112,6 +112,15 @@ describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', (
     for (const url of urls) {
       expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.4.0');
       expect(await missingWrites(url, acknowledged)).toEqual([]);
+    }
+    const { ctl } = binariesOf('3.3') as Binaries;
+    writeFileSync(file, stringify({ ...parse(readFileSync(file, 'utf8')), ctl_binary: ctl }));
+    const restored = await opsctl(['kv', 'restore', '--cluster', file, '--yes', '-o', 'json'], { home });
+    expect(restored.code === 0 ? '' : restored.stderr).toBe('');
+    for (const url of urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toMatch(/^3\.3\./);
+    for (const { name, kept_data } of restored.json().members) {
+      expect(existsSync(join(kept_data, 'member/snap/db'))).toBe(true);
+      expect(existsSync(join(home, `host${name.slice(1)}`, 'data.snapshot'))).toBe(false);
     }
     process.stdout.write(
       `ssh, ${net.isNamespaced ? 'three network namespaces' : 'three ports on loopback'}: ${done.json().duration_ms} ms, longest gap ${longestGapMs.toFixed(0)} ms\n`,

@@ -3,6 +3,7 @@ import { str } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import type { Minor } from '../../services/kv/versions.ts';
+import type { Restored, Restoring } from '../../upgrade/restore/carry-out.ts';
 import type { Locking } from '../../upgrade/locks/take-locks.ts';
 import type { SnapshotRecord } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
@@ -17,7 +18,7 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
   const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
     import('../../upgrade/journal.ts'),
     import('../../upgrade/gateway/snapshot.ts'),
-    import('../../upgrade/restore.ts'),
+    import('../../upgrade/restore/plan.ts'),
     import('../../upgrade/gateway/snapshot-content.ts'),
   ]);
   const [run] = (await findRuns(host, settings.folders.state, cluster)).filter(({ entries }) => entries.some(({ kind }) => kind === 'snapshot'));
@@ -49,12 +50,24 @@ const underLock = async <T>(context: Context, locking: Pick<Locking, 'cluster' |
   }
 };
 
+const carriedOut = async (context: Context, parts: Pick<Restoring, 'cluster' | 'access' | 'plan'>): Promise<Restored> => {
+  const { host, settings, say } = context;
+  const [{ restore: carryOut }, { shellsOf }, { runFolder }] = await Promise.all([
+    import('../../upgrade/restore/carry-out.ts'),
+    import('../../upgrade/drivers/open.ts'),
+    import('../../upgrade/journal.ts'),
+  ]);
+  const [driver, shellFor] = await Promise.all([driverFor(context, parts.cluster), shellsOf(host, parts.cluster)]);
+  const folder = runFolder(settings.folders.state, parts.cluster.name, parts.plan.run);
+  return carryOut({ ...parts, host, driver, shellFor, folder, say: say.info });
+};
+
 export const restore: Command = {
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
     'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data folders are kept aside. ' +
-    'Needs ctl_binary (of the old version) in the cluster file and the local driver; --dry-run prints the commands for any other.',
+    'Needs ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
   flags: {
     ...clusterFlags,
     snapshot: {
@@ -68,25 +81,17 @@ export const restore: Command = {
   examples: [{ line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' }],
   run: async (context, values) => {
     const { cluster, access } = await openCluster(context, values, 'upgrade');
-    const [{ observe }, { restore: carryOut, restorePlan, restoreText }] = await Promise.all([
+    const [{ observe }, { restorePlan, restoreText }] = await Promise.all([
       import('../../upgrade/observe.ts'),
-      import('../../upgrade/restore.ts'),
+      import('../../upgrade/restore/plan.ts'),
     ]);
     const source = await sourceOf(context, values, cluster.name);
     const observation = await observe({ host: context.host, cluster, access });
     const plan = restorePlan({ cluster, observation, ...source });
     if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
-    if ((cluster.driver ?? 'local') !== 'local')
-      throw new AppError('unsafe', `refused, nothing was changed: with driver ${cluster.driver} the folders are built by hand`, {
-        code: 'NOT_LOCAL',
-        tryThis: ['opsctl kv restore --dry-run prints every command'],
-      });
     context.say.warn(restoreText(plan));
     await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
-    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, async () => {
-      const driver = await driverFor(context, cluster);
-      return carryOut({ host: context.host, cluster, driver, access, plan, say: context.say.info });
-    });
+    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () => carriedOut(context, { cluster, access, plan }));
     const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
     return recordResult({ outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, message }, { text: message });
   },

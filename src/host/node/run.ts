@@ -6,6 +6,12 @@ const DEFAULT_BYTES = 64 * 1024 * 1024;
 const startErrorOf = (result: { code?: string; originalMessage?: string; exitCode?: number; signal?: string }): string | undefined =>
   result.exitCode === undefined && result.signal === undefined && result.code !== undefined ? (result.originalMessage ?? result.code) : undefined;
 
+/** Without any a child that reads would take this program's own input. */
+const inputOf = ({ input, inputFile }: RunOptions, isPiped: boolean) => {
+  if (inputFile !== undefined) return { inputFile };
+  return input === undefined ? { stdin: isPiped ? ('ignore' as const) : ('inherit' as const) } : { input };
+};
+
 /** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
 export const run = async (command: string, args: readonly string[], options: RunOptions): Promise<Finished> => {
   const isPiped = options.stdio !== 'inherit';
@@ -15,8 +21,7 @@ export const run = async (command: string, args: readonly string[], options: Run
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    // Without this a child that reads would take this program's own input.
-    ...(options.input === undefined ? { stdin: isPiped ? 'ignore' : 'inherit' } : { input: options.input }),
+    ...inputOf(options, isPiped),
     stdout: isPiped ? 'pipe' : 'inherit',
     stderr: isPiped ? 'pipe' : 'inherit',
     timeout: options.timeoutMs ?? 0,

@@ -7,11 +7,7 @@ import type { Shell } from './shell.ts';
 export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
   if (kind === 'local') return (await import('./local.ts')).localDriver(host);
-  const [{ scriptDriver }, { localShell, sshShell }, steerings] = await Promise.all([
-    import('./script-driver.ts'),
-    import('./shell.ts'),
-    import('./steerings.ts'),
-  ]);
+  const [{ scriptDriver }, steerings] = await Promise.all([import('./script-driver.ts'), import('./steerings.ts')]);
   const makers = {
     local: steerings.pidFileSteering,
     systemd: steerings.systemdSteering,
@@ -20,11 +16,11 @@ export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driv
     hooks: steerings.hooksSteering,
   };
   const steering = makers[kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind](cluster);
-  const shells = new Map<string, Shell>();
-  const shellFor = (member: MemberSpec): Shell => {
-    const found = shells.get(member.name) ?? (kind === 'ssh' ? sshShell(host, cluster, member) : localShell(host));
-    shells.set(member.name, found);
-    return found;
-  };
-  return scriptDriver(host, cluster, shellFor, steering);
+  return scriptDriver(host, cluster, await shellsOf(host, cluster), steering);
+};
+
+/** A shell where each member lives: over ssh, or here. */
+export const shellsOf = async (host: Host, cluster: ClusterFile): Promise<(member: MemberSpec) => Shell> => {
+  const { localShell, sshShell } = await import('./shell.ts');
+  return (member) => (cluster.driver === 'ssh' ? sshShell(host, cluster, member) : localShell(host));
 };

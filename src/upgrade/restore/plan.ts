@@ -1,0 +1,95 @@
+import { AppError } from '../../kernel/problem.ts';
+import type { Minor } from '../../services/kv/versions.ts';
+import { argvOf, shellLine } from '../command-line.ts';
+import { flagsOf } from '../configuration.ts';
+import type { ClusterFile, MemberSpec, Observation, SnapshotRecord } from '../types.ts';
+
+/** How a cluster is rebuilt on its old version from one verified snapshot. */
+export type RestorePlan = {
+  readonly cluster: string;
+  readonly to: Minor;
+  /** The run that took the snapshot. */
+  readonly run: string;
+  readonly snapshot: SnapshotRecord;
+  readonly ctl: string;
+  /** Revision of the cluster now, when a member answers. */
+  readonly revision_now?: number;
+  /** Changes after the snapshot that will be gone; undefined when nobody answers. */
+  readonly lost_revisions?: number;
+  readonly members: readonly RestoreStep[];
+};
+export type RestoreStep = {
+  readonly name: string;
+  /** Where the present data folder is kept. */
+  readonly aside: string;
+  /** Words of the ctl program after `snapshot restore FILE`. */
+  readonly words: readonly string[];
+};
+
+/** Every member must be rebuilt from the same file: the one with the highest revision. */
+export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRecord | undefined =>
+  snapshots.toSorted((a, b) => b.revision - a.revision)[0];
+
+const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
+  member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
+
+export type RestoreInput = {
+  readonly cluster: ClusterFile;
+  readonly observation: Observation;
+  readonly snapshot: SnapshotRecord;
+  readonly to: Minor;
+  /** Part of the names of the folders that are moved aside. */
+  readonly run: string;
+};
+
+/** The plan, with the commands of the store's own program. Pure. */
+export const restorePlan = ({ cluster, observation, snapshot, to, run }: RestoreInput): RestorePlan => {
+  const ctl = cluster.ctl_binary;
+  if (ctl === undefined)
+    throw new AppError('config', 'the cluster file names no ctl_binary', { code: 'NO_CTL', tryThis: [`ctl_binary: PATH of the ${to} ctl program`] });
+  const peers = cluster.members.map((member) => ({ member, peer: peerUrl(member, observation) }));
+  const unknown = peers.find(({ member, peer }) => peer === undefined || member.data_dir === undefined);
+  if (unknown !== undefined)
+    throw new AppError('config', `member ${unknown.member.name} needs peer_url and data_dir in the cluster file`, { code: 'CLUSTER_FILE' });
+  const split = cluster.members.find((member) => flagsOf(argvOf(member.old_command, member.old_binary) ?? []).has('wal-dir'));
+  if (split !== undefined)
+    throw new AppError('unsafe', `refused, nothing was changed: ${split.name} keeps its log outside its data folder (--wal-dir)`, {
+      code: 'WAL_DIR',
+      tryThis: [`${ctl} snapshot restore ${snapshot.path} --wal-dir …, by hand on every member`],
+    });
+  const all = peers.map(({ member, peer }) => `${member.name}=${peer}`).join(',');
+  const revisions = observation.members.flatMap(({ revision }) => revision ?? []);
+  const now = revisions.length === 0 ? undefined : Math.max(...revisions);
+  return {
+    cluster: cluster.name,
+    to,
+    run,
+    snapshot,
+    ctl,
+    ...(now === undefined ? {} : { revision_now: now, lost_revisions: Math.max(0, now - snapshot.revision) }),
+    members: peers.map(({ member, peer }) => ({
+      name: member.name,
+      aside: `${member.data_dir}.before-restore-${run}`,
+      words: [
+        ...['--name', member.name, '--initial-cluster', all, '--initial-advertise-peer-urls', peer as string],
+        ...['--data-dir', `${member.data_dir}.restoring`],
+      ],
+    })),
+  };
+};
+
+export const restoreText = (plan: RestorePlan): string => {
+  const lost = plan.lost_revisions === undefined ? 'an unknown number of revisions (no member answers)' : `${plan.lost_revisions} revisions`;
+  const steps = plan.members.flatMap(({ name, aside, words }) => [
+    `  ${name}: the data folder goes to ${aside}`,
+    `    $ ${shellLine([plan.ctl, 'snapshot', 'restore', plan.snapshot.path, ...words])}`,
+  ]);
+  return [
+    `Rebuild of ${plan.cluster} on ${plan.to} from ${plan.snapshot.path} (revision ${plan.snapshot.revision}, taken from ${plan.snapshot.member})`,
+    `LOST: ${lost} written after the snapshot; v2 data is not part of it; clients see no store meanwhile`,
+    '1. build new data folders beside the present ones, on every host',
+    '2. stop every member; the present folders are kept aside',
+    ...steps,
+    `3. start every member with its ${plan.to} binary and configuration, and wait until all are healthy`,
+  ].join('\n');
+};
