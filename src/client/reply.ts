@@ -65,23 +65,36 @@ export const errorFrom = (reply: WireReply, what: string): AppError => {
 
 const isJson = (reply: WireReply): boolean => /\bjson\b/.test(reply.headers['content-type'] ?? '') || /^\s*[[{]/.test(reply.text);
 
+/** A redirect is not followed: the token would go with it, and the base URL is wrong in most cases. */
+export const refuseRedirect = (reply: WireReply, what: string): void => {
+  if (reply.status < 300 || reply.status >= 400 || reply.status === 304) return;
+  throw new AppError('network', `${what}: the service redirects to ${reply.headers.location ?? 'another address'}; is the base URL right?`, {
+    httpStatus: reply.status,
+  });
+};
+
+const notJson = (reply: WireReply, what: string): AppError =>
+  new AppError(
+    'network',
+    `${what}: the answer (${reply.status}) is not JSON but ${isJson(reply) ? 'broken off' : (reply.headers['content-type'] ?? 'of no stated type')}`,
+    {
+      httpStatus: reply.status,
+      code: 'NOT_JSON',
+      tryThis: ['check the base URL: a proxy or sign-in page may be answering'],
+    },
+  );
+
+/** The body of a success as JSON. */
+export const jsonOf = (reply: WireReply, what: string): unknown => {
+  const value = isJson(reply) ? parsed(reply) : undefined;
+  if (value === undefined) throw notJson(reply, what);
+  return value;
+};
+
 /** The value of a success, or the error that the answer means. Pure. */
 export const answerFrom = (operation: Operation, reply: WireReply): unknown => {
   const what = `${operation.method} ${operation.path}`;
   if (reply.status >= 400) throw errorFrom(reply, what);
-  if (reply.status >= 300) {
-    throw new AppError('network', `${what}: the service redirects to ${reply.headers.location ?? 'another address'}; is the base URL right?`, {
-      httpStatus: reply.status,
-    });
-  }
-  if (reply.text === '' || operation.ok === 204) return undefined;
-  const value = isJson(reply) ? parsed(reply) : undefined;
-  if (value === undefined) {
-    throw new AppError('network', `${what}: the answer (${reply.status}) is not JSON but ${reply.headers['content-type'] ?? 'of no stated type'}`, {
-      httpStatus: reply.status,
-      code: 'NOT_JSON',
-      tryThis: ['check the base URL: a proxy or sign-in page may be answering'],
-    });
-  }
-  return value;
+  refuseRedirect(reply, what);
+  return reply.text === '' || operation.ok === 204 ? undefined : jsonOf(reply, what);
 };

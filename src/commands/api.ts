@@ -1,5 +1,5 @@
 import { list, oneOf, req, str } from '../kernel/field.ts';
-import { errorFrom } from '../client/reply.ts';
+import { errorFrom, jsonOf, refuseRedirect } from '../client/reply.ts';
 import { type AppError, problem, usageError } from '../kernel/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../kernel/result.ts';
 import type { Command, ServiceName, Values } from './command.ts';
@@ -69,13 +69,16 @@ const api: Command = {
     const reply = await context.send(values.service as ServiceName, { ...request, headers: { ...request.headers, ...bearer } });
     const bytes = await reply.bytes();
     const text = new TextDecoder().decode(bytes);
+    const what = `${request.method} ${request.path}`;
+    const read = { status: reply.status, headers: reply.headers, text };
     if (reply.status >= 400) {
-      const error = errorFrom({ status: reply.status, headers: reply.headers, text }, `${request.method} ${request.path}`);
+      const error = errorFrom(read, what);
       throw values.service === 'labels' ? await labelsRefusal(error, request) : error;
     }
-    if (text === '') return nothing(`${request.method} ${request.path}: ${reply.status}`);
+    refuseRedirect(read, what);
+    if (text === '') return nothing(`${what}: ${reply.status}`);
     if (!/\bjson\b/.test(reply.headers['content-type'] ?? '')) return rawResult(bytes);
-    const data: unknown = JSON.parse(text);
+    const data = jsonOf(read, what);
     return Array.isArray(data) ? rowsResult(data) : recordResult(data);
   },
 };

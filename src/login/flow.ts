@@ -16,7 +16,7 @@ import { discover } from './wire/discovery.ts';
 import { exchangeRequest, processExchange } from './wire/exchange.ts';
 import { serviceFailure } from './wire/failure.ts';
 import type { Party } from './wire/party.ts';
-import { send } from './wire/send.ts';
+import { sendCode } from './wire/send.ts';
 
 export type LoginPlan = {
   readonly server: LoginServer;
@@ -87,7 +87,7 @@ export const complete = async (
   const { host, say } = around;
   say.hide(callback.code);
   const party = await partyOf(around, plan, callback);
-  const read = await send(host, 'code exchange', exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier), around.signal);
+  const read = await sendCode(around, 'code exchange', exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier));
   const answer = await processExchange(party, read, attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined, host);
   const { endpoints, clientId, clientSecret, key } = plan.server;
   const name = plan.account ?? accountNameFrom(answer);

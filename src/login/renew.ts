@@ -79,7 +79,7 @@ const ask = async (around: Surroundings, stored: Account): Promise<Answer> => {
   const account = await withEndpoints(around, stored);
   const { endpoints, clientId, clientSecret, refreshToken = '' } = account;
   const party: Party = { endpoints, clientId, clientSecret: clientSecret ?? around.settings.get('auth.client_secret')?.value };
-  const read = await sendPatiently(around.host, 'refresh', refreshRequest(party, refreshToken), around.signal);
+  const read = await sendPatiently(around, 'refresh', refreshRequest(party, refreshToken));
   const metadata = read.text.includes('"id_token"') ? await discover(around.host, endpoints) : undefined;
   return processRefresh({ ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri }, read, around.host);
 };

@@ -10,14 +10,22 @@ import { sendPatiently } from './wire/send.ts';
 export const revokeToken = async (around: Surroundings, account: Account, token: string): Promise<Exclude<Revoked, 'wants-standard'>> => {
   const { endpoints, clientId, clientSecret } = await withEndpoints(around, account);
   const party = { endpoints, clientId, clientSecret };
-  const first = processRevoke(await sendPatiently(around.host, 'revoke', revokeRequest(party, token), around.signal));
+  const first = processRevoke(await sendPatiently(around, 'revoke', revokeRequest(party, token)), around.host.now());
   if (first !== 'wants-standard') return first;
-  const second = processRevoke(await sendPatiently(around.host, 'revoke', standardRevokeRequest(party, token), around.signal));
+  const second = processRevoke(await sendPatiently(around, 'revoke', standardRevokeRequest(party, token)), around.host.now());
   if (second !== 'wants-standard') return second;
   throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', {
     code: 'REVOKE_REFUSED',
-    tryThis: ['check --revoke-url', 'opsctl logout --local'],
+    tryThis: ['check --revoke-url'],
   });
+};
+
+/** The credential stays when the service does not confirm; the way out is named. */
+const orLocally = (error: unknown): never => {
+  if (!(error instanceof AppError) || error.category === 'interrupted') throw error;
+  const { tryThis = [], ...detail } = error.detail;
+  const local = 'opsctl logout --local (forgets the tokens here; they stay valid at the service)';
+  throw new AppError(error.category, error.message, { ...detail, tryThis: [...tryThis, local] });
 };
 
 export type SignedOut = { readonly account: string; readonly revoked: boolean; readonly removed: boolean };
@@ -25,7 +33,7 @@ export type SignedOut = { readonly account: string; readonly revoked: boolean; r
 /** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
 export const signOut = async (around: Surroundings, account: Account, isLocal: boolean): Promise<SignedOut> => {
   const token = account.refreshToken ?? account.accessToken;
-  const revoked = !isLocal && token !== undefined && (await revokeToken(around, account, token)) !== undefined;
+  const revoked = !isLocal && token !== undefined && (await revokeToken(around, account, token).catch(orLocally)) !== undefined;
   await openVault(around).change((data) => withoutAccount(data, account.name));
   return { account: account.name, revoked, removed: true };
 };

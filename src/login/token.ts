@@ -3,8 +3,9 @@ import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import type { Surroundings } from './surroundings.ts';
-import { type Account, isFresh } from './vault/account.ts';
+import { type Account, isAlive, isFresh } from './vault/account.ts';
 import { openVault } from './vault/vault.ts';
+import { isSendable } from './wire/token-body.ts';
 
 export type TokenWish = {
   /** The token lives at least this long. */
@@ -58,14 +59,26 @@ export const accessToken = async (around: Surroundings, wish: TokenWish = {}): P
   const given = around.settings.get('access_token');
   if (given !== undefined && wish.account === undefined) {
     around.say.hide(given.value);
+    if (!isSendable(given.value))
+      throw new AppError('config', `the access token of ${given.origin} holds blanks, line ends or characters that no token has`, {
+        code: 'BAD_TOKEN',
+        tryThis: ['set it without quotes and line ends, for example OPSCTL_ACCESS_TOKEN="$(opsctl auth token)"'],
+      });
     return { token: given.value, origin: given.origin };
   }
   const minTtlMs = wish.minTtlMs ?? 0;
   const seen = chosenAccount(await openVault(around).read(), wish.account, configuredServer(around));
   checkScopes(seen, wish.scopes);
   const isRefused = wish.refused !== undefined && wish.refused === seen.accessToken;
+  /** An early refresh that meets an outage costs nothing while the token still lives. */
+  const useSeen = (error: unknown): Account => {
+    const isOutage = error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
+    if (isRefused || !isOutage || !isAlive(seen, around.host.now(), minTtlMs)) throw error;
+    around.say.warn(`${error.message}; the access token that is still good for a moment is used`);
+    return seen;
+  };
   const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);
-  const account = isGood ? seen : await renewed(around, seen, { minTtlMs, ...(isRefused ? { force: true as const } : {}) });
+  const account = isGood ? seen : await renewed(around, seen, { minTtlMs, ...(isRefused ? { force: true as const } : {}) }).catch(useSeen);
   if (account.accessExpiresMs !== undefined && account.accessExpiresMs - around.host.now() < minTtlMs) throw tooShort(account, minTtlMs);
   return { token: account.accessToken ?? '', origin: `account ${account.name}`, account, expiresMs: account.accessExpiresMs };
 };

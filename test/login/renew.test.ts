@@ -60,6 +60,29 @@ test('thirty at once ask once', async () => {
   expect(tokens.asked).toHaveLength(1);
 });
 
+test.each([
+  ['an outage', { status: 503, body: 'x', type: 'text/plain', headers: { 'retry-after': '0' } }],
+  ['a cut line', { cut: true as const }],
+  ['too many requests', { status: 429, body: { error: 'slow_down' }, headers: { 'retry-after': '0' } }],
+])('%s at an early refresh: the token that still lives is used, and that is said', async (_, answer) => {
+  const { around } = await signedIn(answer, { accessExpiresMs: Date.now() + 40_000 });
+  expect(await accessToken(around)).toMatchObject({ token: 'at-1-secret' });
+  expect(around.said.text()).toContain('still good');
+  await expect(accessToken(around, { minTtlMs: 50_000 })).rejects.toMatchObject({ detail: { retryable: true } });
+  await expect(accessToken(around, { refused: 'at-1-secret' })).rejects.toMatchObject({ detail: { retryable: true } });
+});
+
+test('a refusal at an early refresh is no outage', async () => {
+  const { around } = await signedIn({ status: 401, body: { error: 'invalid_client' } }, { accessExpiresMs: Date.now() + 40_000 });
+  await expect(accessToken(around)).rejects.toMatchObject({ detail: { code: 'INVALID_CLIENT' } });
+});
+
+test.each(['a b', 'a\nb', 'ä'])('an access token of the environment that no header can carry is a setting to mend', async (value) => {
+  const around = await makeAround({ settings: { access_token: value } });
+  closers.push(around.close);
+  await expect(accessToken(around)).rejects.toMatchObject({ category: 'config', detail: { code: 'BAD_TOKEN' } });
+});
+
 test('--min-ttl: refreshed early, and refused when the service gives less', async () => {
   const { around, tokens } = await signedIn(fresh, { accessExpiresMs: Date.now() + 300_000, obtainedMs: Date.now() });
   expect((await accessToken(around, { minTtlMs: 600_000 })).token).toBe('at-2-secret');

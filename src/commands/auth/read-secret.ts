@@ -11,7 +11,7 @@ export const readSecret = async (host: Host, flag: string): Promise<string> => {
     if (size > 65_536) break;
   }
   const text = Buffer.concat(parts).toString('utf8').trim();
-  if (text === '' || size > 65_536 || /\s/.test(text))
+  if (text === '' || size > 65_536 || /[\s\p{Cc}]/u.test(text))
     throw usageError(`--${flag} needs one secret on standard input`, [], [`printf %s "$SECRET" | opsctl … --${flag}`]);
   return text;
 };

@@ -1,6 +1,7 @@
+import { jsonOf, refuseRedirect } from '../../client/reply.ts';
 import type { HttpRequest } from '../../host/host.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { rawResult, recordResult, type Result, rowsResult } from '../../kernel/result.ts';
+import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../kernel/result.ts';
 import { addScopeLine } from '../../login/scopes.ts';
 import { type AccessToken, accessToken } from '../../login/token.ts';
 import type { Read } from '../../login/wire/party.ts';
@@ -89,7 +90,12 @@ const columnsOf = (items: readonly unknown[]): string[] => {
 
 const byItem = new Set(['table', 'csv', 'ndjson', 'name']);
 /** The answer as it came; its items in formats that are made of rows. */
-const shown = (context: Context, data: unknown): Result => {
+const shown = (context: Context, read: Read, path: string): Result => {
+  const what = `GET ${path}`;
+  refuseRedirect(read, what);
+  if (read.text === '') return nothing(`${what}: ${read.status}, without a body`);
+  if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
+  const data = jsonOf(read, what);
   const items = (data as { items?: unknown } | null)?.items;
   if (!byItem.has(context.format) || !Array.isArray(items)) return recordResult(data);
   return rowsResult(items, { columns: columnsOf(items), name: 'id' });
@@ -114,8 +120,7 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);
-  const ask = async ({ token: secret }: AccessToken): Promise<Read> =>
-    sendPatiently(context.host, 'data API', requestTo(target, bare, query, secret), context.signal);
+  const ask = async ({ token: secret }: AccessToken): Promise<Read> => sendPatiently(context, 'data API', requestTo(target, bare, query, secret));
   if (context.isDryRun) {
     const { dryRun } = await import('../../client/dry-run.ts');
     const shown = dryRun(requestTo(target, bare, query, token.token) as Parameters<typeof dryRun>[0]);
@@ -126,6 +131,5 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   if (read.status === 401 && token.account !== undefined)
     read = await ask(await accessToken(context, { account: token.account.name, refused: token.token }));
   if (read.status >= 400) throw refusal(read, bare, token);
-  if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
-  return shown(context, JSON.parse(read.text));
+  return shown(context, read, bare);
 };

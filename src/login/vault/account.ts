@@ -35,6 +35,10 @@ export const isFresh = (account: Account, nowMs: number, minTtlMs = 0): boolean 
   return account.accessExpiresMs - nowMs > Math.max(minTtlMs, Math.min(skewMs, lifeMs / 2));
 };
 
+/** Not past its end, by a margin for the way to the service. */
+export const isAlive = (account: Account, nowMs: number, minTtlMs = 0): boolean =>
+  account.accessToken !== undefined && account.accessExpiresMs !== undefined && account.accessExpiresMs - nowMs > Math.max(minTtlMs, 5000);
+
 const after = (seconds: number | undefined, nowMs: number): number | undefined => (seconds === undefined ? undefined : nowMs + seconds * 1000);
 const grantedFrom = (answer: Answer, otherwise: readonly string[]): readonly string[] => answer.scopes ?? otherwise;
 

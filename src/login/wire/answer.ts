@@ -2,8 +2,9 @@ import { AppError } from '../../kernel/problem.ts';
 import type { Host } from '../../host/host.ts';
 import { isLoopback } from '../endpoints.ts';
 import { scopesFrom } from '../scopes.ts';
-import { serviceFailure, strangeReply } from './failure.ts';
+import { outage, serviceFailure, strangeReply } from './failure.ts';
 import type { Party, Read } from './party.ts';
+import { bodyOf, errorIn, isJson, isSendable } from './token-body.ts';
 
 export type Identity = { readonly sub: string; readonly email?: string; readonly name?: string };
 /** doc1 Token response fields, after all checks. Times in seconds as sent. */
@@ -21,39 +22,33 @@ export type Answer = {
 type Oauth = typeof import('oauth4webapi');
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
 
-const isJson = (read: Read): boolean => /^application\/([a-z.+-]*\+)?json\b/i.test(read.headers['content-type'] ?? '');
-
-const errorIn = (read: Read): { error: string; description?: string } | undefined => {
-  try {
-    const body = JSON.parse(read.text) as { error?: unknown; error_description?: unknown };
-    if (typeof body.error !== 'string') return undefined;
-    return { error: body.error, ...(typeof body.error_description === 'string' ? { description: body.error_description } : {}) };
-  } catch {
-    return undefined;
-  }
-};
 /** What a refused token request says; RFC 6749 5.2 and doc1 Errors. */
-export const refusalOf = (what: string, read: Read): AppError => {
-  const said = errorIn(read);
-  if (said === undefined || read.status >= 500) return strangeReply(what, read);
+export const refusalOf = (what: string, read: Read, nowMs: number): AppError => {
+  const said = errorIn(bodyOf(read));
+  if (read.status === 429 || read.status >= 500) return outage(what, read, said?.error, nowMs);
+  if (said === undefined) return strangeReply(what, read);
   return serviceFailure(what, said.error, said.description, read.status);
 };
 
+/** Ten years: a longer life is as good as none, and dates have an end. */
+const longestS = 10 * 366 * 86_400;
+const inReach = (seconds: number): number => Math.min(seconds, longestS);
 const positive = (value: unknown): number | undefined => {
   const number = typeof value === 'string' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? inReach(number) : undefined;
 };
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 const answerFrom = (oauth: Oauth, body: Processed): Answer => {
+  if (!isSendable(body.access_token)) throw new Error('"access_token" holds blanks or characters that no header can carry');
   const claims = oauth.getValidatedIdTokenClaims(body);
   const refreshExpiresInS = positive(body.refresh_token_expires_in);
   const email = text(claims?.email);
   const name = text(claims?.name);
   return {
     accessToken: body.access_token,
-    ...(body.expires_in === undefined ? {} : { expiresInS: body.expires_in }),
+    ...(body.expires_in === undefined ? {} : { expiresInS: inReach(body.expires_in) }),
     ...(body.refresh_token === undefined ? {} : { refreshToken: body.refresh_token }),
     ...(refreshExpiresInS === undefined ? {} : { refreshExpiresInS }),
     ...(body.scope === undefined ? {} : { scopes: scopesFrom(body.scope) }),
@@ -73,9 +68,14 @@ const unexpected = (what: string, error: unknown): AppError =>
 export type Checks = { readonly kind: 'exchange'; readonly nonce: string | undefined } | { readonly kind: 'refresh' };
 
 /** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
-export const processAnswer = async (what: string, party: Party, read: Read, checks: Checks, host: Host): Promise<Answer> => {
-  if (read.status !== 200) throw refusalOf(what, read);
-  if (!isJson(read)) throw strangeReply(what, read);
+export const processAnswer = async (what: string, party: Party, received: Read, checks: Checks, host: Host): Promise<Answer> => {
+  if (received.status !== 200) throw refusalOf(what, received, host.now());
+  const given = isJson(received) ? bodyOf(received) : undefined;
+  if (given === undefined) throw strangeReply(what, received);
+  const said = errorIn(given);
+  if (said !== undefined && (given as { access_token?: unknown }).access_token === undefined)
+    throw serviceFailure(what, said.error, said.description, received.status);
+  const read = { ...received, text: JSON.stringify(given) };
   const oauth = await import('oauth4webapi');
   const server = {
     // Without metadata the issuer is compared with itself; audience, times and nonce still hold.

@@ -1,3 +1,4 @@
+import { retryAfterMs } from '../../client/retry.ts';
 import { NetworkError } from '../../host/host.ts';
 import { AppError, type Category } from '../../kernel/problem.ts';
 import { safeText } from '../terminal-text.ts';
@@ -52,14 +53,51 @@ export const networkFailure = (what: string, error: unknown): unknown => {
   });
 };
 
-/** Answers that no OAuth error describes: an outage, or a page of something in between. */
-export const strangeReply = (what: string, read: Read): AppError => {
-  const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
-  const isOutage = read.status >= 500 || read.status === 429;
-  return new AppError(read.status === 429 ? 'rate-limit' : 'network', `${what}: HTTP ${read.status} with ${type} instead of JSON`, {
-    code: isOutage ? 'SERVER_ERROR' : 'NOT_JSON',
+const waitLine = (read: Read, nowMs: number): string => {
+  const ms = retryAfterMs(read.headers['retry-after'], nowMs);
+  return ms === undefined || ms < 1000 ? 'try again in a minute' : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
+};
+/** An outage or too many requests, whatever the body says. */
+export const outage = (what: string, read: Read, said: string | undefined, nowMs: number): AppError => {
+  const isLimit = read.status === 429;
+  const text = said === undefined ? '' : ` ${safeText(said, 60)}`;
+  return new AppError(
+    isLimit ? 'rate-limit' : 'network',
+    `${what}: ${isLimit ? 'too many requests' : 'the service fails'} (HTTP ${read.status}${text})`,
+    {
+      code: isLimit ? 'RATE_LIMITED' : 'SERVER_ERROR',
+      httpStatus: read.status,
+      retryable: true,
+      tryThis: [waitLine(read, nowMs)],
+    },
+  );
+};
+
+const checkUrl = ['check --token-url', 'opsctl doctor auth'];
+const redirected = (what: string, read: Read): AppError => {
+  const to = read.headers.location;
+  const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
+  return new AppError('network', `${what}: HTTP ${read.status} leads to ${place}; a request that carries a secret is not sent on`, {
+    code: 'REDIRECTED',
     httpStatus: read.status,
-    retryable: isOutage,
-    tryThis: isOutage ? ['try again in a minute'] : ['check --token-url', 'opsctl doctor auth'],
+    tryThis: checkUrl,
+  });
+};
+const byStatus: Readonly<Record<number, Category>> = { 401: 'auth', 404: 'not-found', 410: 'not-found' };
+
+/** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
+export const strangeReply = (what: string, read: Read): AppError => {
+  if (read.status >= 300 && read.status < 400) return redirected(what, read);
+  const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
+  if (read.status >= 400)
+    return new AppError(byStatus[read.status] ?? 'refused', `${what}: HTTP ${read.status} without an OAuth error in it (${type})`, {
+      code: 'NO_OAUTH_ERROR',
+      httpStatus: read.status,
+      tryThis: checkUrl,
+    });
+  return new AppError('network', `${what}: HTTP ${read.status} with ${type}, which is not the JSON of a token`, {
+    code: 'NOT_JSON',
+    httpStatus: read.status,
+    tryThis: checkUrl,
   });
 };

@@ -1,5 +1,6 @@
 import type { HttpRequest } from '../../host/host.ts';
 import { refusalOf } from './answer.ts';
+import { bodyOf, errorIn } from './token-body.ts';
 import { formRequest, type Party, type Read } from './party.ts';
 
 /** doc1 Endpoints 4: the token stands in the query. */
@@ -15,20 +16,11 @@ export const standardRevokeRequest = (party: Party, token: string): HttpRequest 
 
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
 
-const errorOf = (read: Read): string | undefined => {
-  try {
-    const { error } = JSON.parse(read.text) as { error?: unknown };
-    return typeof error === 'string' ? error : undefined;
-  } catch {
-    return undefined;
-  }
-};
-
 /** doc1 Endpoints 4: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
-export const processRevoke = (read: Read): Revoked => {
+export const processRevoke = (read: Read, nowMs: number): Revoked => {
   if (read.status === 200 || read.status === 204) return 'revoked';
-  const error = errorOf(read);
+  const error = errorIn(bodyOf(read))?.error;
   if (read.status === 400 && (error === 'invalid_token' || error === 'invalid_grant')) return 'was-invalid';
   if ((read.status === 400 && error === 'invalid_request') || read.status === 401) return 'wants-standard';
-  throw refusalOf('revoke', read);
+  throw refusalOf('revoke', read, nowMs);
 };

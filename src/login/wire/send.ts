@@ -1,8 +1,10 @@
+import { retryAfterMs } from '../../client/retry.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../host/host.ts';
 import { networkFailure } from './failure.ts';
 import type { Read } from './party.ts';
+import type { Surroundings } from '../surroundings.ts';
 
-/** One request, read whole. No retry: a code is good for one use only. */
+/** One request, read whole. */
 export const send = async (host: Host, what: string, request: HttpRequest, signal?: AbortSignal): Promise<Read> => {
   try {
     const reply = await host.network.request(signal === undefined ? request : { ...request, signal });
@@ -12,24 +14,45 @@ export const send = async (host: Host, what: string, request: HttpRequest, signa
   }
 };
 
-const isOutage = (status: number): boolean => status === 429 || status >= 500;
-const waitMs = (read: Read | undefined, attempt: number): number => {
-  const seconds = Number(read?.headers['retry-after']);
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, 5000) : 200 * 2 ** attempt;
+/** What a request that may be repeated needs of the run it is part of. */
+type Waiting = Pick<Surroundings, 'host' | 'say' | 'signal'>;
+
+/** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
+const longestWaitMs = 15_000;
+const pauseMs = (read: Read | undefined, attempt: number, nowMs: number): number =>
+  retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
+
+const waited = async ({ host, say, signal }: Waiting, what: string, why: string, ms: number): Promise<void> => {
+  if (ms >= 1000) say.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
+  await host.sleep(ms, signal);
 };
 
-/** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
-export const sendPatiently = async (host: Host, what: string, request: HttpRequest, signal?: AbortSignal): Promise<Read> => {
+type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
+const repeating = async (around: Waiting, what: string, request: HttpRequest, repeats: Repeats): Promise<Read> => {
   for (let attempt = 0; ; attempt++) {
     try {
-      const read = await send(host, what, request, signal);
-      if (!isOutage(read.status) || attempt === 2) return read;
-      await host.sleep(waitMs(read, attempt), signal);
+      const read = await send(around.host, what, request, around.signal);
+      const ms = pauseMs(read, attempt, around.host.now());
+      if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
+      await waited(around, what, `the service answered ${read.status}`, ms);
     } catch (error) {
       const cause = (error as { cause?: unknown }).cause;
-      const isBrief = cause instanceof NetworkError && (cause.code === 'RESET' || cause.code === 'REFUSED');
-      if (!isBrief || attempt >= 1) throw error;
-      await host.sleep(waitMs(undefined, attempt), signal);
+      if (!(cause instanceof NetworkError) || !repeats.cut(cause) || attempt >= 1) throw error;
+      await waited(around, what, cause.message, pauseMs(undefined, attempt, around.host.now()));
     }
   }
 };
+
+const patiently: Repeats = {
+  status: (status) => status === 429 || status >= 500,
+  cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
+};
+/** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
+export const sendPatiently = (around: Waiting, what: string, request: HttpRequest): Promise<Read> => repeating(around, what, request, patiently);
+
+/**
+ * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
+ * it was not looked at, and a refused connection that nobody read it.
+ */
+const unread: Repeats = { status: (status) => status === 429 || status === 503, cut: ({ code }) => code === 'REFUSED' };
+export const sendCode = (around: Waiting, what: string, request: HttpRequest): Promise<Read> => repeating(around, what, request, unread);

@@ -38,13 +38,13 @@ test.each([
   [400, { error: 'invalid_request' }, 'wants-standard'],
   [401, { error: 'invalid_client' }, 'wants-standard'],
 ])('doc1 Revoke answered with %i %j: %s', (status, body, outcome) => {
-  expect(processRevoke(json(status, body))).toBe(outcome);
+  expect(processRevoke(json(status, body), 0)).toBe(outcome);
 });
 test.each([
   [503, {}, 'network'],
   [403, { error: 'access_denied' }, 'auth'],
 ])('doc1 Revoke answered with %i %j is a failure', (status, body, category) => {
-  expect(() => processRevoke(json(status, body))).toThrow(expect.objectContaining({ category }));
+  expect(() => processRevoke(json(status, body), 0)).toThrow(expect.objectContaining({ category }));
 });
 
 const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -95,4 +95,65 @@ test.each([
     () => false,
   );
   expect(outcome).toBe(accepted);
+});
+
+const token = { access_token: 'a', token_type: 'Bearer', expires_in: 3599 };
+const processed = async (body: unknown, more: { status?: number; type?: string; headers?: Record<string, string> } = {}) => {
+  const around = await makeAround();
+  closers.push(around.close);
+  const headers = { 'content-type': more.type ?? 'application/json', ...more.headers };
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return processExchange({ endpoints, clientId: 'client-1' }, { status: more.status ?? 200, headers, text }, undefined, around.host);
+};
+
+test.each([
+  [
+    'null fields count as left out',
+    { ...token, scope: null, refresh_token: null, id_token: null, refresh_token_expires_in: null },
+    { accessToken: 'a', expiresInS: 3599 },
+  ],
+  ['expires_in as a string', { ...token, expires_in: '60' }, { accessToken: 'a', expiresInS: 60 }],
+  ['no expires_in', { access_token: 'a', token_type: 'bearer' }, { accessToken: 'a' }],
+  [
+    'a life longer than dates reach',
+    { ...token, expires_in: 1e18, refresh_token_expires_in: 1e300 },
+    { expiresInS: 316_224_000, refreshExpiresInS: 316_224_000 },
+  ],
+  ['a byte order mark', `\uFEFF${JSON.stringify(token)}`, { accessToken: 'a', expiresInS: 3599 }],
+])('%s is accepted', async (_, body, answer) => {
+  expect(await processed(body)).toMatchObject(answer);
+});
+
+test.each([
+  ['a line end in the token', { ...token, access_token: 'a\r\nX: y' }, {}, 'refused', 'BAD_TOKEN_ANSWER', 'access_token'],
+  ['a blank in the token', { ...token, access_token: 'a b' }, {}, 'refused', 'BAD_TOKEN_ANSWER', 'access_token'],
+  ['an error with status 200', { error: 'invalid_grant', error_description: 'used' }, {}, 'auth', 'INVALID_GRANT', 'used'],
+  ['JSON that was cut off', '{"access_token":"a', {}, 'network', 'NOT_JSON', 'application/json'],
+  ['an empty body', '', {}, 'network', 'NOT_JSON', 'HTTP 200'],
+  [
+    'a redirect',
+    '',
+    { status: 307, headers: { location: 'https://b.example/token?x=1' } },
+    'network',
+    'REDIRECTED',
+    'leads to https://b.example/token;',
+  ],
+  ['an error that is an object', { error: { code: 400 } }, { status: 400 }, 'refused', 'NO_OAUTH_ERROR', 'HTTP 400 without an OAuth error'],
+  ['a wrong address', 'no', { status: 404, type: 'text/plain' }, 'not-found', 'NO_OAUTH_ERROR', 'HTTP 404'],
+  [
+    'an outage with an OAuth error',
+    { error: 'temporarily_unavailable' },
+    { status: 503 },
+    'network',
+    'SERVER_ERROR',
+    'HTTP 503 temporarily_unavailable',
+  ],
+  ['too many requests with an OAuth error', { error: 'slow_down' }, { status: 429 }, 'rate-limit', 'RATE_LIMITED', 'too many requests'],
+])('%s is named for what it is', async (_, body, more, category, code, says) => {
+  await expect(processed(body, more)).rejects.toMatchObject({ category, message: expect.stringContaining(says), detail: { code } });
+});
+
+test('an outage passes on how long the service asks to wait', async () => {
+  const later = processed('x', { status: 503, headers: { 'retry-after': '7200' } });
+  await expect(later).rejects.toMatchObject({ detail: { tryThis: ['try again in 7200 s, as the service asks'] } });
 });

@@ -56,6 +56,33 @@ test('login, status, data API, sign-out: doc1 flow (a) to (g) through the progra
   expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
 });
 
+test('a data API that redirects, breaks off or sends nothing is never taken for a good answer', async () => {
+  await signIn();
+  const env = { OPSCTL_API_URL: tokens.url };
+  const asks = (...words: string[]) => opsctl.run([...words, '/media/v3/channels'], { env });
+  tokens.answer({ status: 302, headers: { location: 'https://elsewhere.example/steal' } });
+  for (const found of [await asks('media', 'get'), await asks('api', 'api', 'GET')]) {
+    expect(found).toMatchObject({ code: 11, stdout: '' });
+    expect(found.stderr).toContain('redirects to https://elsewhere.example/steal');
+  }
+  tokens.answer({ status: 200, body: '{"items":[' });
+  for (const found of [await asks('media', 'get'), await asks('api', 'api', 'GET')]) {
+    expect(found).toMatchObject({ code: 11, stdout: '' });
+    expect(found.stderr).toContain('broken off');
+  }
+  tokens.answer({ status: 200, body: '' });
+  expect(await asks('media', 'get')).toMatchObject({ code: 0, stdout: '' });
+});
+
+test('a service that cannot revoke: the credential stays, and the way out is named', async () => {
+  await signIn();
+  tokens.answer({ status: 404, body: 'no such page', type: 'text/plain' });
+  const out = await opsctl.run(['logout']);
+  expect(out.code).toBe(6);
+  expect(out.stderr).toContain('opsctl logout --local');
+  expect(await opsctl.run(['logout', '--local'])).toMatchObject({ code: 0 });
+});
+
 test('the pasted address ends the wait while stdin stays open', async () => {
   const login = waiting([], { input: 'open' });
   const { state, redirect } = await addressOf(login);

@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from 'vitest';
+import type { Read } from '../../../src/login/wire/party.ts';
+import { sendCode, sendPatiently } from '../../../src/login/wire/send.ts';
+import { type Around, makeAround } from '../around.ts';
+import { type Answer, tokenServer } from '../token-server.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+type Outcome = {
+  readonly read: Read | { readonly code: unknown };
+  readonly asked: number;
+  readonly waits: readonly number[];
+  readonly around: Around;
+};
+/** Sends one request to a server that gives these answers one after the other, the last one for ever. Waiting takes no time. */
+const sent = async (how: typeof sendCode, answers: readonly Answer[]): Promise<Outcome> => {
+  let turn = 0;
+  const server = await tokenServer(() => answers[Math.min(turn++, answers.length - 1)] ?? {});
+  const waits: number[] = [];
+  const around = await makeAround({ host: (host) => ({ ...host, sleep: async (ms) => void waits.push(ms) }) });
+  closers.push(server.close, around.close);
+  const request = { method: 'POST' as const, url: `${server.url}/token`, headers: {}, body: 'x=1' };
+  const read = await how(around, 'refresh', request).catch((error) => ({ code: error.detail.code }));
+  return { read, asked: server.asked.length, waits, around };
+};
+const good: Answer = { body: { ok: true } };
+const busy = (headers: Record<string, string> = {}, status = 503): Answer => ({ status, body: 'busy', type: 'text/plain', headers });
+
+test.each([
+  ['a 503 that names 2 s', [busy({ 'retry-after': '2' }), good], 200, 2, [2000]],
+  ['a 429 that names 1 s', [busy({ 'retry-after': '1' }, 429), good], 200, 2, [1000]],
+  ['an outage that stays', [busy()], 503, 3, [200, 400]],
+  ['a 500', [busy({}, 500), good], 200, 2, [200]],
+  ['a wait that nobody sits through', [busy({ 'retry-after': '7200' }), good], 503, 1, []],
+  ['a refusal', [{ status: 400, body: { error: 'invalid_grant' } }, good], 400, 1, []],
+])('a refresh after %s', async (_, answers, status, asked, waits) => {
+  const outcome = await sent(sendPatiently, answers);
+  expect(outcome).toMatchObject({ read: { status }, asked, waits });
+});
+
+test('a Retry-After that is a date', async () => {
+  const at = new Date(Date.now() + 9000).toUTCString();
+  const { read, waits } = await sent(sendPatiently, [busy({ 'retry-after': at }), good]);
+  expect(read).toMatchObject({ status: 200 });
+  expect(waits[0]).toBeGreaterThan(5000);
+  expect(waits[0]).toBeLessThanOrEqual(9000);
+});
+
+test('a long wait is said, a short one is not', async () => {
+  const long = await sent(sendPatiently, [busy({ 'retry-after': '2' }), good]);
+  expect(long.around.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
+  expect((await sent(sendPatiently, [busy(), good])).around.said.text()).toBe('');
+});
+
+test.each([
+  ['503', [busy(), good], { status: 200 }, 2],
+  ['429', [busy({}, 429), good], { status: 200 }, 2],
+  ['500', [busy({}, 500), good], { status: 500 }, 1],
+  ['502', [busy({}, 502), good], { status: 502 }, 1],
+  ['a cut line', [{ cut: true as const }, good], { code: 'RESET' }, 1],
+])('RFC 6749 4.1.2: a code after %s is sent again only when nobody can have read it', async (_, answers, read, asked) => {
+  expect(await sent(sendCode, answers)).toMatchObject({ read, asked });
+});
+
+test('a cut line during a refresh is tried once more', async () => {
+  expect(await sent(sendPatiently, [{ cut: true }, good])).toMatchObject({ read: { status: 200 }, asked: 2 });
+  expect(await sent(sendPatiently, [{ cut: true }])).toMatchObject({ read: { code: 'RESET' }, asked: 2 });
+});
