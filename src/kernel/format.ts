@@ -2,7 +2,7 @@ import type { Format } from './field.ts';
 
 type Rule = { readonly says: string; readonly hint?: string; holds(text: string): boolean };
 const DATE = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
-const DATETIME = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/;
+const DATETIME = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
 const isDate = (text: string): boolean => DATE.test(text) && new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 
@@ -14,7 +14,8 @@ export const formats: Readonly<Record<Format, Rule>> = {
     says: 'must be an ISO 8601 date and time such as 2026-03-31T12:30:00Z',
     holds: (text) => {
       const day = DATETIME.exec(text)?.[1];
-      return day !== undefined && isDate(day);
+      // Its year in UTC must have four digits too: an offset can leave the years 0000 to 9999.
+      return day !== undefined && isDate(day) && /^\d/.test(new Date(text).toISOString());
     },
   },
   uuid: {

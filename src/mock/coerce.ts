@@ -32,11 +32,16 @@ export const queryValues = (fields: Fields, query: string): Record<string, unkno
   return values;
 };
 
+const beyond = /^\d{16,19}$/;
+/** A 64-bit id larger than any that is given out names nothing: 404 as for each other one, not a mistake of form. */
+const idFrom = (field: Field, text: string): unknown =>
+  bare(field).type === 'integer' && beyond.test(text) ? Number.MAX_SAFE_INTEGER : coerce(field, text);
+
 export const pathValues = (fields: Fields, params: Readonly<Record<string, string>>): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   for (const name in params) {
     const field = fields[name];
-    values[name] = field ? coerce(field, params[name] ?? '') : params[name];
+    values[name] = field ? idFrom(field, params[name] ?? '') : params[name];
   }
   return values;
 };

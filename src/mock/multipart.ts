@@ -67,6 +67,8 @@ export const readMultipart = async (request: MockRequest, operation: Operation):
   for (const [name, file] of parts.files) {
     if (file.filename === undefined)
       refuse('A file part needs a name.', [problem(name, 'type', 'must be a file: its Content-Disposition needs a filename')]);
+    // What a web form sends for a file that was not chosen (HTML, "Constructing the entry list").
+    if (file.filename === '' && file.bytes.length === 0) continue;
     if (Object.hasOwn(values, name)) refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
     if (Object.hasOwn(fields, name) && !isFile(name))
       refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);

@@ -66,6 +66,7 @@ describe('paths and methods', () => {
     for (const id of ['105.0', '1e2', '0x69', ' 105', '9'.repeat(30)])
       expect((await ask('GET', `/labels/${encodeURIComponent(id)}`)).status).toBe(400);
     expect((await ask('GET', '/labels/-1')).status).toBe(404);
+    for (const id of ['9007199254740993', '9223372036854775807']) expect((await ask('GET', `/labels/${id}`)).status).toBe(404);
   });
 });
 

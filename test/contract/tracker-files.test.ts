@@ -49,6 +49,22 @@ describe('uploaded files', () => {
     const answer = await fetch(files[2].url, { headers: { 'Tracker-Token': TOKEN } });
     expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`);
   });
+  test('a name of 1024 characters is taken, a longer or an empty one is not', async () => {
+    const send = (filename: string) => ask('POST', '/files', ...raw([[`Content-Disposition: form-data; name="file0"; filename="${filename}"`, 'x']]));
+    expect((await send('é'.repeat(1024))).body[0].name).toHaveLength(1024);
+    for (const filename of ['é'.repeat(1025), '']) {
+      const answer = await send(filename);
+      expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, ['file0.filename']]);
+    }
+    expect((await ask('GET', '/files')).body).toHaveLength(1);
+  });
+  test('a file that a web form left out is no file', async () => {
+    const chosen = ['Content-Disposition: form-data; name="file0"; filename="a"', 'x'] as const;
+    const left = ['Content-Disposition: form-data; name="file1"; filename=""\r\nContent-Type: application/octet-stream', ''] as const;
+    expect((await ask('POST', '/files', ...raw([chosen, left]))).body).toHaveLength(1);
+    const none = await ask('POST', '/files', ...raw([['Content-Disposition: form-data; name="file0"; filename=""', '']]));
+    expect([none.status, none.body.errors]).toEqual([400, { file0: 'is required' }]);
+  });
   test('the content needs a token, like everything else', async () => {
     const { body } = await ask('POST', '/files', upload());
     expect((await fetch(body[0].url)).status).toBe(401);

@@ -96,8 +96,13 @@ describe('operators', () => {
 });
 
 describe('the answer', () => {
-  test('stories and epics unless other kinds are asked for, each with data, next and total', async () => {
-    expect(await search('sign-up')).toMatchObject({ stories: { total: 1, next: null }, epics: { total: 1, next: null } });
+  test('all four groups unless kinds are asked for, each with data, next and total', async () => {
+    expect(await search('sign-up')).toEqual({
+      stories: { total: 1, next: null, data: [expect.objectContaining({ id: 107 })] },
+      epics: { total: 1, next: null, data: [expect.objectContaining({ id: 106 })] },
+      iterations: { total: 1, next: null, data: [expect.objectContaining({ name: 'Sprint 1' })] },
+      milestones: { total: 1, next: null, data: [expect.objectContaining({ name: 'Faster sign-up' })] },
+    });
     const all = await search('i', '&entity_types=story&entity_types=epic&entity_types=iteration&entity_types=milestone');
     expect(Object.keys(all).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
     expect(all.iterations.data[0].name).toBe('Sprint 1');

@@ -40,14 +40,14 @@ describe('iterations', () => {
       start_date: '2026-04-01',
     });
   });
-  test('statistics are counted; averages appear with the first completed story', async () => {
+  test('statistics are counted; averages are 0 until the first completed story', async () => {
     expect((await ask('GET', '/iterations/104')).body.stats).toMatchObject({
       num_points: 6,
       num_stories_done: 1,
       num_stories_started: 1,
       num_stories_unstarted: 1,
     });
-    expect((await create()).stats).not.toHaveProperty('average_cycle_time');
+    expect((await create()).stats).toMatchObject({ average_cycle_time: 0, average_lead_time: 0 });
     await ask('PUT', '/stories/110', { started_at_override: '2026-03-01T00:00:00Z', completed_at_override: '2026-03-01T00:01:40Z' });
     expect((await ask('GET', '/iterations/104')).body.stats.average_cycle_time).toBe(100);
   });

@@ -73,9 +73,11 @@ describe('comments of an epic', () => {
 
 describe('health of an epic', () => {
   const at = '/epics/106/health';
-  test('without a record it is No Health, and the epic has none', async () => {
-    expect((await ask('GET', at)).body).toMatchObject({ id: null, status: 'No Health' });
-    expect((await ask('GET', '/epics/106')).body).not.toHaveProperty('health');
+  test('without a record it is No Health, with every field of the document, also within the epic', async () => {
+    const none = { id: null, author_id: null, epic_id: 106, objective_id: null, status: 'No Health', text: null, entity_type: 'health' };
+    expect((await ask('GET', at)).body).toEqual({ ...none, created_at: null, updated_at: null });
+    expect((await ask('GET', '/epics/106')).body.health).toEqual({ ...none, created_at: null, updated_at: null });
+    expect((await ask('POST', '/epics', { name: 'new' })).body.health).toMatchObject({ id: null, status: 'No Health' });
     expect((await ask('GET', '/epics/106/health-history')).body).toEqual([]);
   });
   test('the newest record is the current one; the history is most recent first', async () => {

@@ -63,7 +63,7 @@ export const searchCommand: Command = {
     type: {
       field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
       repeat: true,
-      summary: 'Kinds to search; story and epic unless given',
+      summary: 'Kinds to search; all unless given',
       value: 'kind',
     },
     limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },

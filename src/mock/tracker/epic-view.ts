@@ -1,5 +1,6 @@
 import type { Value } from '../../kernel/field.ts';
 import type { ThreadedComment, epic as epicRecord, epicSlim as epicSlimRecord } from '../../services/tracker/epic-records.ts';
+import type { health as healthRecord } from '../../services/tracker/planning-records.ts';
 import { epicStateName } from './epic-state.ts';
 import { labelsOf, slimLabel } from './label-stats.ts';
 import { appUrl } from './records.ts';
@@ -43,6 +44,20 @@ export const epicSlim = (state: Tracker, epic: StoredEpic, withDescription: bool
 /** doc2 "history is listed most recent first". */
 export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] => [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
 
+/** doc2 GET /epics/{epic-public-id}/health: the current one; `No Health` while there is none (facts tracker 6). */
+export const currentHealth = (state: Tracker, epicId: number): Value<typeof healthRecord> =>
+  healthHistory(state, epicId)[0] ?? {
+    id: null,
+    author_id: null,
+    epic_id: epicId,
+    objective_id: null,
+    status: 'No Health',
+    text: null,
+    entity_type: 'health',
+    created_at: null,
+    updated_at: null,
+  };
+
 export const parentOfComment = (comment: StoredEpicComment): string => `${comment.epic_id} ${comment.parent_id ?? ''}`;
 
 const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Iterable<StoredEpicComment> =>
@@ -61,11 +76,10 @@ export const hasComments = (state: Tracker, epicId: number): boolean => state.co
 
 /** doc2 Resources: Epic (full). */
 export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
-  const [health] = healthHistory(state, epic.id);
   return {
     ...epicSlim(state, epic, true),
     description: epic.description,
     comments: commentTrees(state, epic.id),
-    ...(health === undefined ? {} : { health }),
+    health: currentHealth(state, epic.id),
   };
 };

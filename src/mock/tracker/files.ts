@@ -1,4 +1,6 @@
-import type { files } from '../../services/tracker/files.ts';
+import { check } from '../../kernel/check.ts';
+import { files } from '../../services/tracker/files.ts';
+import { Refused } from '../refused.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import { fileRecord, storiesWithFile } from './file-view.ts';
 import { found, given, instant, mentions, newId, now, ownerId } from './records.ts';
@@ -30,9 +32,18 @@ const store = (state: Tracker, upload: Upload): StoredFile => {
   return file;
 };
 
+const parts = ['file0', 'file1', 'file2', 'file3'] as const;
+
+/** doc2 Limits "file name 1024": an upload is named by its part, and what may not be given as a name cannot come that way. */
+const namesFit = (body: Call<Tracker, (typeof files)['create']>['body']): void => {
+  const problems = parts.flatMap((part) => (body[part] === undefined ? [] : check(files.update.body.name, body[part].filename, `${part}.filename`)));
+  if (problems.length > 0) throw new Refused(400, 'The request included invalid or missing parameters.', { problems });
+};
+
 const create = ({ state, body }: Call<Tracker, (typeof files)['create']>) => {
+  namesFit(body);
   storiesExist(state, 'story_id', body.story_id);
-  const uploads = [body.file0, body.file1, body.file2, body.file3].filter((upload) => upload !== undefined);
+  const uploads = parts.flatMap((part) => body[part] ?? []);
   const stored = uploads.map((upload) => store(state, upload));
   const story = body.story_id === undefined ? undefined : state.stories.get(body.story_id);
   if (story !== undefined) {

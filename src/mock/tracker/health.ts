@@ -1,25 +1,20 @@
 import type { health } from '../../services/tracker/health.ts';
 import type { Handlers } from '../table-service.ts';
-import { healthHistory } from './epic-view.ts';
+import { currentHealth, healthHistory } from './epic-view.ts';
 import { found, given, newUuid, now, ownerId } from './records.ts';
 import type { StoredHealth, Tracker } from './state.ts';
 
 export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['health'] = {
-  // facts tracker 6: without a record the answer is `No Health` with a null id.
-  get: ({ state, params }) => {
-    const epic = found(state.epics, params['epic-public-id']);
-    return healthHistory(state, epic.id)[0] ?? { id: null, epic_id: epic.id, status: 'No Health', entity_type: 'health' };
-  },
+  get: ({ state, params }) => currentHealth(state, found(state.epics, params['epic-public-id']).id),
   // doc2 States: POST health makes a new record, which becomes the current one.
   create: ({ state, params, body }) => {
     const epic = found(state.epics, params['epic-public-id']);
     const at = now(state);
-    const objective = epic.objective_ids[0];
     const record: StoredHealth = {
       id: newUuid(state),
       author_id: ownerId(state),
       epic_id: epic.id,
-      ...(objective === undefined ? {} : { objective_id: objective }),
+      objective_id: epic.objective_ids[0] ?? null,
       status: body.status,
       text: body.text ?? '',
       entity_type: 'health',

@@ -16,9 +16,9 @@ import { iterationOfStory, storiesJson } from './story-view.ts';
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {
   const tally = state.tallies.of('iteration', id);
   return {
-    // facts tracker 6: the averages are absent while nothing is completed.
-    ...(tally.cycles === 0 ? {} : { average_cycle_time: average(tally.cycleSeconds, tally.cycles) }),
-    ...(tally.leads === 0 ? {} : { average_lead_time: average(tally.leadSeconds, tally.leads) }),
+    // doc2 Resources: Iteration.stats, "all int": 0 while nothing is completed.
+    average_cycle_time: average(tally.cycleSeconds, tally.cycles),
+    average_lead_time: average(tally.leadSeconds, tally.leads),
     ...storyCounts(tally),
     num_stories_unestimated: tally.unestimated,
     num_stories_unstarted: tally.stories.unstarted,

@@ -78,7 +78,8 @@ const run = (call: SearchCall) => {
   const { state, query } = call;
   const isSlim = query.detail === 'slim';
   const place = offsetOf(query.next);
-  const wanted = new Set<string>(query.entity_types ?? ['story', 'epic']);
+  // doc2 GET /search "returns epics, iterations, milestones and stories": all four unless the caller names some (facts tracker 5).
+  const wanted = new Set<string>(query.entity_types ?? ['story', 'epic', 'iteration', 'milestone']);
   const isAsked = (group: string, ...kinds: string[]): boolean =>
     place === undefined ? kinds.some((kind) => wanted.has(kind)) : place.group === group;
   const terms = termsFrom(query.query);

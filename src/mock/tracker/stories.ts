@@ -31,12 +31,12 @@ const workflowOfState = (state: Tracker, stateId: number): number => {
 const defaultStateId = (state: Tracker): number => state.workflows.get(defaultWorkflowId(state))?.default_state_id ?? 0;
 
 /** Seconds that the work took, once it is completed; overrides count before the recorded times. */
-const durations = (story: StoredStory): { cycle_time?: number; lead_time?: number } => {
+const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_time'> => {
   const completed = story.completed ? (story.completed_at_override ?? story.completed_at) : null;
   const started = story.started_at_override ?? story.started_at;
-  if (completed === null) return { cycle_time: undefined, lead_time: undefined };
+  if (completed === null) return { cycle_time: null, lead_time: null };
   const since = (from: string): number => Math.max(0, Math.round((Date.parse(completed) - Date.parse(from)) / 1000));
-  return { lead_time: since(story.created_at), cycle_time: started === null ? undefined : since(started) };
+  return { lead_time: since(story.created_at), cycle_time: started === null ? null : since(started) };
 };
 
 const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => ({
@@ -69,6 +69,7 @@ const blank = (state: Tracker, at: string): Omit<StoredStory, 'workflow_id' | 'w
   created_at: at,
   updated_at: at,
   custom_fields: none,
+  cycle_time: null,
   deadline: null,
   entity_type: 'story',
   epic_id: null,
@@ -79,6 +80,7 @@ const blank = (state: Tracker, at: string): Omit<StoredStory, 'workflow_id' | 'w
   group_id: null,
   ...mentions(state, ''),
   label_ids: none,
+  lead_time: null,
   moved_at: null,
   owner_ids: none,
   position: state.world.store.next('tracker.story-position') * ROOM,

@@ -34,8 +34,8 @@ export class Tally {
     this.points += by * estimate;
     this.pointsOf[type] += by * estimate;
     if (story.estimate === null) this.unestimated += by;
-    if (story.cycle_time !== undefined) [this.cycleSeconds, this.cycles] = [this.cycleSeconds + by * story.cycle_time, this.cycles + by];
-    if (story.lead_time !== undefined) [this.leadSeconds, this.leads] = [this.leadSeconds + by * story.lead_time, this.leads + by];
+    if (typeof story.cycle_time === 'number') [this.cycleSeconds, this.cycles] = [this.cycleSeconds + by * story.cycle_time, this.cycles + by];
+    if (typeof story.lead_time === 'number') [this.leadSeconds, this.leads] = [this.leadSeconds + by * story.lead_time, this.leads + by];
     if (story.project_id === null) this.withoutProject += by;
     else bump(this.projects, story.project_id, by);
     if (story.group_id !== null) bump(this.groups, story.group_id, by);

@@ -100,7 +100,7 @@ const fields = {
 
 /** doc2 Resources: "the Epic fields without comments and health". */
 export const epicSlim = record('EpicSlim', { ...fields, description: maybe(str(100_000)) });
-export const epic = record('Epic', { ...fields, description: str(100_000), comments: list(threadedComment), health: maybe(health) });
+export const epic = record('Epic', { ...fields, description: str(100_000), comments: list(threadedComment), health });
 /** facts 5: the slim detail of a search drops comments and description. */
 export const epicSearchResult = record('EpicSearchResult', {
   ...fields,

@@ -52,18 +52,18 @@ export const keyResult = record('KeyResult', {
   current_target_value: observed,
 });
 
-/** doc2 Resources: Health. An epic without a health record answers with `id` null and `No Health` (facts 6). */
+/** doc2 Resources: Health. An epic without a health record answers with `No Health`, all else of it null (facts 6: `id` is). */
 export const healthStatus = oneOf('At Risk', 'No Health', 'Off Track', 'On Track');
 export const health = record('Health', {
   id: orNull(uuid()),
-  author_id: maybe(uuid()),
-  epic_id: maybe(int()),
-  objective_id: maybe(int()),
+  author_id: orNull(uuid()),
+  epic_id: orNull(int()),
+  objective_id: orNull(int()),
   status: healthStatus,
-  text: maybe(str()),
+  text: orNull(str()),
   entity_type: str(),
-  created_at: maybe(datetime()),
-  updated_at: maybe(datetime()),
+  created_at: orNull(datetime()),
+  updated_at: orNull(datetime()),
 });
 
 const iterationSlimFields = {
@@ -81,8 +81,8 @@ const iterationSlimFields = {
   member_mention_ids: list(uuid()),
   mention_ids: list(uuid()),
   stats: record('IterationStats', {
-    average_cycle_time: maybe(int()),
-    average_lead_time: maybe(int()),
+    average_cycle_time: int(),
+    average_lead_time: int(),
     num_points: int(),
     num_points_backlog: int(),
     num_points_done: int(),

@@ -5,7 +5,7 @@ import { iterationSlim, milestone } from './planning-records.ts';
 import { storySearchResult } from './story-records.ts';
 
 const next = orNull(str());
-/** doc2 Resources: Search result. Only the groups that were asked for are in an answer (facts 5). */
+/** doc2 Resources: Search result. All four groups, or those that were asked for (facts 5). */
 const searchResult = record('SearchResults', {
   epics: maybe(obj({ data: list(epicSearchResult), next, total: int() }, { complete: true, name: 'EpicSearchResults' })),
   iterations: maybe(obj({ data: list(iterationSlim), next, total: int() }, { complete: true, name: 'IterationSearchResults' })),
@@ -24,7 +24,7 @@ export const search = {
       page_size: help(int({ min: 1, max: 250, default: 25 }), 'Records a page'),
       detail: { ...oneOf('full', 'slim'), default: 'full', summary: 'slim leaves descriptions and nested records out' } as const,
       next: help(str(), 'Where the next page starts; part of the path in `next`'),
-      entity_types: help(list(oneOf('story', 'milestone', 'epic', 'iteration', 'objective')), 'Kinds to search; story and epic unless given'),
+      entity_types: help(list(oneOf('story', 'milestone', 'epic', 'iteration', 'objective')), 'Kinds to search; all unless given'),
     },
     ok: 200,
     returns: searchResult,
