@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { binariesOf, call, hasBinaries, missingWrites, pause, startWriter } from '../support/cluster.ts';
+import { binariesOf, call, hasBinaries, missingWrites, pair, pause, startWriter } from '../support/cluster.ts';
 import type { Binaries } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { startSshHosts } from '../support/ssh-hosts.ts';
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
-  const [old, fresh] = [binariesOf('3.3') as Binaries, binariesOf('3.4') as Binaries];
+  const [old, fresh] = [binariesOf(pair.from) as Binaries, binariesOf(pair.to) as Binaries];
   // On loopback the three hosts share one address: every member needs ports of its own.
   const ports = (n: number) =>
     all[0]?.prefix.length === 0 ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2] : [2379, 2380];
@@ -87,11 +87,11 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
     await pause(50);
   }
   const file = join(home, 'cluster.yaml');
-  writeFileSync(file, stringify({ name: 'remote', to: '3.4', driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }));
+  writeFileSync(file, stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }));
   return { members, file };
 };
 
-describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', () => {
+describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind ssh', () => {
   it('are checked and upgraded like local ones', async ({ skip }) => {
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
@@ -110,14 +110,14 @@ describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', (
     const { acknowledged, failed, longestGapMs } = await writer.stop();
     expect(failed).toBe(0);
     for (const url of urls) {
-      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe('3.4.0');
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${pair.to}.0`);
       expect(await missingWrites(url, acknowledged)).toEqual([]);
     }
-    const { ctl } = binariesOf('3.3') as Binaries;
+    const { ctl } = binariesOf(pair.from) as Binaries;
     writeFileSync(file, stringify({ ...parse(readFileSync(file, 'utf8')), ctl_binary: ctl }));
     const restored = await opsctl(['kv', 'restore', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(restored.code === 0 ? '' : restored.stderr).toBe('');
-    for (const url of urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toMatch(/^3\.3\./);
+    for (const url of urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
     for (const { name, kept_data } of restored.json().members) {
       expect(existsSync(join(kept_data, 'member/snap/db'))).toBe(true);
       expect(existsSync(join(home, `host${name.slice(1)}`, 'data.snapshot'))).toBe(false);
@@ -131,10 +131,10 @@ describe.runIf(hasBinaries('3.3', '3.4'))('members on three hosts behind ssh', (
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const wrong = members.map((member, i) => (i === 1 ? { ...member, host: 'nowhere.invalid' } : member));
-    writeFileSync(file, stringify({ name: 'remote', to: '3.4', driver: 'ssh', ssh: { options: ['-F', net.config] }, members: wrong }));
+    writeFileSync(file, stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net.config] }, members: wrong }));
     const ran = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(ran.code).toBe(10);
     expect(ran.stderr).toContain('nowhere.invalid');
-    for (const { client_url } of members) expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(/^3\.3\./);
+    for (const { client_url } of members) expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
   });
 });
