@@ -11,10 +11,11 @@ import { saveSnapshot } from './gateway/snapshot.ts';
 import { openStore } from './gateway/store.ts';
 import { v2BytesOf } from './guards/v2-settle.ts';
 import { observe } from './observe.ts';
+import { notReadyToLead } from './guards/members-keep-up.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
-import type { ClusterFile, Step, StepKind } from './types.ts';
+import type { ClusterFile, MemberSeen, Step, StepKind } from './types.ts';
 
 const streamTimeoutMs = 30_000;
 const hookMs = 600_000;
@@ -67,12 +68,32 @@ const moveLeader: Act = async (run, step) => {
   return { moved: true };
 };
 
-/** The last look before a member goes down: nothing that was seen earlier counts here. */
-const refuseUnsafeStop = async (run: Run, name: string): Promise<void> => {
+const heirsWithinMs = 10_000;
+const heirsPollMs = 100;
+/**
+ * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (facts A5),
+ * and drops every write until its heir has all entries: with an heir far behind that takes seconds, so it waits for them first.
+ */
+const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const { host, cluster, access, plan } = run;
-  const observation = await observe({ host, cluster, access });
-  const finding = stopFinding(observation.members, name, plan.options.accept);
-  if (finding !== undefined) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+  const until = host.elapsed() + heirsWithinMs;
+  for (;;) {
+    const observation = await observe({ host, cluster, access });
+    const finding = stopFinding(observation.members, name, plan.options.accept);
+    if (finding !== undefined) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+    const seen = seenIn(observation, name);
+    const behind = notReadyToLead(observation.members, seen);
+    if (behind.length === 0) return seen;
+    if (host.elapsed() > until) {
+      run.emit({
+        event: 'note',
+        level: 'warn',
+        text: `${name} leads, and ${behind.join(', ')} did not catch up with it within 10 s; it is stopped anyway`,
+      });
+      return seen;
+    }
+    await host.sleep(heirsPollMs);
+  }
 };
 
 /** The binary may have been changed since the plan: a wrong one must not get near the data folder (facts A5: the servers do not refuse it). */
@@ -104,10 +125,10 @@ const stopMember: Act = async (run, step) => {
   await refuseWrongBinary(run, member.name);
   await runHook(run, 'before_member', member.name);
   await driver.install?.(member, 'new');
-  await refuseUnsafeStop(run, member.name);
+  const seen = await safeToStop(run, member.name);
   const began = host.elapsed();
   run.downSince.set(member.name, began);
-  run.emit({ event: 'member-down', member: member.name, was_leader: seenIn(run.plan.observation, member.name).is_leader });
+  run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
   if (await driver.stop(member, graceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
   if (!run.canKill) {
     throw new AppError('stopped', `${member.name} did not end within ${graceMs(cluster) / 1000} s after it was asked to; it was not killed`, {

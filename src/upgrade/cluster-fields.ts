@@ -28,7 +28,7 @@ const memberFields = {
   old_command: line('local: command line of the running version'),
   new_command: line('local: command line of the version to go to'),
   config_file: path('Configuration file that is rewritten for the new version between stop and start'),
-  env: help(map(str()), 'local: environment added for the process'),
+  env: help(map(str()), 'local: environment added for the process; ETCD_INITIAL_ELECTION_TICK_ADVANCE=false is, unless set here'),
   host: help(str(255, { min: 1 }), 'ssh: [user@]host, or a name of the ssh configuration'),
   unit: help(str(255, { min: 1 }), 'systemd: the unit'),
   binary_path: path('systemd: path that the unit starts; new_binary is put there'),

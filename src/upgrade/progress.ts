@@ -66,10 +66,18 @@ const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Ste
   done: ['settle'],
 };
 
-const stepsFor = (plan: Plan, { begun, ended }: Progress, name: string, state: keyof typeof remaining): Step[] =>
-  plan.steps.filter(({ id, kind, member }) => {
+/** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
+const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
+  const model = steps.find(({ kind }) => kind === 'settle');
+  const id = `${name}.settle`;
+  return model === undefined || !order.includes(name) || steps.some((step) => step.id === id) ? steps : [...steps, { ...model, id, member: name }];
+};
+
+const stepsFor = (plan: Plan, { begun, ended }: Progress, name: string, state: keyof typeof remaining, isLast: boolean): Step[] =>
+  withSettle(plan, name).filter(({ id, kind, member }) => {
     if (member !== name || !remaining[state].includes(kind)) return false;
-    if (kind === 'snapshot' || kind === 'settle') return !ended.has(id);
+    if (kind === 'settle') return !isLast && !ended.has(id);
+    if (kind === 'snapshot') return !ended.has(id);
     // Once the new version has run on the folder, a copy of it is no copy of the old state any more.
     return kind !== 'copy-data' || !begun.has(`${name}.start`);
   });
@@ -93,7 +101,7 @@ const nextOld = (plan: Plan, progress: Progress, observation: Observation, name:
   const isLast = oldCount === 1;
   if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };
   if (isLast && !progress.isNoReturnConfirmed) return { kind: 'ask', member: name };
-  return { kind: 'steps', member: name, steps: withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old')) };
+  return { kind: 'steps', member: name, steps: withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old', isLast)) };
 };
 
 /** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
@@ -119,6 +127,15 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   if (progress.returning !== undefined) return { kind: 'return', ...progress.returning };
   const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
   const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
+  const old = names.filter((name) => states.get(name) === 'old');
+  const steps = (name: string): Step[] =>
+    stepsFor(
+      plan,
+      progress,
+      name,
+      states.get(name) as keyof typeof remaining,
+      old.every((other) => other === name),
+    );
   const first = (...wanted: State[]): string | undefined => names.find((name) => wanted.includes(states.get(name) as State));
   const wrong = observation.members.find(
     ({ server_version }) => server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
@@ -132,14 +149,15 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
     );
   // Members that are down by our hand come first: nothing else may be stopped before they are back.
   const open = first('stopping', 'stopped', 'started');
-  if (open !== undefined) return { kind: 'steps', member: open, steps: stepsFor(plan, progress, open, states.get(open) as keyof typeof remaining) };
+  if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };
   const broken = first('fallen', 'sick');
   if (broken !== undefined)
     return refusal('all-members-healthy', broken, `${broken} does not answer, and this run did not stop it`, 'start it, then opsctl kv resume');
-  const settling = names.find((name) => states.get(name) === 'done' && stepsFor(plan, progress, name, 'done').length > 0);
-  if (settling !== undefined) return { kind: 'steps', member: settling, steps: stepsFor(plan, progress, settling, 'done') };
-  const old = names.filter((name) => states.get(name) === 'old');
-  if (old[0] !== undefined) return nextOld(plan, progress, observation, old[0], old.length);
+  const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
+  if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
+  // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
+  const next = old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
+  if (next !== undefined) return nextOld(plan, progress, observation, next, old.length);
   const confirm = plan.steps.filter(({ kind }) => kind === 'confirm' && !progress.ended.has('confirm'));
   return confirm.length > 0 ? { kind: 'steps', steps: confirm } : { kind: 'done' };
 };

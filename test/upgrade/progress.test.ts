@@ -85,9 +85,15 @@ describe('the next thing to do', () => {
     ['an upgraded member that fell', all('n2'), [n1, away('n2'), n3], 'refuse all-members-healthy n2'],
     ['a member of a third version', [], [n1, seen('n2', { server_version: '3.5.16' }), n3], 'refuse version-path n2'],
     [
-      'a follower that leads now hands over when somebody upgraded is there',
+      'a follower that leads now comes after the one that led before',
       all('n2'),
       [seen('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })],
+      'n1.snapshot n1.stop n1.start n1.gate',
+    ],
+    [
+      'and hands over to somebody upgraded',
+      [...all('n2'), ...all('n1'), yes],
+      [upgraded('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })],
       'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
     ],
   ])('%s', (_, entries, members, expected) => {
@@ -111,6 +117,18 @@ describe('the next thing to do', () => {
     const slow = planned(observed([seen('n1', { host }), seen('n2', { host }), seen('n3', { host })]));
     expect(next(all('n2'), [n1, upgraded('n2'), n3], slow)).toBe('n2.settle');
     expect(next([...all('n2'), ...done('n2.settle')], [n1, upgraded('n2'), n3], slow)).toBe('n3.snapshot n3.stop n3.start n3.gate n3.settle');
+  });
+  it('waits for v2 data between all members, in whatever order they come', () => {
+    const host = { ...n1.host, v2_bytes: 60_000_000 };
+    const slow = planned(observed([seen('n1', { host }), seen('n2', { host }), seen('n3', { host })]));
+    const follows = seen('n1', { is_leader: false });
+    const leads = seen('n3', { is_leader: true });
+    const settled = [...all('n2'), ...done('n2.settle')];
+    expect(next(settled, [follows, upgraded('n2'), leads], slow)).toBe('n1.snapshot n1.stop n1.start n1.gate n1.settle');
+    const last = [...settled, ...all('n1'), ...done('n1.settle'), yes];
+    expect(next(last, [upgraded('n1', { is_leader: false }), upgraded('n2'), leads], slow)).toBe(
+      'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
+    );
   });
   it('a confirmation counts once: after a return it is asked again', () => {
     const entries: JournalEntry[] = [

@@ -1,12 +1,14 @@
 import type { Host } from '../../host/host.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
+import { calmStart } from './calm-start.ts';
 import type { Driver } from './driver.ts';
 import type { Shell } from './shell.ts';
 
 /** The driver that the cluster file names. Only what it needs is loaded. */
 export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
-  if (kind === 'local') return (await import('./local.ts')).localDriver(host);
+  const size = cluster.members.length;
+  if (kind === 'local') return calmStart((await import('./local.ts')).localDriver(host), size);
   const [{ scriptDriver }, steerings] = await Promise.all([import('./script-driver.ts'), import('./steerings.ts')]);
   const makers = {
     local: steerings.pidFileSteering,
@@ -15,8 +17,10 @@ export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driv
     'static-pod': steerings.staticPodSteering,
     hooks: steerings.hooksSteering,
   };
-  const steering = makers[kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind](cluster);
-  return scriptDriver(host, cluster, await shellsOf(host, cluster), steering);
+  const steered = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
+  const driver = scriptDriver(host, cluster, await shellsOf(host, cluster), makers[steered](cluster));
+  // Units, containers and hooks have an environment of their own.
+  return steered === 'local' ? calmStart(driver, size) : driver;
 };
 
 /** A shell where each member lives: over ssh, or here. */

@@ -1,3 +1,4 @@
+import type { MemberSeen } from '../types.ts';
 import { guard } from './guard.ts';
 
 /** Members are asked one after the other while writes go on, so a few entries of difference mean nothing. */
@@ -12,3 +13,11 @@ export const membersKeepUp = guard('members-keep-up', 'no member lags behind', (
     else if (lag > lagLimits.warn) say.warn({ member: name, message: `${name} is ${lag} entries behind` });
   }
 });
+
+const heirLag = 500;
+/** Members that could not take the leadership over at once: they lag, or follow somebody else. None when `leader` does not lead. Pure. */
+export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSeen): string[] =>
+  members
+    .filter(({ name, is_reachable, is_learner }) => leader.is_leader && name !== leader.name && is_reachable && !is_learner)
+    .filter(({ leader_id, raft_index = 0 }) => leader_id !== leader.member_id || (leader.raft_index ?? 0) - raft_index > heirLag)
+    .map(({ name }) => name);

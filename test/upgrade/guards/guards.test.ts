@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { acceptable } from '../../../src/upgrade/guards/acceptable.ts';
 import { findingsOf, guards } from '../../../src/upgrade/guards/all.ts';
+import { notReadyToLead } from '../../../src/upgrade/guards/members-keep-up.ts';
 import { stopProblem } from '../../../src/upgrade/guards/quorum-survives.ts';
 import { settleOf } from '../../../src/upgrade/guards/v2-settle.ts';
 import type { ClusterFile, MemberSeen, Observation, PlanOptions } from '../../../src/upgrade/types.ts';
@@ -169,5 +170,21 @@ describe('waits for v2 data (doc3 Limits)', () => {
     [200_000_000, 480],
   ])('%i bytes: %s seconds', (bytes, secondsWanted) => {
     expect(settleOf(bytes)?.seconds).toBe(secondsWanted);
+  });
+});
+
+describe('who could take the leadership over now', () => {
+  const leader = seen('n1', { raft_index: 10_000 });
+  const close = { raft_index: 9990 };
+  it.each<[string, readonly MemberSeen[], readonly string[]]>([
+    ['all that are close behind and follow it', [leader, seen('n2', close), seen('n3', close)], []],
+    ['not one that lags', [leader, seen('n2', { raft_index: 9000 }), seen('n3', close)], ['n2']],
+    ['not one that follows another', [leader, seen('n2', close), seen('n3', { ...close, leader_id: '1002' })], ['n3']],
+    ['one that is away is the quorum guard’s affair', [leader, seen('n2', close), away('n3')], []],
+  ])('%s', (_, members, expected) => {
+    expect(notReadyToLead(members, leader)).toEqual(expected);
+  });
+  it('does not matter for a follower', () => {
+    expect(notReadyToLead([leader, seen('n2', { raft_index: 1 }), seen('n3')], seen('n2'))).toEqual([]);
   });
 });
