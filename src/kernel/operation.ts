@@ -19,6 +19,8 @@ export type CommandHints = {
 export type Operation = {
   readonly method: Method;
   readonly path: string;
+  /** Its name in the discovery document, where it is not the one of the table: `labels.revisions.permissions.list`. */
+  readonly id?: string;
   readonly summary: string;
   /** The document line this row was taken from. */
   readonly cites: string;
@@ -53,6 +55,10 @@ export type ServiceInfo = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
+  /** Query parameters that every operation takes. */
+  readonly everywhere?: Fields;
+  /** Names of the scopes of which one is enough for a method. */
+  readonly scopes?: (method: Method) => readonly string[];
 };
 export type Service = ServiceInfo & { readonly table: Table };
 

@@ -1,21 +1,40 @@
 import { type Field, type Fields, bare } from '../kernel/field.ts';
-import type { Operation, Service, Resource } from '../kernel/operation.ts';
+import { type Operation, type Service, operations } from '../kernel/operation.ts';
 import { template } from '../kernel/path.ts';
 import type { JsonSchema } from '../kernel/schema.ts';
+import { fullScope, scopeRow } from '../services/auth/scopes.ts';
 
 type Schemas = Map<string, JsonSchema>;
 
+/** Our words for formats in those of discovery documents; a format that they do not know is a plain string. */
+const formatOf: Readonly<Record<string, string>> = {
+  int64: 'int64',
+  byte: 'byte',
+  datetime: 'google-datetime',
+  date: 'google-date',
+  fieldmask: 'google-fieldmask',
+};
+const bounds = ({ min, max }: { readonly min?: number; readonly max?: number }): JsonSchema => ({
+  // Discovery documents write numbers as text.
+  ...(min === undefined ? {} : { minimum: String(min) }),
+  ...(max === undefined ? {} : { maximum: String(max) }),
+});
+
 const typed = (field: Field, schemas: Schemas): JsonSchema => {
   switch (field.type) {
-    case 'string':
+    case 'string': {
+      const format = formatOf[field.format ?? ''];
       return {
         type: 'string',
         ...(field.enum ? { enum: [...field.enum] } : {}),
-        ...(field.format === 'int64' || field.format === 'byte' ? { format: field.format } : {}),
+        ...(format === undefined ? {} : { format }),
+        ...(field.pattern === undefined ? {} : { pattern: field.pattern }),
       };
+    }
     case 'integer':
-      return { type: 'integer', format: 'int32' };
+      return { type: 'integer', format: 'int32', ...bounds(field) };
     case 'number':
+      return { type: 'number', format: field.format ?? 'double', ...bounds(field) };
     case 'boolean':
     case 'any':
       return { type: field.type };
@@ -34,6 +53,9 @@ const typed = (field: Field, schemas: Schemas): JsonSchema => {
 const schema = (field: Field, schemas: Schemas): JsonSchema => ({
   ...typed(field, schemas),
   ...(field.summary ? { description: field.summary } : {}),
+  ...(field.default === undefined ? {} : { default: String(field.default) }),
+  ...(field.outputOnly || field.readOnly ? { readOnly: true } : {}),
+  ...(field.deprecated === undefined ? {} : { deprecated: true }),
 });
 const properties = (fields: Fields, schemas: Schemas): JsonSchema =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schema(field, schemas)]));
@@ -59,13 +81,17 @@ const placed = (service: Service, operation: Operation) => {
   return { path: `${base}/${path}`, flatPath: `${base}/${flat}${verb === '' ? '' : `:${verb}`}`, patterns };
 };
 
+const parameters = (fields: Fields, schemas: Schemas): JsonSchema =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...schema(field, schemas), location: 'query' }]));
+
 const method = (service: Service, id: string, operation: Operation, schemas: Schemas): JsonSchema => {
   const { path, flatPath, patterns } = placed(service, operation);
-  const inPath = Object.entries(operation.params ?? {}).map(([name]) => [
-    name,
-    { type: 'string', location: 'path', required: true, pattern: patterns[name] },
-  ]);
-  const inQuery = Object.entries(operation.query ?? {}).map(([name, field]) => [name, { ...schema(field, schemas), location: 'query' }]);
+  const inPath = Object.fromEntries(
+    Object.entries(operation.params ?? {}).map(([name, field]) => [
+      name,
+      { ...schema(field, schemas), location: 'path', required: true, pattern: patterns[name] },
+    ]),
+  );
   const request =
     operation.body &&
     named(
@@ -83,10 +109,11 @@ const method = (service: Service, id: string, operation: Operation, schemas: Sch
     flatPath,
     httpMethod: operation.method,
     description: operation.summary,
-    parameters: Object.fromEntries([...inPath, ...inQuery]),
+    parameters: { ...inPath, ...parameters(operation.query ?? {}, schemas) },
     parameterOrder: Object.keys(operation.params ?? {}),
     ...(request ? { request } : {}),
     response: operation.returns ? schema(operation.returns, schemas) : {},
+    ...(service.scopes ? { scopes: service.scopes(operation.method).map(fullScope) } : {}),
   };
 };
 
@@ -100,16 +127,22 @@ const nodeAt = (root: Node, path: readonly string[]): Node => {
   return at;
 };
 
-/** doc3 Versioning 1: a discovery document describes the REST interface. Resource keys may have several words. */
+/** OAuth scopes of a service and what they allow. */
+const auth = ({ scopes }: Service): JsonSchema => {
+  if (scopes === undefined) return {};
+  const rows = scopes('GET').map((name) => [fullScope(name), { description: scopeRow(fullScope(name))?.consent ?? name }]);
+  return { auth: { oauth2: { scopes: Object.fromEntries(rows) } } };
+};
+
+/** doc3 Versioning 1: a discovery document describes the REST interface. */
 export const discovery = (service: Service, origin: string): JsonSchema => {
   const schemas: Schemas = new Map();
   const root: Node = {};
-  for (const [resource, verbs] of Object.entries(service.table) as [string, Resource][]) {
-    const words = resource.split(/[ .]/);
-    const at = nodeAt(root, words);
+  for (const { resource, verb, operation } of operations(service.table)) {
+    const words = (operation.id ?? `${resource}.${verb}`).split('.');
+    const at = nodeAt(root, words.slice(0, -1));
     at.methods ??= {};
-    for (const [verb, operation] of Object.entries(verbs))
-      at.methods[verb] = method(service, [service.name, ...words, verb].join('.'), operation, schemas);
+    at.methods[words.at(-1) ?? verb] = method(service, [service.name, ...words].join('.'), operation, schemas);
   }
   return {
     kind: 'discovery#restDescription',
@@ -118,11 +151,15 @@ export const discovery = (service: Service, origin: string): JsonSchema => {
     name: service.name,
     version: service.version,
     title: service.title,
+    description: service.title,
     protocol: 'rest',
     rootUrl: `${origin}/`,
     servicePath: '',
+    basePath: '',
     baseUrl: `${origin}/`,
     batchPath: 'batch',
+    parameters: parameters(service.everywhere ?? {}, schemas),
+    ...auth(service),
     resources: root.resources ?? {},
     schemas: Object.fromEntries(schemas),
   };

@@ -162,7 +162,13 @@ describe('opsctl mock serve', () => {
     const read = async (path: string) => JSON.parse((await ask(url, path)).text);
     expect((await read('/openapi.json')).openapi).toMatch(/^3\.1/);
     expect((await read('/swagger.json')).swagger).toBe('2.0');
-    expect((await read('/discovery/labels/v2beta')).resources).toBeDefined();
+    const discovery = await read('/discovery/labels/v2beta');
+    expect(discovery.resources.labels.resources.revisions.resources.permissions.methods.batchDelete.path).toBe(
+      'v2beta/{+parent}/permissions:batchDelete',
+    );
+    expect(await read('/$discovery/rest?version=v2beta')).toEqual(discovery);
+    expect(await read('/discovery/v1/apis/labels/v2beta/rest')).toEqual(discovery);
+    expect((await ask(url, '/v2beta')).text).toContain('"status": "UNAUTHENTICATED"');
     serving.kill('SIGTERM');
     await serving.ended;
   });

@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { LooseInput, Operation, Service } from '../../kernel/operation.ts';
 import { labelsService } from '../../services/labels/index.ts';
+import { scopesFor } from '../../services/labels/scopes.ts';
 import type { CallOptions, Command, Context, Target } from '../command.ts';
 
 type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_scopes?: string } }[] } };
@@ -8,11 +9,8 @@ type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_
 /** What a refusal is about: the words of a hint depend on it. */
 type Asked = { readonly method: string; readonly isAdmin: boolean };
 
-/** facts labels 8: what a call needs when the service does not say it. */
-const scopesOf = ({ method, isAdmin }: Asked): string[] => {
-  const all = method === 'GET' ? ['labels.readonly', 'labels', 'admin.labels.readonly', 'admin.labels'] : ['labels', 'admin.labels'];
-  return isAdmin ? all.filter((scope) => scope.startsWith('admin.')) : all;
-};
+/** What a call needs when the service does not say it. */
+const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
 const isAdminCall = ({ query, body }: LooseInput): boolean => query?.useAdminAccess === true || body?.useAdminAccess === true;
 
 const asked = (operation: Operation, input: LooseInput): Asked => ({ method: operation.method, isAdmin: isAdminCall(input) });

@@ -13,7 +13,7 @@ export const serviceEntries: readonly ServiceEntry[] = [
   },
   {
     name: 'labels',
-    claims: (path) => path.startsWith('/v2beta/'),
+    claims: (path) => path === '/v2beta' || path.startsWith('/v2beta/'),
     load: async () => (await import('../../mock/labels/service.ts')).makeLabels,
   },
   {
@@ -24,6 +24,11 @@ export const serviceEntries: readonly ServiceEntry[] = [
 ];
 
 const text = (value: unknown): string => JSON.stringify(value, null, 2);
+
+const labelsDiscovery = async (world: World): Promise<string> => {
+  const [{ discovery }, { labelsService }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
+  return text(discovery(labelsService, world.origin()));
+};
 
 /** The services described by themselves, made from the tables they run on. */
 export const documents: Readonly<Record<string, (world: World) => Promise<string>>> = {
@@ -48,8 +53,8 @@ export const documents: Readonly<Record<string, (world: World) => Promise<string
     const [{ swagger }, { tracker }] = await Promise.all([import('../../reference/swagger.ts'), import('../../services/tracker/index.ts')]);
     return text(swagger(tracker, new URL(world.origin()).host));
   },
-  '/discovery/labels/v2beta': async (world) => {
-    const [{ discovery }, { labelsService }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
-    return text(discovery(labelsService, world.origin()));
-  },
+  '/discovery/labels/v2beta': labelsDiscovery,
+  // Where generic clients of such documents look by themselves: build(…, version), and beside the service.
+  '/discovery/v1/apis/labels/v2beta/rest': labelsDiscovery,
+  '/$discovery/rest': labelsDiscovery,
 };

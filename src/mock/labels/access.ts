@@ -1,4 +1,5 @@
 import { scopeBase, scopeName } from '../../services/auth/scopes.ts';
+import { scopesFor } from '../../services/labels/scopes.ts';
 import { authState } from '../auth/state.ts';
 import { liveAccess } from '../auth/tokens.ts';
 import type { MockRequest, World } from '../service.ts';
@@ -38,14 +39,11 @@ export const callerFrom = (world: World, request: MockRequest, queryToken: strin
   return { person: personOfUser(world, user), isAdmin: isFirstUser(world, user.id), scopes: access.scopes.map(scopeName) };
 };
 
-const readScopes = ['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'];
-const writeScopes = ['labels', 'admin.labels'];
-
 /** facts labels 8: reads take any of the four scopes, writes two; admin calls need an admin scope. */
-export const refuseScope = (caller: Caller, isRead: boolean, isAdminCall: boolean): void => {
+export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean): void => {
   const { scopes } = caller;
   if (scopes === undefined) return;
-  const enough = (isRead ? readScopes : writeScopes).filter((name) => !isAdminCall || name.startsWith('admin.'));
+  const enough = scopesFor(method, isAdminCall);
   if (enough.some((name) => scopes.includes(name))) return;
   throw new LabelError('PERMISSION_DENIED', `Request had insufficient authentication scopes. One of these is needed: ${enough.join(', ')}.`, {
     reason: 'ACCESS_TOKEN_SCOPE_INSUFFICIENT',

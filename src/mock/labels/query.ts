@@ -1,4 +1,5 @@
 import type { Fields, NumberField, StringField } from '../../kernel/field.ts';
+import { systemQuery } from '../../services/labels/system.ts';
 import { type Violation, LabelError, invalid } from './errors.ts';
 import { type Selection, selectionFrom } from './partial.ts';
 import { camel } from './proto-json.ts';
@@ -11,19 +12,7 @@ export type System = {
   readonly token?: string;
   readonly olderErrors: boolean;
 };
-const systemNames = [
-  'alt',
-  'fields',
-  'prettyPrint',
-  'key',
-  'access_token',
-  'oauth_token',
-  'quotaUser',
-  'callback',
-  'upload_protocol',
-  'uploadType',
-  '$.xgafv',
-];
+const systemNames = Object.keys(systemQuery);
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/;
 
 const readBoolean = (name: string, text: string): boolean => {

@@ -103,7 +103,7 @@ const answererOf = (world: World) => {
     checkLanguage(body.languageCode);
     selectsWhatIsThere(system, operation);
     const asAdmin = (query.useAdminAccess ?? body.useAdminAccess) === true;
-    refuseScope(caller, operation.method === 'GET', asAdmin);
+    refuseScope(caller, operation.method, asAdmin);
     refuseAdmin(caller, asAdmin);
     const call: Call = { state, world, caller, params: match.params, query, body, asAdmin };
     const handler = (handlers as Record<string, Record<string, Handler>>)[resource]?.[verb];

@@ -74,5 +74,5 @@ export const userCapabilities = schema('UserCapabilities', {
   canAdministrateLabels: out(help(bool(), 'Caller administers shared labels')),
   canCreateAdminLabels: out(help(bool(), 'Caller may create ADMIN labels')),
   canCreateSharedLabels: out(help(bool(), 'Caller may create SHARED labels')),
-  name: out(help(str(), 'Users/<id>/capabilities')),
+  name: out(help(str(), 'users/<id>/capabilities')),
 });

@@ -4,6 +4,8 @@ import { capabilities, limits } from './limits.ts';
 import { locks, revisionLocks } from './locks.ts';
 import { permissions } from './permissions.ts';
 import { revisionPermissions } from './revision-permissions.ts';
+import { scopesFor } from './scopes.ts';
+import { systemQuery } from './system.ts';
 
 /** doc3 A: label-management service. */
 export const labelsService = {
@@ -11,6 +13,8 @@ export const labelsService = {
   title: 'Label-Management Service',
   version: 'v2beta',
   basePath: '/v2beta',
+  everywhere: systemQuery,
+  scopes: scopesFor,
   tokenHeader: { name: 'Authorization', prefix: 'Bearer ' },
   table: { labels, permissions, locks, revisionPermissions, revisionLocks, limits, capabilities },
 } as const satisfies Service;

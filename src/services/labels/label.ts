@@ -50,7 +50,7 @@ export const label = schema('Label', {
   learnMoreUri: help(str(), 'Help link'),
   lifecycle: out(help(lifecycle, 'State of this component')),
   lockStatus: out(help(lockStatus, 'Whether this component is the direct target of a lock')),
-  name: out(help(str(), 'Labels/<id> or labels/<id>@<revision>')),
+  name: out(help(str(), 'labels/<id> or labels/<id>@<revision>')),
   properties: needed(help(labelProperties, 'Title and description; title required')),
   publishTime: out(help(datetime(), 'When it was published')),
   publisher: out(help(userInfo, 'User who published it')),

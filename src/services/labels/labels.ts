@@ -22,6 +22,7 @@ export const labels = {
   create: op({
     method: 'POST',
     path: '/labels',
+    id: 'labels.create',
     summary: 'Create a label',
     cites: 'doc3 A POST /labels',
     query: { ...languageQuery, ...adminQuery },
@@ -34,6 +35,7 @@ export const labels = {
   list: op({
     method: 'GET',
     path: '/labels',
+    id: 'labels.list',
     summary: 'List labels',
     cites: 'doc3 A GET /labels',
     query: {
@@ -55,6 +57,7 @@ export const labels = {
   get: op({
     method: 'GET',
     path: '/{name=labels/*}',
+    id: 'labels.get',
     summary: 'Show a label',
     cites: 'doc3 A GET /{name=labels/*}',
     params,
@@ -66,6 +69,7 @@ export const labels = {
   delete: op({
     method: 'DELETE',
     path: '/{name=labels/*}',
+    id: 'labels.delete',
     summary: 'Delete a label and everything it left on items, for good',
     cites: 'doc3 A DELETE /{name=labels/*}',
     params,
@@ -80,6 +84,7 @@ export const labels = {
   delta: op({
     method: 'POST',
     path: '/{name=labels/*}:delta',
+    id: 'labels.delta',
     summary: 'Apply edits, all or none, which makes a draft revision',
     cites: 'doc3 A POST /{name=labels/*}:delta',
     params,
@@ -94,6 +99,7 @@ export const labels = {
   publish: op({
     method: 'POST',
     path: '/{name=labels/*}:publish',
+    id: 'labels.publish',
     summary: 'Publish all draft changes of a label',
     cites: 'doc3 A POST /{name=labels/*}:publish',
     params,
@@ -106,6 +112,7 @@ export const labels = {
   disable: op({
     method: 'POST',
     path: '/{name=labels/*}:disable',
+    id: 'labels.disable',
     summary: 'Disable a published label',
     cites: 'doc3 A POST /{name=labels/*}:disable',
     params,
@@ -118,6 +125,7 @@ export const labels = {
   enable: op({
     method: 'POST',
     path: '/{name=labels/*}:enable',
+    id: 'labels.enable',
     summary: 'Enable a disabled label, back to its published state',
     cites: 'doc3 A POST /{name=labels/*}:enable',
     params,
@@ -130,6 +138,7 @@ export const labels = {
   updateLabelCopyMode: op({
     method: 'POST',
     path: '/{name=labels/*}:updateLabelCopyMode',
+    id: 'labels.updateLabelCopyMode',
     summary: 'Set what happens to the values when an item is copied; at once, without a revision',
     cites: 'doc3 A POST /{name=labels/*}:updateLabelCopyMode',
     params,
@@ -142,6 +151,7 @@ export const labels = {
   updateLabelEnabledAppSettings: op({
     method: 'POST',
     path: '/{name=labels/*}:updateLabelEnabledAppSettings',
+    id: 'labels.updateLabelEnabledAppSettings',
     summary: 'Set the apps in which the label may be used; at once, without a revision',
     cites: 'doc3 A POST /{name=labels/*}:updateLabelEnabledAppSettings',
     params,

@@ -8,6 +8,7 @@ export const limits = {
   get: op({
     method: 'GET',
     path: '/limits/label',
+    id: 'limits.getLabel',
     summary: 'Show the structural limits of labels',
     cites: 'doc3 A GET /limits/label',
     query: { name: help(str(), 'limits/label; the path says it already') },
@@ -22,6 +23,7 @@ export const capabilities = {
   get: op({
     method: 'GET',
     path: '/{name=users/*/capabilities}',
+    id: 'users.getCapabilities',
     summary: 'Show what a user may do with labels',
     cites: 'doc3 A GET /{name=users/*/capabilities}',
     params: { name: capabilitiesName },

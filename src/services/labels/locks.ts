@@ -9,6 +9,7 @@ export const locks = {
   list: op({
     method: 'GET',
     path: '/{parent=labels/*}/locks',
+    id: 'labels.locks.list',
     summary: 'List the locks of a label',
     cites: 'doc3 A GET /{parent=labels/*}/locks',
     params: { parent: labelName },
@@ -23,6 +24,7 @@ export const revisionLocks = {
   list: op({
     method: 'GET',
     path: '/{parent=labels/*/revisions/*}/locks',
+    id: 'labels.revisions.locks.list',
     summary: 'By way of a revision: list the locks',
     cites: 'doc3 A GET /{parent=labels/*/revisions/*}/locks',
     params: { parent: revisionName },

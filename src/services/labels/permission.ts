@@ -5,11 +5,11 @@ import { needed, schema } from './wire.ts';
 export const labelPermission = schema(
   'LabelPermission',
   {
-    audience: help(str(), 'Audiences/<id>; audiences/default = the owner org default audience'),
+    audience: help(str(), 'audiences/<id>; audiences/default = the owner org default audience'),
     email: help(str(), 'User or group address; input key for people and groups; not set for audiences'),
-    group: help(str(), 'Groups/<id>'),
+    group: help(str(), 'groups/<id>'),
     name: help(str(), 'Permission resource name'),
-    person: help(str(), 'People/<id>'),
+    person: help(str(), 'people/<id>'),
     role: help(oneOf('LABEL_ROLE_UNSPECIFIED', 'READER', 'APPLIER', 'ORGANIZER', 'EDITOR'), 'Role granted'),
   },
   [['person', 'group', 'audience']],
@@ -24,7 +24,7 @@ const deleteLabelPermissionRequest = schema('DeleteLabelPermissionRequest', {
 });
 const updateLabelPermissionRequest = schema('UpdateLabelPermissionRequest', {
   labelPermission: req(help(labelPermission, 'Permission to create or change')),
-  parent: needed(help(str(), 'Labels/<id>; must be empty or match the batch parent')),
+  parent: needed(help(str(), 'labels/<id>; must be empty or match the batch parent')),
   useAdminAccess: help(bool(), 'True = act with admin rights; server checks caller is admin of the label'),
 });
 export const batchDeleteLabelPermissionsRequest = schema('BatchDeleteLabelPermissionsRequest', {

@@ -19,6 +19,7 @@ export const permissions = {
   update: op({
     method: 'PATCH',
     path: '/{parent=labels/*}/permissions',
+    id: 'labels.updatePermissions',
     summary: 'Set the permission of one principal',
     cites: 'doc3 A PATCH /{parent=labels/*}/permissions',
     params,
@@ -33,6 +34,7 @@ export const permissions = {
   batchDelete: op({
     method: 'POST',
     path: '/{parent=labels/*}/permissions:batchDelete',
+    id: 'labels.permissions.batchDelete',
     summary: 'Delete several permissions, all or none',
     cites: 'doc3 A POST /{parent=labels/*}/permissions:batchDelete',
     params,
@@ -45,6 +47,7 @@ export const permissions = {
   batchUpdate: op({
     method: 'POST',
     path: '/{parent=labels/*}/permissions:batchUpdate',
+    id: 'labels.permissions.batchUpdate',
     summary: 'Set several permissions, all or none',
     cites: 'doc3 A POST /{parent=labels/*}/permissions:batchUpdate',
     params,
@@ -57,6 +60,7 @@ export const permissions = {
   create: op({
     method: 'POST',
     path: '/{parent=labels/*}/permissions',
+    id: 'labels.permissions.create',
     summary: 'Give a principal a role; an existing permission is replaced',
     cites: 'doc3 A POST /{parent=labels/*}/permissions',
     params,
@@ -71,6 +75,7 @@ export const permissions = {
   delete: op({
     method: 'DELETE',
     path: '/{name=labels/*/permissions/*}',
+    id: 'labels.permissions.delete',
     summary: 'Delete a permission',
     cites: 'doc3 A DELETE /{name=labels/*/permissions/*}',
     params: { name: permissionName },
@@ -82,6 +87,7 @@ export const permissions = {
   list: op({
     method: 'GET',
     path: '/{parent=labels/*}/permissions',
+    id: 'labels.permissions.list',
     summary: 'List permissions',
     cites: 'doc3 A GET /{parent=labels/*}/permissions',
     params,

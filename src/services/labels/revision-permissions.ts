@@ -19,6 +19,7 @@ export const revisionPermissions = {
   update: op({
     method: 'PATCH',
     path: '/{parent=labels/*/revisions/*}/permissions',
+    id: 'labels.revisions.updatePermissions',
     summary: 'By way of a revision: set the permission of one principal',
     cites: 'doc3 A PATCH /{parent=labels/*/revisions/*}/permissions',
     params,
@@ -33,6 +34,7 @@ export const revisionPermissions = {
   batchDelete: op({
     method: 'POST',
     path: '/{parent=labels/*/revisions/*}/permissions:batchDelete',
+    id: 'labels.revisions.permissions.batchDelete',
     summary: 'By way of a revision: delete several permissions, all or none',
     cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions:batchDelete',
     params,
@@ -45,6 +47,7 @@ export const revisionPermissions = {
   batchUpdate: op({
     method: 'POST',
     path: '/{parent=labels/*/revisions/*}/permissions:batchUpdate',
+    id: 'labels.revisions.permissions.batchUpdate',
     summary: 'By way of a revision: set several permissions, all or none',
     cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions:batchUpdate',
     params,
@@ -57,6 +60,7 @@ export const revisionPermissions = {
   create: op({
     method: 'POST',
     path: '/{parent=labels/*/revisions/*}/permissions',
+    id: 'labels.revisions.permissions.create',
     summary: 'By way of a revision: give a principal a role; an existing permission is replaced',
     cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions',
     params,
@@ -71,6 +75,7 @@ export const revisionPermissions = {
   delete: op({
     method: 'DELETE',
     path: '/{name=labels/*/revisions/*/permissions/*}',
+    id: 'labels.revisions.permissions.delete',
     summary: 'By way of a revision: delete a permission',
     cites: 'doc3 A DELETE /{name=labels/*/revisions/*/permissions/*}',
     params: { name: revisionPermissionName },
@@ -82,6 +87,7 @@ export const revisionPermissions = {
   list: op({
     method: 'GET',
     path: '/{parent=labels/*/revisions/*}/permissions',
+    id: 'labels.revisions.permissions.list',
     summary: 'By way of a revision: list permissions',
     cites: 'doc3 A GET /{parent=labels/*/revisions/*}/permissions',
     params,

@@ -15,7 +15,7 @@ export const calendarDate = schema('Date', {
 });
 export const empty = schema('Empty', {});
 export const userInfo = schema('UserInfo', {
-  person: help(str(), 'People/<id>'),
+  person: help(str(), 'people/<id>'),
 });
 export const writeControl = schema('WriteControl', {
   requiredRevisionId: help(str(), 'Must equal the latest revision id, else the write is refused with HTTP 400'),
