@@ -1,12 +1,9 @@
-import { join } from 'node:path';
-import { type Bucket, makeBucket } from '../client/rate.ts';
 import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../client/request.ts';
 import { answerFrom } from '../client/reply.ts';
 import { neutral, prefixOf, worded } from '../client/wording.ts';
-import { send } from '../client/send.ts';
 import type { Context, ServiceName, Target } from '../commands/command.ts';
-import type { HttpRequest } from '../host/host.ts';
 import { usageError } from '../kernel/problem.ts';
+import { type Pace, makePaced } from './paced.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
 export class DryRunStop extends Error {
@@ -22,15 +19,11 @@ export class DryRunStop extends Error {
 export type ContextOptions = Pick<
   Context,
   'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'signal'
-> & {
-  readonly timeoutMs: number | undefined;
-  /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
-  readonly ratePerMinute: number | undefined;
-  /** Nobody set that limit, so the service may say that it has none. */
-  readonly isRateDefault: boolean;
-  /** Finds the service, starting the embedded one when nothing is configured. */
-  readonly reach: (service: ServiceName) => Promise<Target>;
-};
+> &
+  Pace & {
+    /** Finds the service, starting the embedded one when nothing is configured. */
+    readonly reach: (service: ServiceName) => Promise<Target>;
+  };
 
 const basePaths: Readonly<Record<ServiceName, string>> = { tracker: '/api/v3', labels: '/v2beta', auth: '', api: '' };
 
@@ -42,74 +35,62 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
   if (!(await options.host.terminal.prompts.confirm(question, false))) throw usageError('not confirmed; nothing was changed');
 };
 
+type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly sendTo: ReturnType<typeof makePaced> };
+
+/** One operation of a table: checked, worded as the service words it, sent, and read as the table says. */
+const callerOn =
+  ({ options, target, sendTo }: Wire): Context['call'] =>
+  async (service, operation, input, more) => {
+    // The check comes first: a wrong value must not start a server or wait for one.
+    if (!more?.isChecked) checkInput(operation, input);
+    const found = await target(service.name as ServiceName);
+    const to = more?.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+    const wording = to.wording ?? {};
+    const said = worded(operation, input, wording);
+    const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);
+    if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
+    options.say.debug(`${request.method} ${request.url}`);
+    const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
+    options.say.debug(`${reply.status} ${request.method} ${request.url}`);
+    return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }), wording);
+  };
+
+/** Any request to a service: only the address and the token are added. */
+const senderOn =
+  ({ options, target, sendTo }: Wire): Context['send'] =>
+  async (service, { method, path, headers, body }) => {
+    const to = await target(service);
+    const base = prefixFor(basePaths[service], to);
+    const prefix = path.startsWith(`${base}/`) ? '' : base;
+    const url = joinUrl(to.baseUrl, prefix, path);
+    const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
+    if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
+    return sendTo(to, request);
+  };
+
 /** What a command gets: the services behind one call, messages, questions and the world. */
 export const makeContext = (options: ContextOptions): Context => {
-  const { host, say, signal, timeoutMs } = options;
   const targets = new Map<ServiceName, Promise<Target>>();
   const target = (service: ServiceName): Promise<Target> => {
     const found = targets.get(service) ?? options.reach(service);
     targets.set(service, found);
     return found;
   };
-  const buckets = new Map<string, Bucket>();
-  const bucketOf = ({ rateKey }: Target): Bucket | undefined => {
-    const limit = options.ratePerMinute;
-    if (rateKey === undefined || limit === undefined) return undefined;
-    const found = buckets.get(rateKey) ?? makeBucket(host, join(options.settings.folders.state, 'rate'), rateKey, limit, signal);
-    buckets.set(rateKey, found);
-    return found;
-  };
-  /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
-  const sendTo = async (to: Target, request: HttpRequest) => {
-    const bucket = bucketOf(to);
-    const onWait = (ms: number) => say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${options.ratePerMinute} requests a minute)`);
-    const onRefused = (delayMs: number, why: string) => {
-      if (why === 'answer 429') bucket?.block(host.now() + delayMs);
-      onRetry(delayMs, why);
-    };
-    const admit = bucket && (() => bucket.admit(onWait));
-    const timed = { ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    const reply = await send(host, timed, { signal, onRetry: onRefused, ...(admit ? { admit } : {}) });
-    // Ours is a default for services that do not say; one that a user set is kept.
-    if (options.isRateDefault && reply.headers['x-ratelimit-limit'] === 'off') bucket?.open();
-    return reply;
-  };
-  const onRetry = (delayMs: number, why: string) => say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
+  const wire = { options, target, sendTo: makePaced(options) };
   return {
-    host,
+    host: options.host,
     settings: options.settings,
-    say,
+    say: options.say,
     format: options.format,
     isFormatGiven: options.isFormatGiven,
     isInteractive: options.isInteractive,
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,
     isQuiet: options.isQuiet ?? false,
-    signal,
+    signal: options.signal,
     target,
     confirm: (question) => confirm(options, question),
-    call: async (service, operation, input, more) => {
-      // The check comes first: a wrong value must not start a server or wait for one.
-      if (!more?.isChecked) checkInput(operation, input);
-      const found = await target(service.name as ServiceName);
-      const to = more?.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
-      const wording = to.wording ?? {};
-      const said = worded(operation, input, wording);
-      const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);
-      if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
-      say.debug(`${request.method} ${request.url}`);
-      const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
-      say.debug(`${reply.status} ${request.method} ${request.url}`);
-      return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }), wording);
-    },
-    send: async (service, { method, path, headers, body }) => {
-      const to = await target(service);
-      const base = prefixFor(basePaths[service], to);
-      const prefix = path.startsWith(`${base}/`) ? '' : base;
-      const url = joinUrl(to.baseUrl, prefix, path);
-      const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
-      if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
-      return sendTo(to, request);
-    },
+    call: callerOn(wire),
+    send: senderOn(wire),
   };
 };

@@ -176,6 +176,15 @@ const listenBoth = async (
   }
 };
 
+/** The control interface asks for the end; whoever started the server waits for that. */
+const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
+  let ask: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  return { asked, ask };
+};
+
 /** Starts the services on real sockets of this machine; resolves when they accept connections. */
 export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
@@ -184,10 +193,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const services = makeServiceSet(setup.services, world, setup.seed);
   const log = new RequestLog();
   const startedAt = new Date(host.now()).toISOString();
-  let ended: () => void = () => {};
-  const shutdownAsked = new Promise<void>((resolve) => {
-    ended = resolve;
-  });
+  const end = shutdown();
   const on: Controlled = {
     world,
     clock,
@@ -196,7 +202,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     services,
     facts: () => ({ url: world.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
     replaced: async () => journal?.compact(),
-    shutdown: ended,
+    shutdown: end.ask,
   };
   const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: world.now }), setup);
   const port = listeners[0]?.port ?? setup.port;
@@ -206,7 +212,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     origin,
     port,
     world,
-    shutdownAsked,
+    shutdownAsked: end.asked,
     restore: async (saved) => {
       services.restore(saved);
       await on.replaced();

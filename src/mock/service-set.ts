@@ -1,5 +1,6 @@
 import { decode, encode } from './deferred.ts';
 import type { MockService, ServiceEntry, World } from './service.ts';
+import type { Collection } from './store.ts';
 
 export type SeedKind = 'demo' | 'empty';
 export type ServiceSet = {
@@ -21,16 +22,12 @@ export type SavedState = {
 const OWN = new Set(['mock.clock', 'mock.faults']);
 const FOLDER = '*';
 
-/**
- * The services of one server. Each is loaded at its first request and then filled once with the kind of data that the
- * state folder was begun with, so one small request does not pay for what it does not touch.
- */
-export const makeServiceSet = (entries: readonly ServiceEntry[], world: World, kind: SeedKind): ServiceSet => {
-  const { store } = world;
-  const seeded = store.collection<SeedKind | 'saved'>('mock.seeded');
-  const loaded = new Map<string, MockService>();
-  const loading = new Map<string, Promise<MockService>>();
-  const fill = (service: MockService): void => {
+type Seeded = Collection<SeedKind | 'saved'>;
+
+/** Each service is filled once with the kind of data that the state folder was begun with. */
+const filler =
+  ({ store }: World, seeded: Seeded, kind: SeedKind) =>
+  (service: MockService): void => {
     if (seeded.has(service.name)) return;
     store.transact(() => {
       const begun = seeded.get(FOLDER) ?? kind;
@@ -39,24 +36,38 @@ export const makeServiceSet = (entries: readonly ServiceEntry[], world: World, k
       if (begun !== 'saved') service.seed(begun);
     });
   };
+
+/** Each service is loaded at its first request, so one small request does not pay for what it does not touch. */
+const loader = (world: World, fill: (service: MockService) => void) => {
+  const loaded = new Map<string, MockService>();
+  const loading = new Map<string, Promise<MockService>>();
   const loadOne = async (entry: ServiceEntry): Promise<MockService> => {
     const service = (await entry.load())(world);
     fill(service);
     loaded.set(entry.name, service);
     return service;
   };
-  const get = (entry: ServiceEntry): MockService | Promise<MockService> => {
+  return (entry: ServiceEntry): MockService | Promise<MockService> => {
     const found = loaded.get(entry.name) ?? loading.get(entry.name);
     if (found !== undefined) return found;
     const promise = loadOne(entry).finally(() => loading.delete(entry.name));
     loading.set(entry.name, promise);
     return promise;
   };
-  const empty = (): void => {
-    for (const collection of store.collections()) {
-      if (!OWN.has(collection.name)) for (const [key] of [...collection.held()]) collection.delete(key);
-    }
-  };
+};
+
+const empty = ({ store }: World): void => {
+  for (const collection of store.collections()) {
+    if (!OWN.has(collection.name)) for (const [key] of [...collection.held()]) collection.delete(key);
+  }
+};
+
+/** The services of one server. */
+export const makeServiceSet = (entries: readonly ServiceEntry[], world: World, kind: SeedKind): ServiceSet => {
+  const { store } = world;
+  const seeded: Seeded = store.collection('mock.seeded');
+  const fill = filler(world, seeded, kind);
+  const get = loader(world, fill);
   return {
     find: (path) => {
       const entry = entries.find((one) => one.claims(path));
@@ -66,14 +77,14 @@ export const makeServiceSet = (entries: readonly ServiceEntry[], world: World, k
     reset: async (to) => {
       const services = await Promise.all(entries.map(get));
       store.transact(() => {
-        empty();
+        empty(world);
         seeded.put(FOLDER, to);
         for (const service of services) fill(service);
       });
     },
     restore: (saved) =>
       store.transact(() => {
-        empty();
+        empty(world);
         for (const [name, records] of Object.entries(saved.collections)) {
           if (OWN.has(name)) continue;
           for (const [key, value] of records) store.collection(name).put(key, value);

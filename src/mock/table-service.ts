@@ -115,36 +115,53 @@ const methodsOf = (match: Match): MockReply => {
   return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
 
+/** The row that a request is for; 404 and 405 when there is none. */
+const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
+  if (match.kind === 'no-path') throw new Refused(404, 'Resource not found.');
+  if (match.kind === 'wrong-method')
+    throw new Refused(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, { body: { allow: match.allow } });
+  return match;
+};
+
+type AnyHandler = (call: Record<string, unknown>) => unknown;
+type Params = Readonly<Record<string, string>>;
+type Running = {
+  readonly handlers: Readonly<Record<string, Readonly<Record<string, AnyHandler>>>>;
+  readonly state: unknown;
+  readonly world: World;
+  readonly common: ReadonlySet<string>;
+};
+
+/** Checks what was read, runs the row's handler (a change all or nothing), renders what it gave. */
+const runner =
+  ({ handlers, state, world, common }: Running) =>
+  (request: MockRequest, named: Named, given: Params, body: Record<string, unknown>): MockReply => {
+    const { params, query, body: checked } = inputOf(named.operation, given, request, body, common);
+    const headers: Record<string, string> = {};
+    const handler = handlers[named.resource]?.[named.verb];
+    if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
+    // Written out: spreading the input here takes longer than all its checks.
+    const call = { params, query, body: checked, state, world, request, named, headers };
+    const value = named.operation.method === 'GET' ? handler(call) : world.store.transact(() => handler(call));
+    return answer(named.operation, value, headers);
+  };
+
 /** Turns a table and its handlers into an HTTP service: route, read, check, run all-or-nothing, render. */
 export const tableService = <T extends Table, S>(options: TableServiceOptions<T, S>) => {
   const route = routerFor(options.service.table);
   const { basePath } = options.service;
-  const common = options.commonQuery ?? new Set<string>();
-  type AnyHandler = (call: Record<string, unknown>) => unknown;
-  // Rows are looked up by name here, so the exact types of their inputs end at this line.
-  const handlers: Record<string, Record<string, AnyHandler>> = options.handlers as any;
-
-  const run = (request: MockRequest, named: Named, params: Readonly<Record<string, string>>, body: Record<string, unknown>): MockReply => {
-    const input = inputOf(named.operation, params, request, body, common);
-    const headers: Record<string, string> = {};
-    const handler = handlers[named.resource]?.[named.verb];
-    if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
-    // Written out: spreading `input` here takes longer than all its checks.
-    const { params: inPath, query, body: checked } = input;
-    const call = { params: inPath, query, body: checked, state: options.state, world: options.world, request, named, headers };
-    const value = named.operation.method === 'GET' ? handler(call) : options.world.store.transact(() => handler(call));
-    return answer(named.operation, value, headers);
+  // Rows are looked up by name there, so the exact types of their inputs end at this line.
+  const handlers: Running['handlers'] = options.handlers as any;
+  const run = runner({ handlers, state: options.state, world: options.world, common: options.commonQuery ?? new Set() });
+  const refuse = (error: unknown): MockReply => {
+    if (error instanceof Refused) return options.refusal(error);
+    throw error;
   };
-
   const handle = (request: MockRequest): MockReply | Promise<MockReply> => {
     const path = request.path.slice(basePath.length);
     if (request.method === 'OPTIONS') return methodsOf(route('OPTIONS', path));
     options.admit(request);
-    const match = route(request.method, path);
-    if (match.kind === 'no-path') throw new Refused(404, 'Resource not found.');
-    if (match.kind === 'wrong-method')
-      throw new Refused(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, { body: { allow: match.allow } });
-    const { named, params } = match;
+    const { named, params } = rowFor(route(request.method, path));
     const { operation } = named;
     if (operation.body === undefined) return run(request, named, params, {});
     if (operation.encoding === 'multipart' && options.readMultipart) {
@@ -154,10 +171,6 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
         .catch(refuse);
     }
     return run(request, named, params, jsonBody(request));
-  };
-  const refuse = (error: unknown): MockReply => {
-    if (error instanceof Refused) return options.refusal(error);
-    throw error;
   };
   return (request: MockRequest): MockReply | Promise<MockReply> => {
     try {

@@ -6,43 +6,50 @@ import type { CanaryReport, ClusterFile, Unstamped } from './types.ts';
 const everyMs = 50;
 export type Canary = { stop(): Promise<CanaryReport> };
 
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
-  sorted.length === 0 ? undefined : Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number) * 10) / 10;
+  sorted.length === 0 ? undefined : tenths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
 
-/** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
-export const startCanary = (host: Host, cluster: ClusterFile, access: Access, run: string, emit: (event: Unstamped) => void): Canary => {
+/** One write at a time, to the member that took the last one, else to the next; each is told. */
+const writerThrough = (host: Host, cluster: ClusterFile, access: Access, key: string, emit: (event: Unstamped) => void) => {
   const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
   const latencies: number[] = [];
-  let [writes, failed, longestGapMs, at, isOver] = [0, 0, 0, 0, false];
-  const key = canaryKey(run);
-  const writeOnce = async (): Promise<void> => {
+  let at = 0;
+  const write = async (value: string): Promise<{ ok: boolean }> => {
     const began = host.elapsed();
     let message = '';
     for (let tries = 0; tries < stores.length; tries += 1) {
       const { name, store } = stores[at] as (typeof stores)[number];
       try {
-        await store.put(key, String(writes));
-        const latency_ms = Math.round((host.elapsed() - began) * 10) / 10;
+        await store.put(key, value);
+        const latency_ms = tenths(host.elapsed() - began);
         latencies.push(latency_ms);
-        return emit({ event: 'canary', ok: true, latency_ms, member: name });
+        emit({ event: 'canary', ok: true, latency_ms, member: name });
+        return { ok: true };
       } catch (error) {
         message = error instanceof Error ? error.message : String(error);
         at = (at + 1) % stores.length;
       }
     }
-    failed += 1;
     emit({ event: 'canary', ok: false, latency_ms: Math.round(host.elapsed() - began), member: stores[at]?.name ?? '', error: message });
+    return { ok: false };
   };
+  return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
+};
+
+/** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
+export const startCanary = (host: Host, cluster: ClusterFile, access: Access, run: string, emit: (event: Unstamped) => void): Canary => {
+  const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
+  let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
   const work = (async () => {
     let last = host.elapsed();
     while (!isOver) {
-      const before = failed;
-      await writeOnce();
+      const { ok } = await write(String(writes));
       writes += 1;
-      if (failed === before) {
+      if (ok) {
         longestGapMs = Math.max(longestGapMs, host.elapsed() - last);
         last = host.elapsed();
-      }
+      } else failed += 1;
       await host.sleep(everyMs);
     }
   })();
@@ -50,7 +57,7 @@ export const startCanary = (host: Host, cluster: ClusterFile, access: Access, ru
     stop: async () => {
       isOver = true;
       await work;
-      await stores[at]?.store.del(key).catch(() => {});
+      await remove();
       const sorted = latencies.toSorted((a, b) => a - b);
       return { writes, failed, longest_gap_ms: Math.round(longestGapMs), median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
     },

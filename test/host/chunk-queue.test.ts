@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { chunkQueue } from '../../src/host/node/chunk-queue.ts';
+import { ChunkQueue } from '../../src/host/node/chunk-queue.ts';
 
 const begin = () => {
   const told: string[] = [];
-  const queue = chunkQueue({ resume: () => void told.push('resume'), abort: (why) => void told.push(`abort ${why.message}`) });
+  const queue = new ChunkQueue({ resume: () => void told.push('resume'), abort: (why) => void told.push(`abort ${why.message}`) });
   return { told, queue, reader: queue.chunks[Symbol.asyncIterator]() };
 };
 const bytes = (size: number) => new Uint8Array(size);

@@ -50,10 +50,34 @@ const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): 
   }
 };
 
+type Kind = { readonly verbs: Verbs; readonly singular: string; readonly view: { readonly columns: readonly string[] | undefined } };
+
+const ensure =
+  ({ verbs, singular, view }: Kind): Command['run'] =>
+  async (context, values) => {
+    const input = await bodyOf(context, verbs.create, values);
+    const found = await find(context, verbs, input);
+    if (found) return recordResult(found, { ...view, message: `${singular} ${found.id} was there` });
+    const { row, isNew } = await createOrFind(context, verbs, input);
+    return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}` });
+  };
+
+const upsert =
+  ({ verbs, singular, view }: Kind): Command['run'] =>
+  async (context, values) => {
+    const input = await bodyOf(context, verbs.create, values);
+    const before = await find(context, verbs, input);
+    const { row, isNew } = before ? { row: before, isNew: false } : await createOrFind(context, verbs, input);
+    const body = isNew ? {} : changes(verbs.update, row, input.body ?? {});
+    if (Object.keys(body).length === 0) return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}` });
+    const [param = ''] = Object.keys(verbs.update.params ?? {});
+    const after = await context.call(tracker, verbs.update, { params: { [param]: row.id }, body });
+    return recordResult(after, { ...view, message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}` });
+  };
+
 const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
   const verbs = tracker.table[resource] as Verbs;
   const base = commandFrom({ service: tracker, resource, verb: 'create', operation: verbs.create, naming: trackerNaming });
-  const view = { columns: columnsOf(verbs.create) };
   const shape = (verb: string, summary: string, about: string, run: Command['run']): Command => ({
     path: ['tracker', resource, verb],
     summary,
@@ -65,34 +89,19 @@ const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
     run,
   });
   const singular = resource.replace(/ies$/, 'y').replace(/s$/, '');
+  const kind = { verbs, singular, view: { columns: columnsOf(verbs.create) } };
   return [
     shape(
       'ensure',
       `Create a ${singular} unless it is there`,
       'It is there when one has the same external_id or, without one, the same name. An existing one is not changed.',
-      async (context, values) => {
-        const input = await bodyOf(context, verbs.create, values);
-        const found = await find(context, verbs, input);
-        if (found) return recordResult(found, { ...view, message: `${singular} ${found.id} was there` });
-        const { row, isNew } = await createOrFind(context, verbs, input);
-        return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}` });
-      },
+      ensure(kind),
     ),
     shape(
       'upsert',
       `Create a ${singular}, or change it to what is given`,
       'Found by external_id or, without one, by name. Only fields that differ are sent.',
-      async (context, values) => {
-        const input = await bodyOf(context, verbs.create, values);
-        const before = await find(context, verbs, input);
-        const { row, isNew } = before ? { row: before, isNew: false } : await createOrFind(context, verbs, input);
-        const body = isNew ? {} : changes(verbs.update, row, input.body ?? {});
-        if (Object.keys(body).length === 0)
-          return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}` });
-        const [param = ''] = Object.keys(verbs.update.params ?? {});
-        const after = await context.call(tracker, verbs.update, { params: { [param]: row.id }, body });
-        return recordResult(after, { ...view, message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}` });
-      },
+      upsert(kind),
     ),
   ];
 };

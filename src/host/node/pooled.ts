@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Bytes, Tls } from '../host.ts';
 import { usualAuthorities } from './authorities.ts';
-import { chunkQueue } from './chunk-queue.ts';
+import { ChunkQueue } from './chunk-queue.ts';
 import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, hasNoBody, noBytes, trusted } from './transport.ts';
 import { Agent, ProxyAgent } from './undici.ts';
 
@@ -39,7 +39,7 @@ const settled = <T>() => {
 const receiver = (method: string, progress: Progress) => {
   let controller: Dispatcher.DispatchController | undefined;
   let reason: Error | undefined;
-  const body = chunkQueue({ resume: () => controller?.resume(), abort: (why) => controller?.abort(why) });
+  const body = new ChunkQueue({ resume: () => controller?.resume(), abort: (why) => controller?.abort(why) });
   const { promise: reply, resolve, reject } = settled<Wire>();
   const fail = (error: Error): void => {
     reject(error);

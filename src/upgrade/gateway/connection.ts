@@ -55,30 +55,37 @@ export const parsed = (text: string): unknown => {
   }
 };
 
-export const connect = (host: Host, endpoint: Endpoint): Connection => {
-  const base = endpoint.url.replace(/\/+$/, '');
-  const common = { tls: endpoint.tls, timeoutMs: endpoint.timeoutMs, connectTimeoutMs: endpoint.timeoutMs, signal: endpoint.signal };
-  const send = async (request: Omit<HttpRequest, 'url'> & { path: string }): Promise<HttpReply> => {
+const versionsFrom = async (base: string, get: Connection['get']): Promise<Versions> => {
+  const { status, text } = await get('/version');
+  const found = versionsIn(text);
+  if (found === undefined)
+    throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, {
+      code: 'NOT_A_STORE',
+      httpStatus: status,
+    });
+  return found;
+};
+
+const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] => {
+  const { tls, timeoutMs, signal, maxReceiveBytes = maxInt32 } = endpoint;
+  const common = { tls, timeoutMs, connectTimeoutMs: timeoutMs, signal, maxReplyBytes: maxReceiveBytes };
+  return async (request) => {
     try {
-      return await followed(host, { ...common, maxReplyBytes: endpoint.maxReceiveBytes ?? maxInt32, ...request, url: `${base}${request.path}` });
+      return await followed(host, { ...common, ...request, url: `${base}${request.path}` });
     } catch (error) {
       throw networkFailure(base, error);
     }
   };
+};
+
+export const connect = (host: Host, endpoint: Endpoint): Connection => {
+  const base = endpoint.url.replace(/\/+$/, '');
+  const send = senderTo(host, base, endpoint);
   const get: Connection['get'] = async (path) => {
     const reply = await send({ method: 'GET', path });
     return { status: reply.status, text: await textOf(base, reply, endpoint) };
   };
-  const versions = async (): Promise<Versions> => {
-    const { status, text } = await get('/version');
-    const found = versionsIn(text);
-    if (found === undefined)
-      throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, {
-        code: 'NOT_A_STORE',
-        httpStatus: status,
-      });
-    return found;
-  };
+  const versions = () => versionsFrom(base, get);
   const row = once(async () => rowOf((await versions()).server) ?? defaultRow);
   const token = once(() => logIn(base, endpoint, row, send));
   const post = (path: string, body: Json) => authorized({ row, token, endpoint, send }, path, body);
