@@ -1,11 +1,11 @@
 import { isAbsolute, join } from 'node:path';
 import type { Host } from '../host/host.ts';
+import type { Folders } from './settings.ts';
 
-export type Folders = { readonly config: string; readonly state: string; readonly cache: string };
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
 
 /** decisions 4: OPSCTL_HOME is one folder for all three; else the XDG folders (their specification has relative values ignored). */
-const roots = (host: World): Folders => {
+const roots = (host: World): Omit<Folders, 'clusters'> => {
   const { env, platform } = host;
   const own = env.OPSCTL_HOME;
   if (own) {
@@ -32,5 +32,5 @@ export const configFile = (host: World): string => join(roots(host).config, 'con
 /** A profile's own folders below the common ones: sign-ins and caches of two profiles never meet. */
 export const foldersOf = (host: World, profile: string): Folders => {
   const { config, state, cache } = roots(host);
-  return { config: join(config, profile), state: join(state, profile), cache: join(cache, profile) };
+  return { config: join(config, profile), state: join(state, profile), cache: join(cache, profile), clusters: join(state, 'kv-clusters') };
 };

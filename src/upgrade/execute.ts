@@ -1,6 +1,7 @@
 import { AppError } from '../kernel/problem.ts';
 import type { Category } from '../kernel/problem.ts';
 import { acts, prove, refuseWrongBinary, runHook, startMember } from './act.ts';
+import { detailText } from './detail-text.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { giveBack } from './give-back.ts';
@@ -37,14 +38,7 @@ const within = async (run: Run, step: Step, act: () => Promise<Detail | undefine
   try {
     const detail = await act();
     run.journal.write({ kind: 'end', step: step.id, detail });
-    const text =
-      detail === undefined
-        ? undefined
-        : Object.entries(detail)
-            .filter(([, value]) => value !== undefined)
-            .map(([key, value]) => `${key.replaceAll('_', ' ')} ${String(value)}`)
-            .join(', ');
-    run.emit({ event: 'step-finished', step, duration_ms: Math.round(run.host.elapsed() - began), detail: text });
+    run.emit({ event: 'step-finished', step, duration_ms: Math.round(run.host.elapsed() - began), detail: detailText(detail) });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     run.journal.write({ kind: 'failed', step: step.id, reason });

@@ -12,8 +12,8 @@ export type Journal = {
   close(): void;
 };
 
-/** Folder of everything about one cluster: runs, lock. `state` is the profile's state folder. */
-export const clusterFolder = (state: string, cluster: string): string => join(state, 'kv', cluster);
+/** Folder of everything about one cluster: runs, lock. `state` is the folder of all clusters. */
+export const clusterFolder = (state: string, cluster: string): string => join(state, cluster);
 export const runFolder = (state: string, cluster: string, run: string): string => join(clusterFolder(state, cluster), run);
 const fileName = 'journal.jsonl';
 

@@ -24,7 +24,7 @@ export type SessionInput = {
   readonly clusterFile: string;
   readonly access: Access;
   readonly driver: Driver;
-  /** The profile's state folder. */
+  /** Folder of all clusters. */
   readonly state: string;
   readonly plan: Plan;
   readonly run: string;

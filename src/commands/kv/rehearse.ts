@@ -64,7 +64,7 @@ const shown = (result: RehearsalResult, kept: string): Result => {
 const keepReport = async (context: Context, cluster: string, folder: string, run: string): Promise<string> => {
   const { host, settings } = context;
   const { clusterFolder } = await import('../../upgrade/journal.ts');
-  const kept = join(clusterFolder(settings.folders.state, cluster), 'rehearsals', run);
+  const kept = join(clusterFolder(settings.folders.clusters, cluster), 'rehearsals', run);
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
       const path = join(at, name);

@@ -10,7 +10,7 @@ const storedReport = async (context: Context, values: Values): Promise<StoredRep
   const { host, settings } = context;
   const { cluster } = await openCluster(context, values);
   const [{ findRuns }, { readReport }] = await Promise.all([import('../../upgrade/journal.ts'), import('../../upgrade/report/write.ts')]);
-  const runs = await findRuns(host, settings.folders.state, cluster.name);
+  const runs = await findRuns(host, settings.folders.clusters, cluster.name);
   const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
   if (found === undefined) {
     const tryThis =

@@ -21,7 +21,7 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
     import('../../upgrade/restore/plan.ts'),
     import('../../upgrade/gateway/snapshot-content.ts'),
   ]);
-  const [run] = (await findRuns(host, settings.folders.state, cluster)).filter(({ entries }) => entries.some(({ kind }) => kind === 'snapshot'));
+  const [run] = (await findRuns(host, settings.folders.clusters, cluster)).filter(({ entries }) => entries.some(({ kind }) => kind === 'snapshot'));
   const opened = run?.entries[0];
   const recorded = newestSnapshot(run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? []);
   const from = values.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
@@ -42,7 +42,7 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
 const underLock = async <T>(context: Context, locking: Pick<Locking, 'cluster' | 'access' | 'run'>, act: () => Promise<T>): Promise<T> => {
   const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
   const { host, settings, say } = context;
-  const lock = await takeLocks({ host, state: settings.folders.state, ...locking, warn: say.warn });
+  const lock = await takeLocks({ host, state: settings.folders.clusters, ...locking, warn: say.warn });
   try {
     return await act();
   } finally {
@@ -58,7 +58,7 @@ const carriedOut = async (context: Context, parts: Pick<Restoring, 'cluster' | '
     import('../../upgrade/journal.ts'),
   ]);
   const [driver, shellFor] = await Promise.all([driverFor(context, parts.cluster), shellsOf(host, parts.cluster)]);
-  const folder = runFolder(settings.folders.state, parts.cluster.name, parts.plan.run);
+  const folder = runFolder(settings.folders.clusters, parts.cluster.name, parts.plan.run);
   return carryOut({ ...parts, host, driver, shellFor, folder, say: say.info });
 };
 

@@ -47,7 +47,7 @@ export const abort: Command = {
     const { openJournal } = await import('../../upgrade/journal.ts');
     const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
     const { host, settings, say } = context;
-    const lock = await takeLocks({ host, state: settings.folders.state, ...opened, run: found.run, warn: say.warn });
+    const lock = await takeLocks({ host, state: settings.folders.clusters, ...opened, run: found.run, warn: say.warn });
     const upgraded = members.filter(({ server_version }) => minorOf(server_version) === plan.to).map(({ name }) => name);
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {

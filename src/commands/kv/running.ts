@@ -40,7 +40,7 @@ export const conducted = async (context: Context, values: Values, { opened, plan
   const { conduct } = await import('../../upgrade/session.ts');
   const driver = await driverFor(context, opened.cluster);
   const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
-  const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.state };
+  const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.clusters };
   return watched(context, (sink, ask) =>
     conduct({
       ...common,
@@ -62,7 +62,7 @@ export type Unfinished = { readonly opened: Opened; readonly found: FoundRun; re
 export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, openRun } = await import('../../upgrade/journal.ts');
-  const found = openRun(await findRuns(context.host, context.settings.folders.state, opened.cluster.name));
+  const found = openRun(await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name));
   const first = found?.entries[0];
   if (found === undefined || first?.kind !== 'opened') {
     throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
@@ -79,7 +79,7 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
 export const doneRun = async (context: Context, values: Values): Promise<FoundRun | undefined> => {
   const { cluster } = await openCluster(context, values, 'upgrade');
   const { findRuns } = await import('../../upgrade/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.state, cluster.name);
+  const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster.name);
   const last = newest?.entries.at(-1);
   return last?.kind === 'closed' && last.outcome === 'done' ? newest : undefined;
 };

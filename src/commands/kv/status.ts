@@ -13,7 +13,7 @@ const runLine = ({ run, entries }: FoundRun): { readonly run: string; readonly o
 
 const lastRun = async (context: Context, cluster: string) => {
   const { findRuns } = await import('../../upgrade/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.state, cluster).catch(() => []);
+  const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
   return newest === undefined ? undefined : runLine(newest);
 };
 

@@ -24,14 +24,14 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const { crashedRun, unfinishedError } = await import('../../upgrade/journal.ts');
-  const left = await crashedRun(context.host, context.settings.folders.state, opened.cluster.name);
+  const left = await crashedRun(context.host, context.settings.folders.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };
 
 const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
   const { refuseOther } = await import('../../upgrade/locks/take-locks.ts');
   const urls = observation.members.flatMap(({ is_reachable, client_url }) => (is_reachable ? [client_url] : []));
-  await refuseOther(context.host, context.settings.folders.state, opened.cluster, opened.access, urls);
+  await refuseOther(context.host, context.settings.folders.clusters, opened.cluster, opened.access, urls);
 };
 
 export const upgrade: Command = {

@@ -60,9 +60,18 @@ export const errorIn = (body: unknown): { readonly message: string; readonly cod
   return typeof text === 'string' ? { message: text, code: typeof number === 'number' ? number : 2 } : undefined;
 };
 
+/** A member answers /version on its peer URL too, and everything else there is 404 without a body of the store's. */
+const noGateway = (url: string): AppError =>
+  new AppError('network', `${hostOf(url)} knows nothing of the client interface (404): it is a peer URL, or its JSON gateway is switched off`, {
+    code: 'NO_GATEWAY',
+    httpStatus: 404,
+    tryThis: ['the client URL of the member: opsctl kv member list', 'a server without --enable-grpc-gateway=false'],
+  });
+
 /** What the store answered, as an error of ours. */
 export const storeError = (url: string, httpStatus: number, body: unknown): AppError => {
   const given = errorIn(body);
+  if (httpStatus === 404 && given === undefined) return noGateway(url);
   const message = given?.message ?? `answered ${httpStatus}`;
   const row = known.find(({ text }) => text.test(message));
   const byCode = codes[given?.code ?? -1];

@@ -153,7 +153,8 @@ const statusFrom = (answer: Json): Status => ({
 export const healthFrom = (status: number, text: string): Health => {
   const body = parsed(text) as { health?: unknown; reason?: unknown } | undefined;
   const is_healthy = status === 200 && (body?.health === 'true' || body?.health === true);
-  const reason = typeof body?.reason === 'string' && body.reason !== '' ? body.reason : undefined;
+  const said = typeof body?.reason === 'string' && body.reason !== '' ? body.reason : undefined;
+  const reason = body?.health === undefined ? `/health answered ${status} and no health: is this the client URL of a member?` : said;
   return { is_healthy, status, ...(reason === undefined ? {} : { reason }) };
 };
 

@@ -144,7 +144,7 @@ describe('errors of the store', () => {
     [401, { error: 'etcdserver: invalid auth token', code: 16 }, 'auth', 'UNAUTHENTICATED'],
     [404, { error: 'etcdserver: requested lease not found', code: 5 }, 'not-found', 'LEASE_NOT_FOUND'],
     [412, { error: 'etcdserver: not leader', code: 9 }, 'refused', 'NOT_LEADER'],
-    [404, undefined, 'not-found', 'HTTP_404'],
+    [404, undefined, 'network', 'NO_GATEWAY'],
     [502, undefined, 'network', 'HTTP_502'],
   ])('%i %j is %s %s', (status, body, category, code) => {
     expect(storeError('http://a:1', status, body)).toMatchObject({ category, detail: { code, httpStatus: status } });
