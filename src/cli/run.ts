@@ -109,8 +109,8 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
 };
 
 const timeoutOf = (settings: Settings): number | undefined => {
-  const timeout = settings.get('timeout')?.value;
-  return timeout === undefined ? undefined : parseDuration(timeout);
+  const timeout = settings.get('timeout');
+  return timeout === undefined ? undefined : parseDuration(timeout.value, timeout.origin);
 };
 const rateOf = (settings: Settings): number | undefined => {
   const rate = settings.get('rate_per_minute');

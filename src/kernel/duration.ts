@@ -2,12 +2,14 @@ import { AppError } from './problem.ts';
 
 const UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds. Throws a usage error. */
-export const parseDuration = (text: string): number => {
+/** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds. Throws a usage error that names where the text came from. */
+export const parseDuration = (text: string, from?: string): number => {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) {
-    throw new AppError('usage', `${JSON.stringify(text)} is not a duration`, { tryThis: ['write it like 30s, 5m, 1h30m or 500ms'] });
+    throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} is not a duration`, {
+      tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
+    });
   }
   return parts.reduce((sum, part) => sum + Number(part[1]) * (UNIT[part[2] ?? ''] ?? 0), 0);
 };

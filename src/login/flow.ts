@@ -46,7 +46,7 @@ export const attemptFor = (
   redirectUri: string,
   secrets: Secrets,
 ): Attempt => {
-  for (const secret of [secrets.verifier, secrets.state, secrets.nonce]) around.say.hide(secret);
+  around.say.hide(secrets.verifier);
   const url = authorizeUrl({
     endpoint: plan.server.endpoints.authorize,
     clientId: plan.server.clientId,
@@ -149,9 +149,13 @@ const openWith = async (around: Surroundings, plan: LoginPlan, redirect: Redirec
     around.say.info('The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.');
 };
 
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 const failureFor = (error: unknown): ReturnType<typeof failurePage> =>
   error instanceof AppError
-    ? failurePage(error.message, error.detail.tryThis?.[0] === undefined ? 'The terminal says more.' : `To try again: ${error.detail.tryThis[0]}.`)
+    ? failurePage(
+        sentence(error.message),
+        error.detail.tryThis?.[0] === undefined ? 'The terminal says more.' : `To try again: ${error.detail.tryThis[0]}.`,
+      )
     : failurePage('opsctl met an unexpected error.', 'The terminal says more.');
 
 const outcomeOf = async (
@@ -177,6 +181,7 @@ export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Acc
   });
   try {
     if (redirect.without !== undefined) around.say.debug(`not listening on ${redirect.without}`);
+    for (const secret of [secrets.state, secrets.nonce]) around.say.hide(secret);
     const attempt = attemptFor(around, plan, redirect.redirectUri, secrets);
     await showAddress(around, attempt.url);
     const isScripted = plan.scripted !== undefined;

@@ -13,7 +13,8 @@ const lifeMs = 30 * 60_000;
 /** Nobody listens: any port of the dynamic range does, and a code that a stranger's program there would get is useless without the verifier. */
 const unusedPort = (random: Uint8Array): number => 49_152 + ((((random[0] ?? 0) << 8) | (random[1] ?? 0)) % 16_384);
 
-export type Started = { readonly expires_at: string };
+/** The address carries its state on purpose: it is what the person who signs in must open. */
+export type Started = { readonly authorization_url: string; readonly redirect_uri: string; readonly expires_at: string };
 
 /** First half: the address is shown, what is needed for the second half is stored 0600. */
 export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise<Started> => {
@@ -37,7 +38,7 @@ export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise
   });
   await showAddress(around, attempt.url);
   around.say.info('The browser will end at an address that cannot be reached. Copy it and run: opsctl login --finish URL');
-  return { expires_at: new Date(expiresMs).toISOString() };
+  return { authorization_url: attempt.url, redirect_uri: redirectUri, expires_at: new Date(expiresMs).toISOString() };
 };
 
 /** Second half, in another process: the answer is checked against the stored state as the listener would. */

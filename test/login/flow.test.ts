@@ -69,7 +69,7 @@ test('denied: exit 4, and the page says what to do', async () => {
   const login = await start();
   const page = await login.redirect({ error: 'access_denied', state: login.state });
   expect(page.status).toBe(400);
-  expect(page.body).toContain('access was denied');
+  expect(page.body).toContain('Access was denied in the browser.');
   expect(await failed(login)).toMatchObject({ category: 'auth', detail: { code: 'ACCESS_DENIED' } });
   expect(login.tokens.asked).toEqual([]);
 });

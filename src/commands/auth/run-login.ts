@@ -1,5 +1,5 @@
 import { parseDuration } from '../../kernel/duration.ts';
-import { usageError } from '../../kernel/problem.ts';
+import { problem, usageError } from '../../kernel/problem.ts';
 import { recordResult, type Result } from '../../kernel/result.ts';
 import { demoClientId } from '../../login/demo.ts';
 import { type LoginPlan, signIn } from '../../login/flow.ts';
@@ -55,6 +55,12 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
 
+const waitFrom = (given = '5m'): number => {
+  const ms = parseDuration(given, '--timeout');
+  if (ms > 0) return ms;
+  throw usageError('wrong usage', [problem('--timeout', 'min', 'must be more than 0: nobody answers at once')]);
+};
+
 const planFrom = async (context: Context, server: LoginServer, values: Values): Promise<LoginPlan> => {
   const asked = { browser: values.browser === true, noBrowser: values.browser === false };
   const opens = browserChoice(await place(context.host), asked, context.isInteractive).open;
@@ -67,7 +73,7 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),
     ...(values['redirect-host'] === 'localhost' ? { redirectHost: 'localhost' as const } : {}),
-    timeoutMs: parseDuration(values.timeout ?? '5m'),
+    timeoutMs: waitFrom(values.timeout),
     ...asked,
     readsPaste: isFree && !isScripted,
     hasTerminal: context.isInteractive,
@@ -138,5 +144,5 @@ export const runLogin = async (context: Context, values: Values): Promise<Result
   if (values.start !== true) return interactive(context, values);
   const server = await loginServer(context, await givenServer(context, values));
   const started = await startSplit(context, await planFrom(context, server, values));
-  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}` });
+  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}`, text: '' });
 };

@@ -22,7 +22,7 @@ export const token: Command = {
   run: async (context, values) => {
     const { accessToken } = await import('../../login/token.ts');
     const { parseDuration } = await import('../../kernel/duration.ts');
-    const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl']);
+    const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
     const found = await accessToken(context, { minTtlMs, scopes: values.scope, account: values.account });
     const expiresIn = found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);
     const asJson = {

@@ -27,7 +27,7 @@ export const clockAdvance: Command = {
   about: 'Tokens expire, windows of rate limits end, deleted clients are gone after 30 days: without waiting.',
   args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'such as 90s, 1h30m or 31d' }],
   examples: [{ line: 'opsctl mock clock advance 31d', says: 'What 30 days would do' }],
-  run: (context, values) => ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span)) }),
+  run: (context, values) => ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>')) }),
 };
 export const clockReset: Command = {
   path: ['mock', 'clock', 'reset'],

@@ -34,7 +34,7 @@ const inputOf = ({ header, delay, 'content-type': contentType, ...plain }: Value
   ...plain,
   ...(header === undefined ? {} : { headers: headersOf(header) }),
   ...(contentType === undefined ? {} : { content_type: contentType }),
-  ...(delay === undefined ? {} : { delay_ms: Math.round(parseDuration(delay)) }),
+  ...(delay === undefined ? {} : { delay_ms: Math.round(parseDuration(delay, '--delay')) }),
 });
 
 export const faultsAdd: Command = {

@@ -59,7 +59,7 @@ export const hints = (at: Place, port: number, hostname: string): string[] => {
   if (at.isSsh) lines.push(`This is an SSH session. On the computer with the browser run: ${forwardLine(port, at, hostname)}`);
   if (at.isWsl) lines.push('This is WSL. If the browser of Windows shows "cannot connect" after the sign-in, copy its address and paste it here.');
   if (at.isContainer && !at.isSsh)
-    lines.push(`This is a container. Publish the port (docker run -p 127.0.0.1:${port}:${port} …, with --port ${port}) or paste the address.`);
+    lines.push('This is a container: a browser outside reaches its 127.0.0.1 only with --network host. Otherwise paste the address it ends at.');
   return lines;
 };
 

@@ -28,6 +28,10 @@ test('the ssh line can be copied as it is', () => {
   expect(forwardLine(1, at({ SSH_CONNECTION: '::1 5 fe80::1 22' }), 'box')).toContain('[fe80::1]');
   expect(hints(ssh, 4711, 'box').join()).toContain('ssh -N -L 4711');
   expect(hints(desk, 1, 'box')).toEqual([]);
+  // A published port never reaches a listener on the loopback of the container.
+  const inside = hints(at({}, { hasDockerFile: true }), 4711, 'box').join();
+  expect(inside).toContain('paste');
+  expect(inside).not.toContain('docker run -p');
 });
 
 test.each([

@@ -110,6 +110,16 @@ test('split login: start, finish in another process, and no second finish', asyn
   expect((await opsctl.run(['login', '--finish', '-'], { input: 'code-secret-1\n' })).code).toBe(4);
 });
 
+test('split login for scripts: the address, where it leads back to and how long it can be finished are data', async () => {
+  const started = await opsctl.run(['login', ...server(), '--start', '-o', 'json']);
+  const { authorization_url: url, redirect_uri: redirect, ...rest } = JSON.parse(started.stdout);
+  expect(started.stderr).toContain(url);
+  expect(new URL(url).searchParams.get('redirect_uri')).toBe(redirect);
+  expect(Object.keys(rest)).toEqual(['expires_at']);
+  const state = new URL(url).searchParams.get('state');
+  expect((await opsctl.run(['login', '--finish', `${redirect}/?code=c-1&state=${state}`])).code).toBe(0);
+});
+
 test('what a split login stores is for its owner alone, and is refused when it is not', async () => {
   const started = opsctl.start(['login', ...server(), '--start']);
   const { redirect, state } = await addressOf(started);
@@ -348,6 +358,10 @@ test.each([
   [['--start', '--finish', 'x'], 2],
   [['--redirect-path', 'callback'], 2],
   [['--port', '0'], 2],
+  [['--timeout', '0'], 2],
+  [['--timeout', 'soon'], 2],
 ])('login %j: exit %i before anything is sent', async (flags, code) => {
-  expect((await opsctl.run(['login', ...flags])).code).toBe(code);
+  const ended = await opsctl.run(['login', ...flags]);
+  expect(ended.code).toBe(code);
+  if (flags[0] === '--timeout') expect(ended.stderr).toContain('--timeout');
 });
