@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { type Simulated, complaint, lostAt, post, simulated, startWriting, text64 } from '../support/simulated.ts';
@@ -53,6 +53,14 @@ describe('3.2 → 3.3 on simulated members', () => {
     expect(page).toContain('<svg class="timeline"');
     expect(page).toMatch(/n\d led for/);
     expect(page).not.toContain('<script');
+    const whole = JSON.parse(await as('-o', 'json'));
+    for (const name of ['report.json', 'events.ndjson']) rmSync(join(dirname(whole.journal), name));
+    const rebuilt = await home.run(['kv', 'report', '--cluster', cluster.file, '-o', 'json']);
+    expect(rebuilt.stderr).toContain('made from its journal');
+    const { outcome, run, steps, snapshots } = JSON.parse(rebuilt.stdout);
+    expect({ outcome, run, snapshots }).toEqual({ outcome: 'done', run: whole.run, snapshots: whole.snapshots });
+    expect(steps.map(({ outcome: how }: { outcome: string }) => how)).toEqual(whole.steps.map(({ outcome: how }: { outcome: string }) => how));
+    expect(await as('--as', 'html')).toContain('<svg class="timeline"');
     const missing = await home.run(['kv', 'report', 'nothing', '--cluster', cluster.file, '-o', 'json']);
     expect([missing.code, complaint(missing).code]).toEqual([6, 'NO_RUN']);
   });
