@@ -1,13 +1,13 @@
 import { bool, int, str } from '../../kernel/field.ts';
 import type { Operation } from '../../kernel/operation.ts';
-import { type Problem, problem, usageError } from '../../kernel/problem.ts';
+import { AppError, type Problem, problem, usageError } from '../../kernel/problem.ts';
 import { type Result, recordResult, rowsResult } from '../../kernel/result.ts';
 import { labelsService } from '../../services/labels/index.ts';
+import { systemQuery } from '../../services/labels/system.ts';
 import type { Argument, Command, Context, Flag, Values } from '../command.ts';
 import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
-import type { LabelJson } from './plan/wire-types.ts';
 
 type Row = { readonly command: Command; readonly operation: Operation };
 
@@ -60,6 +60,9 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
         limit: { field: int({ min: 1 }), summary: 'Stop after so many entries; all of them unless given', value: 'number' },
       }
     : {}),
+  ...(operation.method === 'GET'
+    ? { fields: { field: str(), summary: 'Only these members of the answer: labels(id,properties/title)', value: 'members' } }
+    : {}),
   ...(operation.bodyName === 'Label'
     ? {
         title: { field: str(), summary: 'Title; short for --properties \'{"title":…}\'', value: 'text' },
@@ -92,8 +95,15 @@ const permissionOf = async (context: Context, parent: string, who: string | unde
   const { allPermissions } = await import('./read.ts');
   const [label = ''] = parent.split('/revisions/');
   const found = (await allPermissions(context, label, { admin })).find(
-    ({ name, email, person, group, audience }) => name?.endsWith(`/permissions/${who}`) || [email, person, group, audience].includes(who),
+    ({ name, email, person, group, audience }) =>
+      name?.endsWith(`/permissions/${who}`) || [email?.toLowerCase(), person, group, audience].includes(who.includes('@') ? who.toLowerCase() : who),
   );
+  if (found === undefined && /[@/]/.test(who)) {
+    throw new AppError('not-found', `${label} has no permission of ${who}`, {
+      code: 'NO_SUCH_PERMISSION',
+      tryThis: [`opsctl labels permissions list ${label}`],
+    });
+  }
   return `${parent}/permissions/${found?.name?.split('/permissions/')[1] ?? who}`;
 };
 
@@ -148,24 +158,44 @@ const runList = async (context: Context, operation: Operation, values: Values): 
     yield first.value;
     yield* { [Symbol.asyncIterator]: () => iterator };
   })();
-  return rowsResult(all, { columns: columnsOf(operation), name: 'name' });
+  return rowsResult(all, { ...(values.fields === undefined ? { columns: columnsOf(operation) } : {}), name: 'name' });
 };
 
-/** A label on a terminal is drawn: its members as a table would be pages of JSON. */
-const drawn = async (operation: Operation, running: Promise<Result>): Promise<Result> => {
-  const result = await running;
-  const isLabel = operation.returns?.type === 'object' && operation.returns.name === 'Label';
-  if (!isLabel || result.kind !== 'record') return result;
-  const { labelText } = await import('./plan/label-text.ts');
-  return { ...result, view: { ...result.view, text: labelText(result.data as LabelJson) } };
+/** `--fields` of a read: a member of every method that no row has, so that bodies with fields of their own keep the name. */
+const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
+  const { fields } = values;
+  if (operation.method !== 'GET' || fields === undefined) return { operation, values };
+  // Without the token a list would end after its first page (facts labels-peers 3.4).
+  const whole = paged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields) ? `${fields},nextPageToken` : fields;
+  return { operation: { ...operation, query: { ...operation.query, fields: systemQuery.fields } }, values: { ...values, fields: whole } };
 };
+
+const read = async (context: Context, operation: Operation, values: Values): Promise<Result> =>
+  recordResult(await context.call(labelsService, operation, inputFrom(operation, values)), { name: 'name' });
+
+/** facts labels 5: some services name permissions with two segments (people/1), which only a batch can delete. */
+const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
+  const parent = String(name).split('/permissions/')[0] ?? '';
+  const { permissions, revisionPermissions } = labelsService.table;
+  const { batchDelete } = parent.includes('/revisions/') ? revisionPermissions : permissions;
+  if (!context.isDryRun) await context.confirm(`Delete ${name}?`);
+  const body = { requests: [{ name }], ...(values['use-admin-access'] === true ? { useAdminAccess: true } : {}) };
+  return recordResult(await context.call(labelsService, batchDelete, { params: { parent }, body }));
+};
+const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
+  isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
 
 const run =
-  ({ command, operation }: Row): Command['run'] =>
+  ({ command, operation: row }: Row): Command['run'] =>
   async (context, given) => {
-    const values = longForm(operation, given, context.format);
-    const act = (named: Values): Promise<Result> =>
-      paged(operation) ? runList(context, operation, named) : drawn(operation, command.run(context, named));
+    const { operation, values } = selecting(row, longForm(row, given, context.format));
+    const act = async (named: Values): Promise<Result> => {
+      if (paged(operation)) return runList(context, operation, named);
+      if (operation !== row) return read(context, operation, named);
+      const { shown } = await import('./shown.ts');
+      const running = hasTwoSegments(operation, named) ? deletedByBatch(context, named) : command.run(context, named);
+      return shown(operation, context.format, await running);
+    };
     if (operation.params === undefined) return act(values);
     const [param = ''] = Object.keys(operation.params);
     return withName(context, operation, values, (name) => act({ ...values, [param]: name }));
@@ -175,11 +205,15 @@ const run =
 const settable = (flags: Readonly<Record<string, Flag>>): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
 
-/** Without a title there is no label: the short flag is named, not the member that it stands for. */
-const titleProblems = (values: Values): Problem[] =>
-  values.title !== undefined || values.properties !== undefined || values.body !== undefined
-    ? []
-    : [problem('--title', 'required', 'is required', 'or --properties, or --body')];
+/** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */
+const labelProblems = (values: Values): Problem[] => {
+  if (values.body !== undefined) return [];
+  const hasTitle = values.title !== undefined || values.properties !== undefined;
+  return [
+    ...(hasTitle ? [] : [problem('--title', 'required', 'is required', 'or --properties, or --body')]),
+    ...(values['label-type'] === undefined ? [problem('--label-type', 'required', 'is required: SHARED or ADMIN')] : []),
+  ];
+};
 
 /** The commands that come from the 26 rows; `labels publish` has one of its own. */
 export const derived = (): Command[] =>
@@ -190,7 +224,7 @@ export const derived = (): Command[] =>
       path: pathOf(command.path),
       args: argumentsFor(operation),
       flags: { ...settable(command.flags ?? {}), ...extraFlags(operation) },
-      ...(operation.bodyName === 'Label' ? { check: titleProblems } : {}),
+      ...(operation.bodyName === 'Label' ? { check: labelProblems } : {}),
       run: run({ command, operation }),
     });
   });

@@ -7,7 +7,7 @@ export const permissionsSync: Command = labelCommand({
   path: ['labels', 'permissions', 'sync'],
   summary: 'Make the permissions of a label those of a file',
   about: [
-    'The file (YAML or JSON) is a list of {role, email | person | group | audience}; `labels permissions list -o yaml` writes one.',
+    'The file (YAML, JSON or a CSV table) is a list of {role, email | person | group | audience}; `labels permissions list` writes one with -o yaml, json or csv.',
     'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
   ].join('\n'),
   args: [labelArgument],

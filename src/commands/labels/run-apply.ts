@@ -24,6 +24,8 @@ type Applied = {
   readonly action: Plan['action'];
   readonly title: string;
   readonly id?: string;
+  /** labels/<id>, or the title of one that is not made yet: what -o name prints. */
+  readonly name: string;
   readonly revision?: string;
   readonly published: boolean;
   readonly sent: number;
@@ -161,16 +163,18 @@ const publish = async (context: Context, label: LabelJson, title: string, admin:
   return (await pinned(context, shown, again, since, write)) as LabelJson;
 };
 
+const named = (id: string | undefined, title: string) => ({ id, name: id === undefined ? title : `labels/${id}` });
+
 const applyOne = async (context: Context, prepared: Prepared, options: Options): Promise<Applied> => {
   const { plan } = prepared;
   const admin = options.admin ? { useAdminAccess: true } : {};
   const base = { action: plan.action, title: plan.title, changes: plan.changes.map(changeRow), notes: plan.notes };
-  if (context.isDryRun) return { ...base, id: plan.id, revision: plan.revisionId, published: false, sent: 0 };
+  if (context.isDryRun) return { ...base, ...named(plan.id, plan.title), revision: plan.revisionId, published: false, sent: 0 };
   let label = await send(context, prepared, admin);
   const isPublished = options.publish && needsPublishing(label);
   if (isPublished) label = await publish(context, label, plan.title, admin);
   const sent = plan.create ? 1 : plan.edits.length;
-  return { ...base, id: label.id, revision: label.revisionId, published: isPublished, sent };
+  return { ...base, ...named(label.id, plan.title), revision: label.revisionId, published: isPublished, sent };
 };
 
 const refuseProblems = (prepared: readonly Prepared[]): void => {
@@ -244,5 +248,5 @@ export const runApply = async (context: Context, values: Values): Promise<Result
   await confirmDeletions(context, prepared);
   const { done, failures } = await applyAll(context, prepared, options);
   if (failures[0] && done.length === 0) throw failures[0];
-  return recordResult(done, { text: outcomesText(done, context.isDryRun) }, failures.length > 0 ? 'partial' : undefined);
+  return recordResult(done, { text: outcomesText(done, context.isDryRun), name: 'name' }, failures.length > 0 ? 'partial' : undefined);
 };

@@ -52,5 +52,5 @@ export const runDiff = async (context: Context, values: Values): Promise<Result>
   };
   const from = published === undefined ? 'never published' : `published revision ${published.revisionId}`;
   const text = `label ${draft.title}: ${from}, newest revision ${draft.revisionId}\n${changesText(changes)}`;
-  return recordResult(data, { text }, changes.length > 0 ? 'no' : undefined);
+  return recordResult(data, { text, name: 'label' }, changes.length > 0 ? 'no' : undefined);
 };

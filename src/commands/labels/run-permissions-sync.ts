@@ -4,18 +4,43 @@ import { labelsService } from '../../services/labels/index.ts';
 import type { Context, Values } from '../command.ts';
 import { type PermissionPlan, permissionPlan, permissionText, permissionsFrom, whoOf } from './plan/permissions.ts';
 import { allPermissions } from './read.ts';
-import { readDocuments } from './read-files.ts';
+import { onlyDocument, textOf } from './read-files.ts';
 import { withLabel } from './reference.ts';
 
 const { permissions } = labelsService.table;
 
+const column = '"?(?:name|role|email|person|group|audience)"?';
+/** A table with a header, as `labels permissions list -o csv` writes it: by the name of the file, or by its first line. */
+const isCsv = (file: string, text: string): boolean =>
+  /\.csv$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
+
+const rowsIn = async (source: string, text: string): Promise<unknown[]> => {
+  const { readRows } = await import('../tracker/bulk/rows.ts');
+  const bytes = (async function* () {
+    yield new TextEncoder().encode(text);
+  })();
+  const rows: unknown[] = [];
+  for await (const { line, row, problem: wrong } of readRows(bytes, 'csv')) {
+    if (wrong) throw usageError(`${source} is not a CSV table; nothing was sent`, [{ ...wrong, path: `${source}: line ${line}` }]);
+    rows.push(row);
+  }
+  return rows;
+};
+
+const listIn = async (context: Context, file: string): Promise<{ source: string; value: unknown }> => {
+  const text = await textOf(context, file);
+  if (!isCsv(file, text)) return onlyDocument(file, text);
+  const source = file === '-' ? 'standard input' : file;
+  return { source, value: await rowsIn(source, text) };
+};
+
 const wantedFrom = async (context: Context, file: string) => {
-  const [document] = await readDocuments(context, [file]);
-  const { wanted, problems } = permissionsFrom(document?.value);
+  const { source, value } = await listIn(context, file);
+  const { wanted, problems } = permissionsFrom(value);
   if (problems.length > 0) {
     throw usageError(
-      `${file}: the list of permissions is wrong; nothing was sent`,
-      problems.map((p) => ({ ...p, path: `${file}: ${p.path}` })),
+      `${source}: the list of permissions is wrong; nothing was sent`,
+      problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })),
     );
   }
   return wanted;
@@ -46,6 +71,6 @@ export const runPermissionsSync = async (context: Context, values: Values): Prom
     if (plan.removed.length > 0 && !context.isDryRun) await context.confirm(`Take ${plan.removed.map(whoOf).join(', ')} away from ${values.label}?`);
     if (isChange && !context.isDryRun) await send(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
     const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
-    return recordResult(data, { text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
+    return recordResult(data, { name: 'label', text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
   });
 };

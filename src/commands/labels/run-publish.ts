@@ -47,5 +47,9 @@ export const runPublish = async (context: Context, values: Values): Promise<Resu
   const again = `opsctl labels diff ${name}`;
   const write = () => context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
   const label = (await pinned(context, { name, title: draft.title, revisionId: draft.revisionId, asking }, again, since, write)) as LabelJson;
-  return recordResult(label, { text: `published:\n${labelText(label)}`, message: `label ${draft.title} published as revision ${label.revisionId}` });
+  return recordResult(label, {
+    text: `published:\n${labelText(label)}`,
+    name: 'name',
+    message: `label ${draft.title} published as revision ${label.revisionId}`,
+  });
 };

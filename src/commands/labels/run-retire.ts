@@ -96,7 +96,11 @@ export const runRetire = async (context: Context, values: Values): Promise<Resul
   context.say.info(lossText(live, await allPermissions(context, name, asking)));
   await confirmTitle(context, live.title, values.title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
-  if (context.isDryRun) return recordResult({ ...data, disabled: false, deleted: false }, { text: `${live.title}: nothing was sent (dry run)` });
+  if (context.isDryRun)
+    return recordResult({ ...data, disabled: false, deleted: false }, { text: `${live.title}: nothing was sent (dry run)`, name: 'label' });
   const disabled = await remove(context, target);
-  return recordResult({ ...data, disabled, deleted: true }, { text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted` });
+  return recordResult(
+    { ...data, disabled, deleted: true },
+    { name: 'label', text: `label ${live.title} (${name}) was ${disabled ? 'disabled and ' : ''}deleted` },
+  );
 };
