@@ -134,7 +134,7 @@ export type FileInfo = {
   readonly gid: number;
   readonly modifiedMs: number;
 };
-/** A file that only grows. `write` returns when the operating system has the bytes; `sync` when the disk has them. */
+/** A file that only grows. `write` returns when the operating system has all the bytes, or throws and leaves none; `sync` when the disk has them. */
 export type AppendFile = { write(data: string | Bytes): void; sync(): void; sizeBytes(): number; close(): void };
 /** All paths are absolute. Missing files are `undefined`, not exceptions; other errors carry the system's `code`. */
 export type Files = {
@@ -147,7 +147,7 @@ export type Files = {
   replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
   /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */
   replaceStream(path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number>;
-  /** False when the file exists already. A `passing` file (a lock, a ticket) means nothing after a crash of the machine: it is not forced to the disk. */
+  /** False when the file exists already; nothing is left on failure. A `passing` file (a lock, a ticket) means nothing after a crash of the machine: it is not forced to the disk. */
   create(path: string, data: string, mode?: number, passing?: boolean): Promise<boolean>;
   append(path: string, mode?: number): AppendFile;
   truncate(path: string, sizeBytes: number): Promise<void>;

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import { minorOf } from '../services/kv/versions.ts';
 import { filled } from './command-line.ts';
@@ -9,13 +9,16 @@ import { openGate, passGate, stayStable } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { saveSnapshot } from './gateway/snapshot.ts';
 import { openStore } from './gateway/store.ts';
+import { memberRoomProblem } from './guards/disk-space.ts';
+import { mebibytes } from './guards/guard.ts';
 import { v2BytesOf } from './guards/v2-settle.ts';
 import { observe } from './observe.ts';
 import { notReadyToLead } from './guards/members-keep-up.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
+import { seeFolder, snapshotFolder } from './snapshot-room.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
-import type { ClusterFile, MemberSeen, Step, StepKind } from './types.ts';
+import type { ClusterFile, HostFacts, MemberSeen, Step, StepKind } from './types.ts';
 
 const streamTimeoutMs = 30_000;
 const hookMs = 600_000;
@@ -23,19 +26,43 @@ export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_se
 /** A member with much v2 data takes minutes to catch up (doc3 Limits). */
 const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
   (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
-const snapshotFolder = (run: Run): string => join(run.cluster.snapshot_dir ?? join(run.folder, 'snapshots'));
+
+const fileErrors = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EFBIG'];
+/** A file of this machine that cannot be written: the error of the system names neither the member nor the path. */
+const aboutFile = (name: string, what: string, error: unknown): unknown => {
+  const { code, message } = error as Error & { code?: string };
+  if (error instanceof AppError || !fileErrors.includes(code ?? '')) return error;
+  const tryThis = ['make room on its disk, or name another folder with snapshot_dir in the cluster file'];
+  return new AppError('stopped', `${name}: ${message} (${what})`, { code: 'DISK', tryThis, cause: error });
+};
 
 const nameOf = (step: Step): string => step.member as string;
+
+/** What was free when the run was planned may be gone: better said at once than after a gigabyte. */
+const refuseLittleRoom = async ({ host }: Run, name: string, path: string, wanted: number): Promise<void> => {
+  const { free_bytes: free } = await seeFolder(host.files, dirname(path));
+  if (free === undefined || free >= wanted) return;
+  throw new AppError('stopped', `${name}: no room for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} wanted`, {
+    code: 'DISK',
+    tryThis: ['make room there, or name another folder with snapshot_dir in the cluster file'],
+  });
+};
 
 const takeSnapshot: Act = async (run, step) => {
   const { host, access, cluster } = run;
   const member = memberOf(run, nameOf(step));
   const began = host.elapsed();
-  await host.files.makeFolder(snapshotFolder(run), 0o700);
-  const path = join(snapshotFolder(run), `${cluster.name}-${member.name}-${run.id}.db`);
+  const folder = snapshotFolder(cluster, run.folder);
+  const path = join(folder, `${cluster.name}-${member.name}-${run.id}.db`);
   const store = openStore(host, { url: member.client_url, tls: access.tls, user: access.user, timeoutMs: streamTimeoutMs });
   const status = await store.status();
-  const verified = await saveSnapshot(host, store, path);
+  await refuseLittleRoom(run, member.name, path, status.db_size_bytes);
+  const verified = await (async () => {
+    await host.files.makeFolder(folder, 0o700);
+    return saveSnapshot(host, store, path);
+  })().catch((error: unknown) => {
+    throw aboutFile(member.name, `its snapshot ${path}`, error);
+  });
   const { revision, raft_index } = status;
   const snapshot = { member: member.name, path, ...verified, revision, raft_index, duration_ms: Math.round(host.elapsed() - began) };
   run.journal.write({ kind: 'snapshot', snapshot });
@@ -97,8 +124,9 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
 };
 
 /** The binary may have been changed since the plan: a wrong one must not get near the data folder (facts A5: the servers do not refuse it). */
-export const refuseWrongBinary = async (run: Run, name: string): Promise<void> => {
-  const { new_binary_version: version, new_binary_error: error } = await run.driver.facts(memberOf(run, name), { sizes: false });
+export const refuseWrongBinary = async (run: Run, name: string): Promise<void> => wrongBinary(run, name, await hostOf(run, name, false));
+const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> => run.driver.facts(memberOf(run, name), { sizes });
+const wrongBinary = (run: Run, name: string, { new_binary_version: version, new_binary_error: error }: HostFacts): void => {
   if (version !== undefined && minorOf(version) === run.plan.to) return;
   const what = version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
   throw new AppError('stopped', `${name}: the new binary ${what}; the upgrade goes to ${run.plan.to}`, {
@@ -122,7 +150,11 @@ export const runHook = async (run: Run, name: 'before_member' | 'after_member', 
 const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, nameOf(step));
-  await refuseWrongBinary(run, member.name);
+  const facts = await hostOf(run, member.name, run.plan.options.copy_data);
+  wrongBinary(run, member.name, facts);
+  const room = memberRoomProblem(member.name, facts, run.plan.options);
+  if (room !== undefined)
+    throw new AppError('stopped', `${room} on the disk of its data folder; it was not stopped`, { code: 'DISK', tryThis: ['make room there'] });
   await runHook(run, 'before_member', member.name);
   await driver.install?.(member, 'new');
   const seen = await safeToStop(run, member.name);

@@ -10,7 +10,7 @@ import { decide, progressOf } from './progress.ts';
 import { withoutTokens } from './log-lines.ts';
 import { MemberFailure, memberOf, stopReason } from './run.ts';
 import type { Detail, Run } from './run.ts';
-import type { Observation, Outcome, Step } from './types.ts';
+import type { Observation, Outcome, Step, StepKind } from './types.ts';
 
 export type Ending = { readonly outcome: Outcome; readonly message: string; readonly category?: Category; readonly error?: AppError };
 
@@ -30,22 +30,45 @@ const lookAgain = async (run: Run): Promise<Observation> => {
   return { ...seen, members };
 };
 
+/** From its stop on a member is down: then it is brought to its end even when the journal cannot be written any more. */
+const whileDown: readonly StepKind[] = ['copy-data', 'configure', 'start', 'gate'];
+const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
+  const entry = { kind: 'begin', step: id } as const;
+  try {
+    if (whileDown.includes(kind)) journal.tell(entry);
+    else journal.write(entry);
+  } catch (error) {
+    const { message, detail } = error as AppError;
+    throw new AppError('stopped', `${member === undefined ? '' : `${member}: `}${kind} was not begun: ${message}`, detail);
+  }
+};
+
 const within = async (run: Run, step: Step, act: () => Promise<Detail | undefined>): Promise<void> => {
   const began = run.host.elapsed();
-  run.journal.write({ kind: 'begin', step: step.id });
+  begin(run, step);
   const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1;
   run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
   try {
     const detail = await act();
-    run.journal.write({ kind: 'end', step: step.id, detail });
+    run.journal.tell({ kind: 'end', step: step.id, detail });
     run.emit({ event: 'step-finished', step, duration_ms: Math.round(run.host.elapsed() - began), detail: detailText(detail) });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    run.journal.write({ kind: 'failed', step: step.id, reason });
+    run.journal.tell({ kind: 'failed', step: step.id, reason });
     run.emit({ event: 'step-failed', step, reason });
     throw error;
   }
 };
+
+/** Whatever goes wrong between its stop and its start must not leave the member down: it gets its old version back. */
+const memberIsDown =
+  (step: Step) =>
+  (error: unknown): never => {
+    if (error instanceof MemberFailure) throw error;
+    const name = step.member as string;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MemberFailure(name, `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`);
+  };
 
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
@@ -62,6 +85,7 @@ const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
         await runHook(run, 'after_member', name);
         return detail;
       }
+      if (step.kind === 'copy-data' || step.kind === 'configure') return acts[step.kind]?.(run, step).catch(memberIsDown(step));
       if (step.kind !== 'start') return acts[step.kind]?.(run, step);
       gate = await startMember(run, name, 'new');
       return undefined;
@@ -74,7 +98,8 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
     await giveBack(run, failure.member, failure.message);
   } catch (error) {
     if (error instanceof AppError) return { outcome: 'failed', message: error.message, category: 'stopped', error };
-    const message = `${failure.message}; its return to ${run.plan.from} failed too: ${error instanceof Error ? error.message : String(error)}`;
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `${failure.message}; its return to ${run.plan.from} failed too: ${why}${await logEnd(run, failure.member)}`;
     return {
       outcome: 'failed',
       message,
@@ -102,6 +127,9 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
   const observation = await lookAgain(run);
   const decision = decide(run.plan, progressOf(run.journal.entries), observation);
+  const untold = run.journal.failure();
+  if (untold !== undefined && (decision.kind === 'steps' || decision.kind === 'ask'))
+    return { outcome: 'stopped', message: untold.message, category: 'stopped', error: untold };
   switch (decision.kind) {
     case 'done':
       return { outcome: 'done', message: `cluster ${run.cluster.name} runs ${run.plan.to}` };

@@ -38,13 +38,13 @@ export const giveBack = async (run: Run, name: string, reason: string): Promise<
   const isBack = minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
-    journal.write({ kind: 'returning', member: name, reason });
+    journal.tell({ kind: 'returning', member: name, reason });
     // It runs the failed version: when it does not end by itself, nothing is lost by ending it.
     if (!(await driver.stop(member, graceMs(cluster)))) await driver.kill(member);
     await driver.install?.(member, 'old');
     await restoreConfig(run, name);
   }
   await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
-  journal.write({ kind: 'returned', member: name });
+  journal.tell({ kind: 'returned', member: name });
   run.emit({ event: 'returned', member: name, duration_ms: Math.round(host.elapsed() - began) });
 };

@@ -7,8 +7,12 @@ type Unstamped = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E
 export type Journal = {
   readonly path: string;
   readonly entries: readonly JournalEntry[];
-  /** Returns when the line is on the disk: what it announces may happen now. */
+  /** Returns when the line is on the disk: what it announces may happen now. Throws `stopped` when it cannot be written. */
   write(entry: Unstamped): void;
+  /** For what happens in any case, because a member is down or the effect is there already: a line that cannot be written is remembered in `failure`. */
+  tell(entry: Unstamped): void;
+  /** The first line that could not be told. */
+  failure(): AppError | undefined;
   close(): void;
 };
 
@@ -37,6 +41,13 @@ export const parseJournal = (text: string): { readonly entries: JournalEntry[]; 
   return { entries, wholeBytes };
 };
 
+const unwritable = (path: string, cause: unknown): AppError =>
+  new AppError('stopped', `the journal ${path} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['make room on its disk, then opsctl kv resume'],
+    cause,
+  });
+
 export const openJournal = async (host: Host, folder: string): Promise<Journal> => {
   await host.files.makeFolder(folder, 0o700);
   const path = join(folder, fileName);
@@ -44,17 +55,32 @@ export const openJournal = async (host: Host, folder: string): Promise<Journal> 
   const size = (await host.files.info(path))?.sizeBytes ?? 0;
   if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
   const file = host.files.append(path, 0o600);
-  return {
-    path,
-    entries,
-    write: (entry) => {
-      const stamped = { at: new Date(host.now()).toISOString(), ...entry } as JournalEntry;
-      file.write(`${JSON.stringify(stamped)}\n`);
+  let failure: AppError | undefined;
+  const stamped = (entry: Unstamped): JournalEntry => ({ at: new Date(host.now()).toISOString(), ...entry }) as JournalEntry;
+  const put = (entry: JournalEntry): void => {
+    try {
+      file.write(`${JSON.stringify(entry)}\n`);
       file.sync();
-      entries.push(stamped);
-    },
-    close: () => file.close(),
+    } catch (error) {
+      throw unwritable(path, error);
+    }
   };
+  const write = (entry: Unstamped): void => {
+    const line = stamped(entry);
+    put(line);
+    entries.push(line);
+  };
+  const tell = (entry: Unstamped): void => {
+    const line = stamped(entry);
+    try {
+      put(line);
+    } catch (error) {
+      failure ??= error as AppError;
+    }
+    // It happened all the same: what this run decides next must know of it.
+    entries.push(line);
+  };
+  return { path, entries, write, tell, failure: () => failure, close: () => file.close() };
 };
 
 export type FoundRun = { readonly run: string; readonly folder: string; readonly entries: readonly JournalEntry[] };

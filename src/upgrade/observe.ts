@@ -6,6 +6,7 @@ import type { Access } from './access.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Store } from './gateway/store.ts';
 import { hashMembers, mostHashedBytes } from './hashes.ts';
+import { seeFolder, snapshotFolder } from './snapshot-room.ts';
 import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from './types.ts';
 
 export type Look = {
@@ -18,6 +19,8 @@ export type Look = {
   readonly sizes?: boolean;
   /** Authentication, leases and hashes too. */
   readonly isDeep?: boolean;
+  /** Folder of the run that is prepared: whether there is room on this machine. */
+  readonly runFolder?: string;
 };
 type Seen = MemberSeen & { readonly listed?: readonly ListedMember[]; readonly alarms?: readonly AlarmSeen[] };
 
@@ -132,8 +135,13 @@ const seeHashes = async (access: Access, seen: readonly Seen[]): Promise<Pick<Ob
   return hashes.length < 2 ? {} : { hashes };
 };
 
+const seeOperator = async ({ files }: Host, cluster: ClusterFile, runFolder: string): Promise<NonNullable<Observation['operator']>> => {
+  const [snapshots, run] = await Promise.all([seeFolder(files, snapshotFolder(cluster, runFolder)), seeFolder(files, runFolder)]);
+  return { snapshots, run };
+};
+
 /** Everything that can be seen of a cluster, read-only, all members at the same time. */
-export const observe = async ({ host, cluster, access, driver, sizes = false, isDeep = false }: Look): Promise<Observation> => {
+export const observe = async ({ host, cluster, access, driver, sizes = false, isDeep = false, runFolder }: Look): Promise<Observation> => {
   const seen = await Promise.all(
     cluster.members.map(async (spec): Promise<Seen> => {
       const [member, facts] = await Promise.all([seeMember(host, spec, access.store(spec.client_url)), driver?.facts(spec, { sizes })]);
@@ -146,5 +154,6 @@ export const observe = async ({ host, cluster, access, driver, sizes = false, is
     isDeep && asker !== undefined
       ? await Promise.all([seeAuth(access, asker.client_url), seeLeases(access.store(asker.client_url)), seeHashes(access, seen)])
       : [{ is_on: undefined }, {}, {}];
-  return { ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases), ...hashes };
+  const operator = runFolder === undefined ? {} : { operator: await seeOperator(host, cluster, runFolder) };
+  return { ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases), ...hashes, ...operator };
 };

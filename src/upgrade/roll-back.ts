@@ -33,6 +33,8 @@ export const rollBack = async (run: Run): Promise<Ending> => {
     const observation = await observe({ host, cluster, access });
     const seen = nextToReturn(run, observation);
     if (seen === undefined) break;
+    const untold = journal.failure();
+    if (untold !== undefined) return stopped(untold.message, untold.detail.tryThis ?? []);
     const finding = seen.is_reachable ? stopFinding(observation.members, seen.name, plan.options.accept) : undefined;
     if (finding !== undefined) return stopped(finding.message, ['bring the other members back, then opsctl kv resume']);
     run.downSince.set(seen.name, host.elapsed());

@@ -1,4 +1,5 @@
 import type { Host } from '../host/host.ts';
+import { AppError } from '../kernel/problem.ts';
 import type { Access } from './access.ts';
 import { startCanary } from './canary.ts';
 import type { Driver } from './drivers/driver.ts';
@@ -95,6 +96,15 @@ const sweep = async ({ access, run }: SessionInput, seen: Observation | undefine
   if (url !== undefined) await removeOwnKeys(access.store(url), run).catch(() => {});
 };
 
+/** Before the first step nothing was changed, whatever the disk says. Errors that are none of the disk's stay what they are. */
+const unbegun = (error: unknown): unknown => {
+  const { message, code } = error as Error & { code?: unknown };
+  const isDisk = error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
+  if (!isDisk) return error;
+  const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another folder'];
+  return new AppError('unsafe', `refused, nothing was changed: ${message}`, { code: 'DISK', tryThis, cause: error });
+};
+
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink } = input;
@@ -102,16 +112,22 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const startedAt = new Date(host.now()).toISOString();
   const lost = new AbortController();
   const warn = action === 'upgrade' ? undefined : (text: string) => emit({ event: 'note', level: 'warn', text });
-  const lock = await takeLocks({ host, state, cluster, access, run, warn, onLost: (error) => lost.abort(lockLost(error)) });
+  const lock = await takeLocks({ host, state, cluster, access, run, warn, onLost: (error) => lost.abort(lockLost(error)) }).catch(
+    (error: unknown) => {
+      throw unbegun(error);
+    },
+  );
   try {
     await refuseUnfinished(input);
-    const journal = await open(input);
+    const journal = await open(input).catch((error: unknown) => {
+      throw unbegun(error);
+    });
     const folder = runFolder(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
     const signal = AbortSignal.any([input.signal, lost.signal]);
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
     const { ending, wrote } = await perform(input, parts);
-    journal.write({ kind: 'closed', outcome: ending.outcome, message: ending.message });
+    journal.tell({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     await sweep(input, after);
     const finishedAt = new Date(host.now()).toISOString();
@@ -119,7 +135,12 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     const { outcome, message } = ending;
     const seen = { events, after, canary: wrote, snapshots: snapshotsOf(journal) };
     const report = reportFrom({ run, plan, owner: ownerOf(host), ...times, outcome, message, journal: journal.path, ...seen });
-    await writeReports(host, folder, report, events);
+    // What was done is done: that it could not be written down must not hide it.
+    const unwritten = await writeReports(host, folder, report, events).then(
+      () => journal.failure()?.message,
+      (error: unknown) => `the report in ${folder} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+    );
+    if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
     emit({ event: 'run-finished', outcome, message, report });
     journal.close();
     return { ending, report };

@@ -67,6 +67,9 @@ export type MemberSeen = {
   readonly host?: HostFacts;
 };
 
+/** A folder of the machine on which the operator works. */
+export type FolderSeen = { readonly path: string; readonly free_bytes?: number; readonly is_writable: boolean };
+
 /** The hash of one member's keyspace at a revision that all of them were asked for. */
 export type MemberHash = { readonly name: string; readonly server: string; readonly hash: number; readonly compact_revision: number };
 
@@ -77,6 +80,8 @@ export type Observation = {
   readonly listed: readonly ListedMember[];
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  /** Where this run would put snapshots, journal and report. */
+  readonly operator?: { readonly snapshots: FolderSeen; readonly run: FolderSeen };
   /** Of those that can tell, all at one revision; absent when nobody was asked. */
   readonly hashes?: readonly MemberHash[];
   /** Time to live in seconds of the shortest lease, where leases could be listed. */

@@ -135,6 +135,7 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     const ran = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(ran.code).toBe(10);
     expect(ran.stderr).toContain('nowhere.invalid');
-    for (const { client_url } of members) expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
+    for (const { client_url } of members)
+      expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
   });
 });

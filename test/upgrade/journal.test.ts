@@ -40,6 +40,30 @@ describe('a journal', () => {
     (await openJournal(host, join(real.folder, 'run'))).write({ kind: 'begin', step: 'x' });
     expect(order).toEqual(['write', 'sync']);
   });
+  it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
+    let says = 'ENOSPC: no space left on device, write';
+    const file = {
+      write: () => {
+        throw Object.assign(new Error(says), { code: 'ENOSPC' });
+      },
+      sync: () => {},
+      sizeBytes: () => 0,
+      close: () => {},
+    };
+    const host = { ...real.host, files: { ...real.host.files, append: () => file } };
+    const journal = await openJournal(host, join(real.folder, 'run'));
+    expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(`the journal ${journal.path} cannot be written: ENOSPC`);
+    expect([journal.entries.length, journal.failure()]).toEqual([0, undefined]);
+    journal.tell({ kind: 'end', step: 'n1.stop' });
+    says = 'EIO: i/o error, write';
+    journal.tell({ kind: 'begin', step: 'n1.start' });
+    expect(journal.entries.map(({ kind }) => kind)).toEqual(['end', 'begin']);
+    expect(journal.failure()).toMatchObject({
+      category: 'stopped',
+      detail: { code: 'JOURNAL_UNWRITABLE' },
+      message: expect.stringContaining('ENOSPC'),
+    });
+  });
   it('a damaged line in the middle is an error with a way out', () => {
     expect(() => parseJournal('{"kind":"begin"}\nxx\n{"kind":"end"}\n')).toThrow(/line 2 of the journal/);
   });

@@ -65,15 +65,17 @@ export type Prepared = {
 export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
-  const [{ observe }, { planFrom }, { runId }] = await Promise.all([
+  const [{ observe }, { planFrom }, { runFolder, runId }] = await Promise.all([
     import('../../upgrade/observe.ts'),
     import('../../upgrade/plan.ts'),
     import('../../upgrade/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));
-  const observation = await observe({ host, cluster: opened.cluster, access: opened.access, driver, sizes: options.copy_data, isDeep: true });
   const run = runId(host);
-  const made = planFrom({ observation, cluster: opened.cluster, options, describe: driver.describe, id: run });
+  const { cluster, access } = opened;
+  const folder = runFolder(context.settings.folders.state, cluster.name, run);
+  const observation = await observe({ host, cluster, access, driver, sizes: options.copy_data, isDeep: true, runFolder: folder });
+  const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };

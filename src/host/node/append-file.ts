@@ -1,6 +1,14 @@
 import fs from 'node:fs';
 import type { AppendFile } from '../host.ts';
 
+const cutBack = (file: number, size: number): void => {
+  try {
+    fs.ftruncateSync(file, size);
+  } catch {
+    // Not every file can be cut; why it could not be written is what counts.
+  }
+};
+
 /** See `Files.append`. Synchronous on purpose: an acknowledged write is in the operating system's hands before the answer goes out. */
 export const openAppend = (path: string, mode = 0o666): AppendFile => {
   const file = fs.openSync(path, 'a', mode);
@@ -8,11 +16,14 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
   return {
     write(data) {
       const bytes = typeof data === 'string' ? Buffer.from(data) : data;
-      for (let at = 0; at < bytes.length; ) {
-        const written = fs.writeSync(file, bytes, at);
-        at += written;
-        size += written;
+      try {
+        for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
+      } catch (error) {
+        // A full disk takes the first part of a line: what is written next must not be joined to it.
+        cutBack(file, size);
+        throw error;
       }
+      size += bytes.length;
     },
     sync: () => fs.fdatasyncSync(file),
     sizeBytes: () => size,

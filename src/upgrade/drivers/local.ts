@@ -65,7 +65,7 @@ export const localDriver = (host: Host): Driver => {
       await ended(host, pid, 10_000);
     },
     start: (member, which) => start(host, member, which),
-    copyData: (member, to) => host.files.copy(member.data_dir as string, to),
+    copyData: (member, to) => copyData(host, member.data_dir as string, to),
     readConfig: async (member) => (member.config_file === undefined ? undefined : host.files.read(member.config_file)),
     writeConfig: async (member, text) => {
       const mode = (await host.files.info(member.config_file as string))?.mode;
@@ -74,6 +74,20 @@ export const localDriver = (host: Host): Driver => {
     logTail: (member, lines) => logTail(host, member.log_file, lines),
     describe,
   };
+};
+
+/** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
+const copyData = async ({ files }: Host, from: string, to: string): Promise<void> => {
+  const partial = `${to}.partial`;
+  await files.remove(partial);
+  try {
+    await files.copy(from, partial);
+    await files.remove(to);
+    await files.rename(partial, to);
+  } catch (error) {
+    await files.remove(partial);
+    throw error;
+  }
 };
 
 const facts = async (

@@ -83,6 +83,13 @@ const failure = (member: MemberSpec, what: string, { stderr, stdout, code, timed
   );
 };
 
+/** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
+const copyScript = (from: string | undefined, to: string): string => {
+  const [target, partial] = [quoted(to), quoted(`${to}.partial`)];
+  return `rm -rf ${partial}
+cp -a ${quoted(from)} ${partial} && rm -rf ${target} && mv ${partial} ${target} || { rm -rf ${partial}; exit 1; }`;
+};
+
 const extraMs = 10_000;
 const copyMs = 3_600_000;
 
@@ -126,7 +133,7 @@ export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member
       await begun(host, () => shellFor(member).run(steering.isRunning(member)));
       return {};
     },
-    copyData: async (member, to) => void (await must(member, 'the copy', `cp -a ${quoted(member.data_dir)} ${quoted(to)}`, copyMs)),
+    copyData: async (member, to) => void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
     readConfig: async (member) =>
       member.config_file === undefined ? undefined : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout,
     writeConfig: async (member, text) => {

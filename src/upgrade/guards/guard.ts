@@ -28,4 +28,6 @@ export const guard = (
   },
 });
 
-export const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(bytes < 10 * 1024 * 1024 ? 1 : 0)} MiB`;
+const mebibyte = 1024 * 1024;
+export const mebibytes = (bytes: number): string =>
+  bytes < mebibyte ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;

@@ -14,6 +14,13 @@ const all32 = (server_version: string) =>
   every({ server_version, cluster_version: '3.2.0', host: { ...seen('n1').host, old_binary_version: server_version, new_binary_version: '3.3.27' } });
 const withUser: Partial<ClusterFile> = { user: { name: 'root' } };
 
+const operator = (snapshots: object, run: object): Observation =>
+  observed(undefined, {
+    operator: {
+      snapshots: { path: '/backups', is_writable: true, free_bytes: 10_000_000_000, ...snapshots },
+      run: { path: '/state/run', is_writable: true, free_bytes: 10_000_000_000, ...run },
+    },
+  });
 const hashes = (...texts: string[]) =>
   texts.map((text, at) => ({ name: `n${at + 1}`, server: at === 1 ? '3.4.23' : '3.3.25', hash: Number.parseInt(text, 16), compact_revision: -1 }));
 
@@ -56,6 +63,10 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
   ['no db file', 'db-file-present', host({ has_db_file: false })],
   ['a full disk', 'disk-space', host({ free_bytes: 100 })],
   ['no room for the copies', 'disk-space', host({ free_bytes: 30_000, data_dir_bytes: 50_000 }), {}, { copy_data: true }],
+  ['no room for the snapshots on this machine', 'disk-space', operator({ free_bytes: 61_000 }, {})],
+  ['no room for snapshots and journal in one folder', 'disk-space', operator({ path: '/state/run/snapshots', free_bytes: 1_100_000 }, {})],
+  ['no room for the journal', 'disk-space', operator({}, { free_bytes: 1_000_000 })],
+  ['a snapshot folder that cannot be written', 'disk-space', operator({ is_writable: false }, {})],
   ['a member far behind', 'members-keep-up', three({ raft_index: 100_000 })],
   ['a member with other data', 'data-agrees', observed(undefined, { hashes: hashes('a', 'b', 'a') })],
   ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
@@ -72,6 +83,7 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
 
 const allowed: [title: string, observation: Observation, cluster?: Partial<ClusterFile>, options?: Partial<PlanOptions>][] = [
   ['a healthy cluster', observed()],
+  ['just room for the snapshots on this machine', operator({ free_bytes: 61_440 }, { free_bytes: 2_097_152 })],
   ['members with the same data', observed(undefined, { hashes: hashes('a', 'a', 'a') })],
   [
     'hashes that differ between versions after a compaction',
@@ -102,6 +114,18 @@ describe('guards', () => {
   it('each says a pass of its own when nothing is wrong', () => {
     const findings = findingsOf({ observation: observed(), cluster: clusterFile(), options: planOptions(), from: '3.3', to: '3.4' });
     expect(findings.map(({ level, guard }) => `${level} ${guard}`)).toEqual(guards.map(({ id }) => `pass ${id}`));
+  });
+  it('room on the machine of the operator: refused, a warning below twice of it, and both figures are named', () => {
+    const said = (free_bytes: number) => {
+      const observation = operator({ free_bytes }, {});
+      const input = { observation, cluster: clusterFile(), options: planOptions(), from: '3.3', to: '3.4' } as const;
+      return findingsOf(input)
+        .filter(({ guard }) => guard === 'disk-space')
+        .map(({ level, message }) => `${level} ${message}`);
+    };
+    expect(said(61_439)).toEqual(['stop /backups has 60 KiB free, 60 KiB are wanted for the snapshots of 3 members']);
+    expect(said(122_879)).toEqual(['warn /backups has 120 KiB free, 60 KiB are wanted for the snapshots of 3 members']);
+    expect(said(122_880)).toEqual(['pass there is room for the new version, the snapshots and the copies']);
   });
   it('every refusal says what to do', () => {
     for (const [, , observation, cluster = {}, options = {}] of refused) {
