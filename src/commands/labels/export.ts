@@ -7,7 +7,10 @@ import { adminFlag } from './flags.ts';
 export const exportLabels: Command = labelCommand({
   path: ['labels', 'export'],
   summary: 'Write labels as definition files',
-  about: 'Prints YAML documents as the pages arrive, or writes one file a label with --folder. `labels apply` reads them back and changes nothing.',
+  about: [
+    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --folder.',
+    '`labels apply` reads all of these back and changes nothing.',
+  ].join('\n'),
   args: [{ name: 'labels', field: list(str()), summary: 'Titles, ids or labels/<id>', optional: true, rest: true, complete: 'label' }],
   flags: {
     all: { field: bool(), summary: 'All labels' },

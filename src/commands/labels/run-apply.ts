@@ -12,7 +12,7 @@ import { undoneBy } from './plan/since.ts';
 import { changeRow, changesText } from './plan/text.ts';
 import type { LabelJson, LimitsJson } from './plan/wire-types.ts';
 import { allLocks, getLabel, getLimits, getUserCapabilities } from './read.ts';
-import { readDocuments } from './read-files.ts';
+import { type Document, readDocuments } from './read-files.ts';
 import { findByTitle } from './reference.ts';
 
 const { labels } = labelsService.table;
@@ -33,10 +33,14 @@ type Applied = {
   readonly notes: readonly string[];
 };
 
+/** `labels export -o json` is one list of all definitions. */
+const eachOf = ({ source, value }: Document): Document[] =>
+  Array.isArray(value) ? value.map((one, i) => ({ source: `${source}: [${i}]`, value: one })) : [{ source, value }];
+
 const wishesFrom = async (context: Context, files: readonly string[]): Promise<Wish[]> => {
   const wishes: Wish[] = [];
   const problems: Problem[] = [];
-  for (const { source, value } of await readDocuments(context, files)) {
+  for (const { source, value } of (await readDocuments(context, files)).flatMap(eachOf)) {
     const read = definitionFrom(value);
     problems.push(...read.problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })));
     wishes.push({ source, wanted: read.definition });

@@ -6,12 +6,15 @@ import type { LiveLabel } from './plan/definition.ts';
 import { liveFrom } from './plan/from-label.ts';
 import { planFrom } from './plan/plan.ts';
 import { changeRow, changesText } from './plan/text.ts';
+import type { LabelJson } from './plan/wire-types.ts';
 import { type Asking, getLabel } from './read.ts';
 import { withLabel } from './reference.ts';
 
 /** A label with its draft and what is published. */
 export type Compared = {
   readonly name: string;
+  /** The newest revision as the service gave it. */
+  readonly label: LabelJson;
   readonly draft: LiveLabel;
   readonly published: LiveLabel | undefined;
   readonly changes: readonly Change[];
@@ -36,9 +39,10 @@ const publishedOf = async (context: Context, name: string, asking: Asking): Prom
 export const compare = (context: Context, typed: string, asking: Asking): Promise<Compared> =>
   withLabel(context, typed, asking, async (found) => {
     const [name = ''] = found.split('@');
-    const draft = liveFrom(await getLabel(context, name, asking));
+    const label = await getLabel(context, name, asking);
+    const draft = liveFrom(label);
     const published = await publishedOf(context, name, asking);
-    return { name, draft, published, changes: unpublished(draft, published) };
+    return { name, label, draft, published, changes: unpublished(draft, published) };
   });
 
 export const runDiff = async (context: Context, values: Values): Promise<Result> => {

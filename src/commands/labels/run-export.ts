@@ -35,10 +35,10 @@ const comment = (label: LabelJson): string => {
 };
 
 type Writer = (label: LabelJson) => string;
+const definitionOf = (label: LabelJson): Record<string, unknown> => fileFrom({ ...liveFrom(label), revision: label.revisionId });
 const writer = async (): Promise<Writer> => {
   const { stringify } = await import('./yaml-package.ts');
-  return (label) =>
-    comment(label) + stringify(fileFrom({ ...liveFrom(label), revision: label.revisionId }), { lineWidth: 0, aliasDuplicateObjects: false });
+  return (label) => comment(label) + stringify(definitionOf(label), { lineWidth: 0, aliasDuplicateObjects: false });
 };
 
 async function* documents(labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<string> {
@@ -47,6 +47,10 @@ async function* documents(labels: AsyncIterable<LabelJson>, write: Writer): Asyn
     yield isFirst ? write(label) : `---\n${write(label)}`;
     isFirst = false;
   }
+}
+
+async function* definitions(labels: AsyncIterable<LabelJson>): AsyncGenerator<unknown> {
+  for await (const label of labels) yield definitionOf(label);
 }
 
 /** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
@@ -86,5 +90,8 @@ export const runExport = async (context: Context, values: Values): Promise<Resul
   const labels = ours(context, chosen(context, values));
   if (values.folder !== undefined)
     return rowsResult(files(context, values.folder, labels, write), { columns: ['title', 'file', 'revision'], name: 'file' });
+  // YAML is the form of a definition file; another one that was asked for holds the same definitions.
+  if (context.isFormatGiven === true && context.format !== 'yaml')
+    return rowsResult(definitions(labels), { columns: ['title', 'type', 'revision'], name: 'id' });
   return { kind: 'raw', chunks: documents(labels, write) };
 };

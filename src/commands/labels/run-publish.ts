@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/problem.ts';
-import { type Result, nothing, recordResult } from '../../kernel/result.ts';
+import { type Result, recordResult } from '../../kernel/result.ts';
 import { labelsService } from '../../services/labels/index.ts';
 import type { Context, Values } from '../command.ts';
 import { pinned } from './pinned.ts';
@@ -29,12 +29,18 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
   });
 };
 
+/** Nothing to publish is no failure: the answer is the label, as after a publish. */
+const asItIs = (context: Context, { label, draft }: Compared): Result => {
+  context.say.info(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
+  return recordResult(label, { text: labelText(label) });
+};
+
 export const runPublish = async (context: Context, values: Values): Promise<Result> => {
   const asking = { admin: values.admin ?? false };
   const seen = await compare(context, values.label, asking);
   const { name, draft } = seen;
   refuseOther(seen, values.revision);
-  if (hasNothing(seen)) return nothing(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
+  if (hasNothing(seen)) return asItIs(context, seen);
   refuseDisabled(seen);
   context.say.info(`label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`);
   if (!context.isDryRun) await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);

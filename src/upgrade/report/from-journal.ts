@@ -1,16 +1,9 @@
+import { detailText } from '../detail-text.ts';
 import { reportFrom } from '../run-report.ts';
 import type { JournalEntry, Plan, Unstamped, UpgradeEvent } from '../types.ts';
 import type { StoredReport } from './write.ts';
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
-
-/** `{ revision: 9, size_bytes: 56 }` → `revision 9, size bytes 56`. */
-const detailText = (detail: Readonly<Record<string, unknown>> | undefined): string | undefined =>
-  detail &&
-  Object.entries(detail)
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${key.replaceAll('_', ' ')} ${String(value)}`)
-    .join(', ');
 
 const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
 

@@ -38,6 +38,26 @@ test('apply, export, apply: the second sends nothing, for every kind of field', 
   });
 });
 
+test('export -o json is one list of the definitions, --jq sees it, and apply reads it back', async () => {
+  for (const title of ['One', 'Two'])
+    await at.run('apply', '-f', await at.file(`${title}.yaml`, `title: ${title}\nfields: [{name: Note, type: text}]\n`));
+  const exported = await at.run('export', '--all', '-o', 'json');
+  expect(exported.json()).toMatchObject([
+    { title: 'One', fields: [{ name: 'Note', type: 'text' }] },
+    { title: 'Two', fields: [{ name: 'Note', type: 'text' }] },
+  ]);
+  expect((await at.run('export', '--all', '--jq', '.[].title')).stdout).toBe('One\nTwo\n');
+  expect((await at.run('export', 'One', '-o', 'yaml')).stdout).toMatch(/^# labels\//);
+  const file = await at.file('all.json', exported.stdout);
+  const applied = await at.run('apply', '-f', file, '-o', 'json');
+  expect(applied.json().map(({ title, action }: { title: string; action: string }) => [title, action])).toEqual([
+    ['One', 'none'],
+    ['Two', 'none'],
+  ]);
+  const wrong = await at.run('apply', '-f', await at.file('wrong.json', '[{"title": "One", "type": "SHARED", "fields": []}, {"fields": 3}]'));
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('wrong.json: [1]') });
+});
+
 test('an exported label makes the same label in an empty service, with disabled parts as far as a draft allows', async () => {
   await applied(await at.file('label.yaml', everything), '--publish');
   const exported = (await at.run('export', 'Everything')).stdout;

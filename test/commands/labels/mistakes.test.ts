@@ -16,7 +16,7 @@ const requests = async (): Promise<number> => (await around.server.send('GET', '
 
 test.each([
   ['title: "  "\ntype: SHARED\n', 'title is required'],
-  ['- a\n- b\n', 'label.yaml must be a label: title, type, fields'],
+  ['- a\n- b\n', 'label.yaml: [0] must be a label: title, type, fields'],
   ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a-b}]}\n', 'fields[0].choices[0].id must consist of letters, digits and _; got a-b'],
   ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a}, {name: y, id: a}]}\n', 'fields[0].choices[1].id repeats the id "a"'],
   ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],

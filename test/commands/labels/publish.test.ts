@@ -50,7 +50,9 @@ test('publish shows, asks and pins', async () => {
 test('nobody to ask: --yes is needed; nothing to publish is no failure', async () => {
   expect(await at.run('publish', 'Project phase')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect((await at.run('publish', 'Project phase', '--yes')).code).toBe(0);
-  expect(await at.run('publish', 'Project phase', '--yes')).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to publish') });
+  const again = await at.run('publish', 'Project phase', '--yes', '-o', 'json');
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to publish') });
+  expect(again.json()).toMatchObject({ id: await at.id('Project phase'), revisionId: '4', lifecycle: { state: 'PUBLISHED' } });
 });
 
 test('an edit while the question is open stops the publish and shows the new difference', async () => {
