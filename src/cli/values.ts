@@ -1,4 +1,5 @@
 import { type Field, bare } from '../kernel/field.ts';
+import { momentOf } from '../kernel/format.ts';
 import { check } from '../kernel/check.ts';
 import { type Problem, problem } from '../kernel/problem.ts';
 
@@ -23,6 +24,8 @@ const one = (field: Field, text: string, path: string, problems: Problem[]): unk
       return text === 'true' ? true : text === 'false' ? false : text;
     case 'array':
       return many(field, [text], path, problems);
+    case 'string':
+      return inner.format === 'datetime' ? momentOf(text) : text;
     default:
       return isJson(inner) ? json(text, path, problems) : text;
   }

@@ -1,9 +1,10 @@
 import { type Field, type Fields, bare, int, req, str } from '../kernel/field.ts';
 import { type LooseInput, type Operation, type Service, type ServiceInfo, operations } from '../kernel/operation.ts';
+import { AppError, type Problem, problem, usageError } from '../kernel/problem.ts';
 import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
 import type { Argument, Command, Context, Flag, Values } from './command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from './naming.ts';
-import { flagsOf, valuesOf } from './table-flags.ts';
+import { flagName, flagsOf, valuesOf } from './table-flags.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
 const argumentName = (param: string): string => param.replace(/-public-id$/, '');
@@ -70,16 +71,48 @@ const cut = (context: Context, rows: readonly unknown[], most: number | undefine
   return rows.slice(0, most);
 };
 
+/** What the row cannot be sent without, in the words of its flags. */
+export const requiredAreGiven = (operation: Operation, input: LooseInput, words: string): void => {
+  const missing = (fields: Fields | undefined, given: LooseInput['body']): Problem[] =>
+    Object.entries(fields ?? {}).flatMap(([name, field]) =>
+      field.required && given?.[name] === undefined ? [problem(`--${flagName(name)}`, 'required', 'is required')] : [],
+    );
+  const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
+  if (problems.length > 0) throw usageError(`${words}: wrong usage`, problems, [`${words} --help`]);
+};
+
+/**
+ * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
+ * another record's by now); a read that finds nothing asks once more whose name it is.
+ */
+const sendNamed = async (context: Context, { service, operation, naming }: Row, given: LooseInput, input: LooseInput): Promise<unknown> => {
+  if (naming === undefined) return context.call(service, operation, input);
+  if (operation.method !== 'GET') {
+    const answer = await context.call(service, operation, input);
+    await naming.forget(context);
+    return answer;
+  }
+  try {
+    return await context.call(service, operation, input);
+  } catch (error) {
+    const wasNamed = Object.entries(given.params ?? {}).some(([name, value]) => String(value) !== String(input.params?.[name]));
+    if (!wasNamed || !(error instanceof AppError) || error.category !== 'not-found') throw error;
+    return context.call(service, operation, await resolveParams(naming, context, operation, given, true));
+  }
+};
+
 const run =
-  ({ service, resource, verb, operation, naming }: Row): Command['run'] =>
+  (row: Row): Command['run'] =>
   async (context, values) => {
+    const { resource, verb, operation, naming } = row;
     const fields = { ...operation.query, ...operation.body };
     const known = naming ? await resolveValues(naming, context, fields, values) : values;
     const given = inputFrom(operation, known);
-    const input = naming ? await resolveParams(naming, context, operation, given) : given;
+    requiredAreGiven(operation, given, `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`);
+    const input = naming ? await resolveParams(naming, context, operation, given, operation.method !== 'GET') : given;
     warnOfOld(context, operation, input);
     if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
-    const answer = await context.call(service, operation, input);
+    const answer = await sendNamed(context, row, given, input);
     const view = { columns: columnsOf(operation) };
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
     if (Array.isArray(answer)) return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);

@@ -10,7 +10,10 @@ export type Naming = {
   /** Lists of inputs that a name alone can make: `--label bug` is `labels: [{name: 'bug'}]`. */
   readonly inputs: Readonly<Record<string, { readonly kind: string; readonly alias: string }>>;
   readonly isId: (text: string) => boolean;
-  readonly resolve: (context: Context, kind: string, text: string, path: string) => Promise<string | number>;
+  /** `isFresh` asks the service even when the name was read a moment ago. */
+  readonly resolve: (context: Context, kind: string, text: string, path: string, isFresh?: boolean) => Promise<string | number>;
+  /** After a change: names that were read before may mean other things now. */
+  readonly forget: (context: Context) => Promise<void>;
 };
 
 const textField = (field: Field): Field => {
@@ -100,12 +103,18 @@ export const resolveValues = async (naming: Naming, context: Context, fields: Fi
 };
 
 /** Path parameters given by name become ids. */
-export const resolveParams = async (naming: Naming, context: Context, operation: Operation, input: LooseInput): Promise<LooseInput> => {
+export const resolveParams = async (
+  naming: Naming,
+  context: Context,
+  operation: Operation,
+  input: LooseInput,
+  isFresh = false,
+): Promise<LooseInput> => {
   const params: Record<string, unknown> = { ...input.params };
   for (const name of Object.keys(operation.params ?? {})) {
     const kind = naming.paramKind(name);
     if (kind !== undefined && params[name] !== undefined)
-      params[name] = await naming.resolve(context, kind, String(params[name]), `<${name.replace(/-public-id$/, '')}>`);
+      params[name] = await naming.resolve(context, kind, String(params[name]), `<${name.replace(/-public-id$/, '')}>`, isFresh);
   }
   return { ...input, params };
 };

@@ -11,7 +11,7 @@ export const flagName = (field: string): string =>
     .replaceAll('_', '-')
     .toLowerCase();
 
-const shape: Readonly<Record<string, string>> = { datetime: 'time', date: 'date', color: '#rrggbb', uuid: 'uuid', url: 'url', email: 'email' };
+const shape: Readonly<Record<string, string>> = { datetime: 'time|day', date: 'date', color: '#rrggbb', uuid: 'uuid', url: 'url', email: 'email' };
 const placeholder = (field: Field): string => {
   const inner = bare(field);
   if (inner.type === 'string') return inner.enum ? inner.enum.join('|') : (shape[inner.format ?? ''] ?? 'text');

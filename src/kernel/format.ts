@@ -28,3 +28,6 @@ export const formats: Readonly<Record<Format, Rule>> = {
   byte: { says: 'must be base64', holds: matches(/^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,4}={0,2})?$/) },
   fieldmask: { says: 'must be a comma-separated list of fields', holds: matches(/^(\*|[A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*)?$/) },
 };
+
+/** A day where a person gives a time is its first moment in UTC: `--deadline 2026-12-31`. */
+export const momentOf = (text: string): string => (formats.date.holds(text) ? `${text}T00:00:00Z` : text);

@@ -3,11 +3,18 @@ import { AppError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import { tracker } from '../../services/tracker/index.ts';
 import type { Command, Context } from '../command.ts';
-import { columnsOf, commandFrom, inputFrom } from '../from-table.ts';
+import { columnsOf, commandFrom, inputFrom, requiredAreGiven } from '../from-table.ts';
 import { resolveValues } from '../naming.ts';
 import { trackerNaming } from './naming.ts';
 
 type Row = Readonly<Record<string, unknown>> & { readonly id: number | string };
+type Kind = {
+  readonly verbs: Verbs;
+  readonly singular: string;
+  readonly view: { readonly columns: readonly string[] | undefined };
+  /** The command as it was called. */
+  readonly words: string;
+};
 type Verbs = { readonly list: Operation; readonly create: Operation; readonly update: Operation };
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
@@ -24,14 +31,24 @@ export const matching = (rows: readonly Row[], body: Readonly<Record<string, unk
   });
 };
 
-/** Only what an update may say and what differs. Lists and objects are compared as text. */
+/** Lists of ids and of inputs by name are sets: neither their order nor what else a record shows of them is a difference. */
+const comparable = (value: unknown): string => {
+  const nameOf = (one: unknown): unknown => (typeof one === 'object' && one !== null && 'name' in one ? one.name : one);
+  return JSON.stringify(Array.isArray(value) ? value.map(nameOf).sort() : value);
+};
+
+/** Only what an update may say and what differs. */
 const changes = (update: Operation, row: Row, body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => update.body?.[name] !== undefined && JSON.stringify(row[name]) !== JSON.stringify(value)),
+    Object.entries(body).filter(([name, value]) => update.body?.[name] !== undefined && comparable(row[name]) !== comparable(value)),
   );
 
-const bodyOf = async (context: Context, create: Operation, values: Readonly<Record<string, unknown>>): Promise<LooseInput> =>
-  inputFrom(create, await resolveValues(trackerNaming, context, create.body ?? {}, values));
+const bodyOf = async (context: Context, { verbs, words }: Kind, values: Readonly<Record<string, unknown>>): Promise<LooseInput> => {
+  const { create } = verbs;
+  const input = inputFrom(create, await resolveValues(trackerNaming, context, create.body ?? {}, values));
+  requiredAreGiven(create, input, words);
+  return input;
+};
 
 const find = async (context: Context, { list }: Verbs, input: LooseInput): Promise<Row | undefined> => {
   const rows = (await context.call(tracker, list, {}, { evenInDryRun: true })) as Row[];
@@ -41,7 +58,9 @@ const find = async (context: Context, { list }: Verbs, input: LooseInput): Promi
 /** A create that another process won: the name is taken now, so the record is there now. */
 const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): Promise<{ row: Row; isNew: boolean }> => {
   try {
-    return { row: (await context.call(tracker, verbs.create, input)) as Row, isNew: true };
+    const row = (await context.call(tracker, verbs.create, input)) as Row;
+    await trackerNaming.forget(context);
+    return { row, isNew: true };
   } catch (error) {
     const isTaken = error instanceof AppError && error.detail.httpStatus === 422;
     const row = isTaken ? await find(context, verbs, input) : undefined;
@@ -50,12 +69,11 @@ const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): 
   }
 };
 
-type Kind = { readonly verbs: Verbs; readonly singular: string; readonly view: { readonly columns: readonly string[] | undefined } };
-
 const ensure =
-  ({ verbs, singular, view }: Kind): Command['run'] =>
+  (kind: Kind): Command['run'] =>
   async (context, values) => {
-    const input = await bodyOf(context, verbs.create, values);
+    const { verbs, singular, view } = kind;
+    const input = await bodyOf(context, kind, values);
     const found = await find(context, verbs, input);
     if (found) return recordResult(found, { ...view, message: `${singular} ${found.id} was there` });
     const { row, isNew } = await createOrFind(context, verbs, input);
@@ -63,15 +81,17 @@ const ensure =
   };
 
 const upsert =
-  ({ verbs, singular, view }: Kind): Command['run'] =>
+  (kind: Kind): Command['run'] =>
   async (context, values) => {
-    const input = await bodyOf(context, verbs.create, values);
+    const { verbs, singular, view } = kind;
+    const input = await bodyOf(context, kind, values);
     const before = await find(context, verbs, input);
     const { row, isNew } = before ? { row: before, isNew: false } : await createOrFind(context, verbs, input);
     const body = isNew ? {} : changes(verbs.update, row, input.body ?? {});
     if (Object.keys(body).length === 0) return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}` });
     const [param = ''] = Object.keys(verbs.update.params ?? {});
     const after = await context.call(tracker, verbs.update, { params: { [param]: row.id }, body });
+    await trackerNaming.forget(context);
     return recordResult(after, { ...view, message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}` });
   };
 
@@ -89,19 +109,20 @@ const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
     run,
   });
   const singular = resource.replace(/ies$/, 'y').replace(/s$/, '');
-  const kind = { verbs, singular, view: { columns: columnsOf(verbs.create) } };
+  const a = /^[aeio]/.test(singular) ? `an ${singular}` : `a ${singular}`;
+  const kind = (verb: string): Kind => ({ verbs, singular, view: { columns: columnsOf(verbs.create) }, words: `opsctl tracker ${resource} ${verb}` });
   return [
     shape(
       'ensure',
-      `Create a ${singular} unless it is there`,
+      `Create ${a} unless it is there`,
       'It is there when one has the same external_id or, without one, the same name. An existing one is not changed.',
-      ensure(kind),
+      ensure(kind('ensure')),
     ),
     shape(
       'upsert',
-      `Create a ${singular}, or change it to what is given`,
+      `Create ${a}, or change it to what is given`,
       'Found by external_id or, without one, by name. Only fields that differ are sent.',
-      upsert(kind),
+      upsert(kind('upsert')),
     ),
   ];
 };

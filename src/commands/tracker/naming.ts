@@ -11,9 +11,13 @@ export const trackerNaming: Naming = {
   fields: fieldReferences,
   inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },
   isId,
-  resolve: async (context, kind, text, path) => {
+  resolve: async (context, kind, text, path, isFresh = false) => {
     if (isId(text)) return UUID.test(text) ? text : Number(text);
     const { resolveName } = await import('./names/resolve.ts');
-    return resolveName(context, kind, text, path);
+    return resolveName(context, kind, text, path, isFresh);
+  },
+  forget: async (context) => {
+    const { forgetNames } = await import('./names/cache.ts');
+    await forgetNames(context);
   },
 };

@@ -1,5 +1,6 @@
 import { type Field, bare } from '../../../kernel/field.ts';
 import { nearest } from '../../../kernel/nearest.ts';
+import { momentOf } from '../../../kernel/format.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../../kernel/operation.ts';
 import { type Problem, problem } from '../../../kernel/problem.ts';
 import { inputProblems } from '../../../client/request.ts';
@@ -25,7 +26,7 @@ const typed = (field: Field | undefined, value: unknown, source: Source): unknow
   const inner = bare(field);
   if (inner.type === 'integer' || inner.type === 'number') return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
   if (inner.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
-  if (inner.type === 'string') return value;
+  if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
   if (/^[[{]/.test(value)) {
     try {
       return JSON.parse(value);

@@ -5,6 +5,7 @@ import { durationText } from '../../../kernel/duration.ts';
 import { AppError, problem, usageError } from '../../../kernel/problem.ts';
 import type { Result } from '../../../kernel/result.ts';
 import type { Command, Context, Values } from '../../command.ts';
+import { trackerNaming } from '../naming.ts';
 import { type Journal, openJournal } from './journal.ts';
 import { makeObserver } from './observe.ts';
 import { pooled } from './pool.ts';
@@ -83,6 +84,7 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
   } finally {
     status.stop();
     run.journal?.close();
+    if (run.journal !== undefined) await trackerNaming.forget(run.context);
   }
   if (signal.aborted) {
     throw stopped(counts, resumeLine);
@@ -106,6 +108,8 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
     defaults: { resource: values.resource, op: values.op },
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
   };
+  // Names of rows are read once for the run, and not before it.
+  if (journal !== undefined) await trackerNaming.forget(context);
   const resumeLine = `opsctl tracker bulk -f ${values.file}${values.journal ? ` --journal ${values.journal}` : ''} --resume`;
   const rows = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine });
   return {

@@ -77,6 +77,7 @@ const send = async (run: Run, line: number, hash: string, change: Change): Promi
       | undefined;
     const id = answer?.id ?? Object.values(change.input.params ?? {})[0];
     journal?.done(line, hash, id);
+    if (change.verb === 'update' && change.input.body?.name !== undefined) await trackerNaming.forget(context);
     return { line, status: 'done', ...about, id };
   } catch (error) {
     if (!(error instanceof AppError) || endsRun(error)) throw error;

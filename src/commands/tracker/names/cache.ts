@@ -8,8 +8,9 @@ const MAX_AGE_MS = 5 * 60_000;
 
 type Cached = { readonly readAt: number; readonly things: readonly Named[] };
 
-const fileOf = (context: Context, baseUrl: string, kind: string): string =>
-  join(context.settings.folders.cache, 'tracker', createHash('sha256').update(baseUrl).digest('hex').slice(0, 16), `${kind}.json`);
+const folderOf = (context: Context, baseUrl: string): string =>
+  join(context.settings.folders.cache, 'tracker', createHash('sha256').update(baseUrl).digest('hex').slice(0, 16));
+const fileOf = (context: Context, baseUrl: string, kind: string): string => join(folderOf(context, baseUrl), `${kind}.json`);
 
 export const readCache = async (context: Context, baseUrl: string, kind: string): Promise<readonly Named[] | undefined> => {
   const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
@@ -36,4 +37,10 @@ export const writeCache = async (context: Context, baseUrl: string, kind: string
   } catch (error) {
     context.say.debug(`the cache of names was not written: ${error instanceof Error ? error.message : error}`);
   }
+};
+
+/** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
+export const forgetNames = async (context: Context): Promise<void> => {
+  const { baseUrl, isMock } = await context.target('tracker');
+  if (!isMock) await context.host.files.remove(folderOf(context, baseUrl)).catch(() => undefined);
 };

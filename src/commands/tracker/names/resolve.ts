@@ -40,8 +40,8 @@ const none = (kind: string, text: string, things: readonly Named[], path: string
 };
 
 /** The id behind a name. Ambiguity is an error that lists the candidates; a cached list that lacks the name is read again. */
-export const resolveName = async (context: Context, kind: string, text: string, path: string): Promise<string | number> => {
-  let { things, wasCached } = await load(context, kind, false);
+export const resolveName = async (context: Context, kind: string, text: string, path: string, isFresh: boolean): Promise<string | number> => {
+  let { things, wasCached } = await load(context, kind, isFresh);
   let found = candidates(things, text);
   if (found.length === 0 && wasCached) {
     ({ things } = await load(context, kind, true));

@@ -2,6 +2,7 @@ import { bool, list, oneOf, req, str } from '../../../kernel/field.ts';
 import { AppError } from '../../../kernel/problem.ts';
 import { rawResult, recordResult, type Result } from '../../../kernel/result.ts';
 import type { Command, Context, Flag, Values } from '../../command.ts';
+import { trackerNaming } from '../naming.ts';
 import { act } from './act.ts';
 import { type Row, kindNames, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, planText, planWorkspace, refusal } from './plan.ts';
@@ -103,7 +104,7 @@ const applyCommand: Command = {
     if (plan.actions.length === 0) return recordResult({ ...plan, done: [] }, { text: planText(plan) });
     if (!context.isConfirmed) context.say.info(planText(plan).trimEnd());
     await context.confirm(`Make these ${plan.actions.length} changes?`);
-    const done = await carryOut(context, plan);
+    const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
     return recordResult({ ...plan, done }, { text: `${done.length} changed, ${plan.kept} were as the file says\n` });
   },
 };

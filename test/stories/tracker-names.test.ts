@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+
+/** The server is addressed by URL, as a real one is: only then names are kept between commands. */
+let owner: Program;
+let opsctl: Program;
+let url: string;
+const TOKEN = 'mock-tracker-token';
+const elsewhere = async (method: string, path: string, body?: object): Promise<any> => {
+  const answer = await fetch(`${url}/api/v3${path}`, {
+    method,
+    headers: { 'Tracker-Token': TOKEN },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  return answer.status === 204 ? undefined : answer.json();
+};
+beforeAll(async () => {
+  owner = program();
+  const ready = await owner.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--ephemeral']).first;
+  url = ready.tracker.base_url;
+  opsctl = program({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: TOKEN });
+});
+afterAll(async () => {
+  await opsctl.close();
+  await owner.close();
+});
+const id = async (...args: string[]): Promise<number> => (await opsctl.json(['tracker', 'labels', ...args])).id;
+
+test('a name that was deleted and made again is the new record', async () => {
+  const first = await id('create', '--name', 'again');
+  expect(await id('get', 'again')).toBe(first);
+  expect((await opsctl.run(['tracker', 'labels', 'delete', 'again', '--yes'])).code).toBe(0);
+  const second = await id('create', '--name', 'again');
+  expect(await id('get', 'again')).toBe(second);
+});
+
+test('a change never goes to a record that only had the name a while ago', async () => {
+  const first = await id('create', '--name', 'old');
+  expect(await id('get', 'old')).toBe(first);
+  await elsewhere('PUT', `/labels/${first}`, { name: 'new' });
+  const gone = await opsctl.run(['tracker', 'labels', 'delete', 'old', '--yes']);
+  expect([gone.code, gone.stderr]).toEqual([6, expect.stringContaining('no label is called "old"')]);
+  expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('new');
+});
+
+test('a read whose record is gone asks whose name it is now', async () => {
+  const first = await id('create', '--name', 'moved');
+  expect(await id('get', 'moved')).toBe(first);
+  await elsewhere('DELETE', `/labels/${first}`);
+  const { id: second } = await elsewhere('POST', '/labels', { name: 'moved' });
+  expect(await id('get', 'moved')).toBe(second);
+});
+
+test('bulk looks names up anew, also after a row that renames', async () => {
+  const first = await id('create', '--name', 'bulk-a');
+  await id('get', 'bulk-a');
+  await elsewhere('PUT', `/labels/${first}`, { name: 'bulk-b' });
+  const rows = [
+    { op: 'update', resource: 'labels', id: 'bulk-a', color: '#111111' },
+    { op: 'update', resource: 'labels', id: 'bulk-b', name: 'bulk-c' },
+    { op: 'delete', resource: 'labels', id: 'bulk-b' },
+  ];
+  const input = rows.map((row) => JSON.stringify(row)).join('\n');
+  const run = await opsctl.run(['tracker', 'bulk', '-f', '-', '-o', 'ndjson', '--concurrency', '1'], { input });
+  const outcomes = run.stdout.trim().split('\n');
+  expect(outcomes.map((line) => JSON.parse(line).status)).toEqual(['failed', 'done', 'failed']);
+  expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('bulk-c');
+});
+
+test('what is missing is named by its flag', async () => {
+  const bare = await opsctl.run(['tracker', 'iterations', 'create', '--name', 'x']);
+  expect([bare.code, bare.stderr]).toEqual([2, expect.stringMatching(/--start-date is required\n {2}--end-date is required/)]);
+});
+
+test('ensure and upsert name what is missing, and take a list in another order or by name for the same', async () => {
+  for (const verb of ['ensure', 'upsert']) {
+    const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
+    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining(`opsctl tracker labels ${verb}: wrong usage\n  --name is required`)]);
+  }
+  const epic = (...owners: string[]) =>
+    opsctl.run(['tracker', 'epics', 'upsert', '--name', 'set', '--label', 'onboarding', ...owners.flatMap((one) => ['--owner', one]), '-o', 'table']);
+  expect((await epic('@ana', '@ben')).stdout).toContain('created');
+  expect((await epic('@ben', '@ana')).stdout).toContain('is as asked');
+});
+
+test('a day where a time belongs is its first moment in UTC', async () => {
+  expect(await opsctl.json(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-12-31'])).toMatchObject({
+    deadline: '2026-12-31T00:00:00Z',
+  });
+  const input = 'op,resource,name,deadline\ncreate,epics,from csv,2026-12-30\n';
+  await opsctl.run(['tracker', 'bulk', '-f', '-', '--input-format', 'csv'], { input });
+  expect(await opsctl.json(['tracker', 'epics', 'get', 'from csv'])).toMatchObject({ deadline: '2026-12-30T00:00:00Z' });
+  expect((await opsctl.run(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-02-30'])).code).toBe(2);
+});
