@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/host/host.ts';
 import { binariesOf, call, hasBinaries, pair, startCluster } from '../support/cluster.ts';
 import type { Binaries, RealCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
@@ -18,6 +19,18 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const cluster of clusters.values()) await cluster.stop();
   rmSync(home, { recursive: true, force: true });
+});
+const typing = (host: Host, data: Uint8Array): Host => ({
+  ...host,
+  terminal: {
+    ...host.terminal,
+    stdin: {
+      ...host.terminal.stdin,
+      bytes: async function* () {
+        yield data;
+      },
+    },
+  },
 });
 const clusterOf = (minor: string): RealCluster => clusters.get(minor) as RealCluster;
 const endpoint = (minor: string): string => (clusterOf(minor).urls[0] as string).replace('http://', '');
@@ -52,6 +65,18 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect((await kv(minor, 'del', 'a/', '--prefix')).code).toBe(2);
     expect((await kv(minor, 'del', 'a/', '--prefix', '--yes')).json()).toMatchObject({ deleted: 2 });
     expect((await kv(minor, 'get', 'a/1')).code).toBe(6);
+  });
+  it('prefixes end where their bytes end, "" --prefix is every key, and values need not be text', async () => {
+    for (const key of ['é1', 'é2', 'ê', 'z']) expect((await kv(minor, 'put', key, 'v')).code).toBe(0);
+    expect((await kv(minor, 'del', 'é', '--prefix', '--yes')).json()).toMatchObject({ deleted: 2 });
+    const all = (await kv(minor, 'get', '', '--prefix')).json().map(({ key }: { key: string }) => key);
+    expect(all).toEqual(expect.arrayContaining(['z', 'ê']));
+    expect((await failing(minor, 'get', '')).stderr).toContain('must not be empty');
+    const bytes = Buffer.from([0, 255, 254, 10]);
+    const put = await opsctl(['kv', 'put', 'bin', '-', '--endpoints', endpoint(minor)], { home, host: (host) => typing(host, bytes) });
+    expect(put.code === 0 ? '' : put.stderr).toBe('');
+    expect((await kv(minor, 'get', 'bin')).json().value_base64).toBe(bytes.toString('base64'));
+    expect((await kv(minor, 'get', 'bin')).stderr).toContain('not text');
   });
   it('a write over the server limit is "request is too large" (doc3 Errors)', async () => {
     writeFileSync(join(home, 'big'), 'x');

@@ -1,5 +1,6 @@
 import { bool, int, req, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
+import { AppError, problem } from '../../kernel/problem.ts';
+import type { Problem } from '../../kernel/problem.ts';
 import { recordResult, rowsResult } from '../../kernel/result.ts';
 import type { Argument, Command, Context, Flag, Values } from '../command.ts';
 import { askAny } from './ask.ts';
@@ -7,6 +8,7 @@ import { endpointFlags, openCluster } from './cluster.ts';
 import { decimalLease } from './lease.ts';
 
 const keyArgument: Argument = { name: 'key', field: req(str(undefined, { min: 1 })), summary: 'The key' };
+const anyKey: Argument = { name: 'key', field: req(str()), summary: 'The key' };
 const rangeArgument: Argument = { name: 'range-end', field: str(undefined, { min: 1 }), summary: 'Up to this key, without it', optional: true };
 const maxInt32 = 2 ** 31 - 1;
 
@@ -15,21 +17,30 @@ const sendFlag: Flag = { field: int({ min: 1, max: maxInt32 }), summary: 'Larges
 const receiveFlag: Flag = { field: int({ min: 1, max: maxInt32 }), summary: 'Largest answer to take; 2147483647 unless given', value: 'bytes' };
 const prefixFlag: Flag = { field: bool(), summary: 'Every key that begins like this' };
 
-/** The key after all keys with this prefix: its last byte one higher. */
-export const prefixEnd = (prefix: string): string => {
+/** The key after all keys with this prefix, as bytes: its last byte that can be raised is one higher. Nothing is after all keys: a zero byte alone. */
+export const prefixEnd = (prefix: string): Uint8Array => {
   const bytes = Buffer.from(prefix);
   for (let i = bytes.length - 1; i >= 0; i -= 1) {
     const byte = bytes[i] as number;
-    if (byte < 0x7f) return Buffer.concat([bytes.subarray(0, i), Buffer.from([byte + 1])]).toString();
+    if (byte < 0xff) return Buffer.concat([bytes.subarray(0, i), Buffer.from([byte + 1])]);
   }
-  return '\0';
+  return Buffer.of(0);
 };
-const endOf = (values: Values): string | undefined => values['range-end'] ?? (values.prefix === true ? prefixEnd(values.key) : undefined);
+type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
+/** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
+const rangeOf = (values: Values): Range =>
+  values.prefix === true ? { key: values.key === '' ? '\0' : values.key, end: prefixEnd(values.key) } : { key: values.key, end: values['range-end'] };
+const rangeProblems = (values: Values): Problem[] => {
+  if (values.prefix === true && values['range-end'] !== undefined)
+    return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
+  return values.key === '' && values.prefix !== true ? [problem('<key>', 'required', 'must not be empty', '"" --prefix means every key')] : [];
+};
 
-const stdinText = async ({ host }: Context): Promise<string> => {
+/** As bytes: a value need not be text. */
+const stdinBytes = async ({ host }: Context): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = [];
   for await (const chunk of host.terminal.stdin.bytes()) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 };
 
 export const put: Command = {
@@ -44,7 +55,7 @@ export const put: Command = {
   examples: [{ line: 'opsctl kv put greeting hello --endpoints localhost:2379', says: 'through the gateway of the member' }],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const value = values.value === undefined || values.value === '-' ? await stdinText(context) : values.value;
+    const value = values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
     const lease = values.lease === undefined ? undefined : decimalLease(values.lease);
     const { revision } = await askAny(context, opened, (store) => store.put(values.key, value, lease), values);
     return recordResult({ key: values.key, revision }, { message: 'OK', name: 'key' });
@@ -54,7 +65,7 @@ export const put: Command = {
 export const get: Command = {
   path: ['kv', 'get'],
   summary: 'Read keys',
-  args: [keyArgument, rangeArgument],
+  args: [anyKey, rangeArgument],
   flags: {
     ...endpointFlags,
     prefix: prefixFlag,
@@ -64,34 +75,39 @@ export const get: Command = {
     serializable: { field: bool(), summary: 'From this member alone, maybe stale; answers without a quorum' },
     'max-receive-bytes': receiveFlag,
   },
-  examples: [{ line: 'opsctl kv get app/ --prefix --endpoints localhost:2379', says: 'all keys below app/' }],
+  examples: [{ line: 'opsctl kv get app/ --prefix --endpoints localhost:2379', says: 'all keys below app/; "" --prefix is every key' }],
+  check: rangeProblems,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
+    const { key, end } = rangeOf(values);
     const options = {
-      rangeEnd: endOf(values),
+      rangeEnd: end,
       limit: values.limit,
       revision: values.rev,
       keysOnly: values['keys-only'],
       isSerializable: values.serializable,
     };
-    const { kvs } = await askAny(context, opened, (store) => store.range(values.key, options), values);
+    const { kvs } = await askAny(context, opened, (store) => store.range(key, options), values);
     if (options.rangeEnd !== undefined) return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
-    if (kvs[0] === undefined) throw new AppError('not-found', `there is no key ${values.key}`, { code: 'NO_KEY' });
-    return recordResult(kvs[0], { columns: ['key', 'value', 'mod_revision', 'version', 'lease'], name: 'value' });
+    const [found] = kvs;
+    if (found?.value_base64 !== undefined) context.say.warn(`the value of ${values.key} is not text: -o json has its bytes in value_base64`);
+    if (found === undefined) throw new AppError('not-found', `there is no key ${values.key}`, { code: 'NO_KEY' });
+    return recordResult(found, { columns: ['key', 'value', 'mod_revision', 'version', 'lease'], name: 'value' });
   },
 };
 
 export const del: Command = {
   path: ['kv', 'del'],
   summary: 'Delete keys',
-  args: [keyArgument, rangeArgument],
+  args: [anyKey, rangeArgument],
   flags: { ...endpointFlags, prefix: prefixFlag },
+  check: rangeProblems,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const end = endOf(values);
-    if (end !== undefined)
-      await context.confirm(`Delete every key from ${values.key} on${values.prefix === true ? ' with that prefix' : ` up to ${end}`}?`);
-    const { deleted, revision } = await askAny(context, opened, (store) => store.del(values.key, end));
+    const { key, end } = rangeOf(values);
+    const which = values.prefix === true ? `that begins with ${JSON.stringify(values.key)}` : `from ${values.key} up to ${values['range-end']}`;
+    if (end !== undefined) await context.confirm(`Delete every key ${which}?`);
+    const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
     return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });
   },
 };

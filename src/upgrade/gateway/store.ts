@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Host } from '../../host/host.ts';
 import type { AlarmSeen, ListedMember } from '../types.ts';
 import { connect } from './connection.ts';
@@ -25,13 +26,16 @@ export type Status = {
 export type KeyValue = {
   readonly key: string;
   readonly value: string;
+  /** Present when key or value is not text: what was shown of it lost bytes. */
+  readonly key_base64?: string;
+  readonly value_base64?: string;
   readonly create_revision: number;
   readonly mod_revision: number;
   readonly version: number;
   readonly lease?: string;
 };
 export type RangeOptions = {
-  readonly rangeEnd?: string;
+  readonly rangeEnd?: string | Uint8Array;
   readonly limit?: number;
   readonly isSerializable?: boolean;
   readonly keysOnly?: boolean;
@@ -43,22 +47,22 @@ export type HashSeen = { readonly hash: number; readonly compact_revision: numbe
 /** doc3 Limits: client send size default 2 MiB. */
 const defaultSendBytes = 2 * 1024 * 1024;
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const base64 = (data: string | Uint8Array): string => Buffer.from(data as Uint8Array).toString('base64');
 const plain = (text: unknown): string => Buffer.from(String(text ?? ''), 'base64').toString();
 const number = (value: unknown): number => Number(value ?? 0);
 const idOf = (value: unknown): string => String(value ?? '0');
 
 /** Size of the put as the store's own clients would send it: what its 2 MiB limit counts. */
-export const putSizeBytes = (key: string, value: string): number => {
-  const field = (text: string): number => {
-    const length = Buffer.byteLength(text);
+export const putSizeBytes = (key: string, value: string | Uint8Array): number => {
+  const field = (data: string | Uint8Array): number => {
+    const length = Buffer.byteLength(data);
     return length === 0 ? 0 : 1 + Math.max(1, Math.ceil(Math.log2(length + 1) / 7)) + length;
   };
   return field(key) + field(value);
 };
 
 const keyCalls = ({ call, endpoint }: Connection) => ({
-  put: async (key: string, value: string, lease?: string): Promise<{ readonly revision: number }> => {
+  put: async (key: string, value: string | Uint8Array, lease?: string): Promise<{ readonly revision: number }> => {
     const [size, limit] = [putSizeBytes(key, value), endpoint.maxSendBytes ?? defaultSendBytes];
     if (size > limit) throw sendLimitError(size, limit);
     const answer = await call('/kv/put', { key: base64(key), value: base64(value), ...(lease === undefined ? {} : { lease }) });
@@ -79,7 +83,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     const kvs = ((answer['kvs'] ?? []) as Json[]).map(keyValueFrom);
     return { kvs, count: number(answer['count']), revision: number(answer['header']?.revision) };
   },
-  del: async (key: string, rangeEnd?: string): Promise<{ readonly deleted: number; readonly revision: number }> => {
+  del: async (key: string, rangeEnd?: string | Uint8Array): Promise<{ readonly deleted: number; readonly revision: number }> => {
     const answer = await call('/kv/deleterange', { key: base64(key), ...(rangeEnd === undefined ? {} : { range_end: base64(rangeEnd) }) });
     return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
   },
@@ -96,9 +100,12 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
 });
 const requestPut = (key: string, value: string, lease: string) => ({ requestPut: { key: base64(key), value: base64(value), lease } });
 
+const isText = (data: unknown): boolean => isUtf8(Buffer.from(String(data ?? ''), 'base64'));
 const keyValueFrom = (kv: Json): KeyValue => ({
   key: plain(kv['key']),
   value: plain(kv['value']),
+  ...(isText(kv['key']) ? {} : { key_base64: String(kv['key']) }),
+  ...(isText(kv['value']) ? {} : { value_base64: String(kv['value']) }),
   create_revision: number(kv['create_revision']),
   mod_revision: number(kv['mod_revision']),
   version: number(kv['version']),

@@ -7,7 +7,9 @@ export type Held = { readonly run: string; readonly owner: Owner; readonly since
 export type Lock = { release(): Promise<void> };
 
 export const ownerOf = (host: Host): Owner => {
-  const [user, mark] = [host.env['USER'] ?? host.env['LOGNAME'], host.processes.startMark(host.pid)];
+  const [name, mark] = [host.env['USER'] ?? host.env['LOGNAME'], host.processes.startMark(host.pid)];
+  // Started by a service or in a container there is often no name: then the number says who it was.
+  const user = name ?? (host.uid === 0 ? 'root' : host.uid < 0 ? undefined : `uid ${host.uid}`);
   return { ...(user === undefined ? {} : { user }), host: host.hostname, pid: host.pid, ...(mark === undefined ? {} : { start_mark: mark }) };
 };
 

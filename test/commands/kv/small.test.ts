@@ -23,10 +23,12 @@ describe('the end of a prefix', () => {
     ['a/', 'a0'],
     ['a', 'b'],
     ['az', 'a{'],
-    ['a\x7f', 'b'],
-    ['\x7f', '\0'],
-  ])('%j ends before %j', (prefix, end) => {
-    expect(prefixEnd(prefix)).toBe(end);
+    ['a\x7f', 'a\x80'],
+    ['é', '\xc3\xaa'],
+    ['ÿ', '\xc3\xc0'],
+    ['', '\0'],
+  ])('%j ends before the bytes %j', (prefix, end) => {
+    expect(Buffer.from(prefixEnd(prefix)).toString('latin1')).toBe(end);
   });
 });
 
