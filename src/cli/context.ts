@@ -52,7 +52,7 @@ const callerOn =
     options.say.debug(`${request.method} ${request.url}`);
     const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
     options.say.debug(`${reply.status} ${request.method} ${request.url}`);
-    return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }), wording);
+    return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }, request.url), wording);
   };
 
 /** Any request to a service: only the address and the token are added. */

@@ -91,9 +91,9 @@ export const jsonOf = (reply: WireReply, what: string): unknown => {
   return value;
 };
 
-/** The value of a success, or the error that the answer means. Pure. */
-export const answerFrom = (operation: Operation, reply: WireReply): unknown => {
-  const what = `${operation.method} ${operation.path}`;
+/** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
+export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
+  const what = `${operation.method} ${new URL(url).pathname}`;
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseRedirect(reply, what);
   return reply.text === '' || operation.ok === 204 ? undefined : jsonOf(reply, what);

@@ -51,6 +51,7 @@ test('a dry run shows the request, and as curl, without the token', () => {
   expect(JSON.stringify(shown)).not.toContain('secret-1');
 });
 
+const url = 'https://t.example/api/v3/labels';
 test.each<[number, string, string]>([
   [400, 'refused', '{"message":"bad","errors":{"name":"required attribute"}}'],
   [401, 'auth', '{"message":"Unauthorized","tag":"unauthorized"}'],
@@ -62,7 +63,7 @@ test.each<[number, string, string]>([
   [500, 'network', '<html>'],
   [503, 'network', ''],
 ])('answer %d is %s', (status, category, text) => {
-  const read = () => answerFrom(create, { status, headers: { 'x-request-id': 'r-1' }, text });
+  const read = () => answerFrom(create, { status, headers: { 'x-request-id': 'r-1' }, text }, url);
   expect(read).toThrow(AppError);
   try {
     read();
@@ -73,8 +74,15 @@ test.each<[number, string, string]>([
 });
 
 test('a page instead of JSON is named as such', () => {
-  expect(() => answerFrom(list, { status: 200, headers: { 'content-type': 'text/html' }, text: '<html>sign in</html>' })).toThrow(
+  expect(() => answerFrom(list, { status: 200, headers: { 'content-type': 'text/html' }, text: '<html>sign in</html>' }, url)).toThrow(
     /not JSON but text\/html/,
+  );
+});
+
+test('an error names the path that was asked for, not the template, and no parameter of the query', () => {
+  const reply = { status: 404, headers: {}, text: '{"message":"Resource not found."}' };
+  expect(() => answerFrom(tracker.table.labels.get, reply, `${url}/4711?token=secret-1`)).toThrow(
+    /^GET \/api\/v3\/labels\/4711: Resource not found\.$/,
   );
 });
 

@@ -18,7 +18,7 @@ const send = async (context: Context, operation: Operation, input: LooseInput, b
   context.say.debug(`${request.method} ${request.url}`);
   try {
     const reply = await context.host.network.request({ ...request, signal: context.signal });
-    return answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() });
+    return answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }, request.url);
   } catch (error) {
     throw error instanceof NetworkError ? unreachable(error, request.url) : error;
   }
