@@ -1,3 +1,5 @@
+import type { World } from './service.ts';
+
 const WINDOW_MS = 60_000;
 const FORGET_AT = 1000;
 
@@ -36,5 +38,14 @@ export const makeRate = (perMinute: number, now: () => number): Rate => {
       window.filled = Math.min(window.filled + 1, perMinute);
       return undefined;
     },
+  };
+};
+
+/** Time of the rate limit: it runs with the machine also when the mock's clock stands still, and jumps when that is set ahead. */
+export const rateClock = ({ host, now }: World): (() => number) => {
+  let ahead = Number.NEGATIVE_INFINITY;
+  return () => {
+    ahead = Math.max(ahead, now() - host.now());
+    return host.elapsed() + ahead;
   };
 };

@@ -26,6 +26,10 @@ export type MockOptions = {
   readonly labelsAuth: 'any' | 'oauth';
   readonly stateIn: 'both' | 'fragment' | 'query';
   readonly labelDeletePolicy: 'any' | 'disabled-first';
+  /** Requests a minute of one user of the label service; undefined is off. */
+  readonly labelsQuota?: { readonly reads: number; readonly writes: number };
+  /** Labels that one organisation may have; undefined is any number. */
+  readonly labelsAtMost?: number;
   readonly trackerToken: string;
   /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
   readonly rateRetryAfter?: boolean;

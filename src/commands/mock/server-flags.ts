@@ -24,6 +24,16 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   'labels-auth': { field: oneOf('any', 'oauth'), summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server' },
   'state-in': { field: oneOf('both', 'fragment', 'query'), summary: 'Where an authorization answer carries state (both unless given)' },
   'label-delete-policy': { field: oneOf('any', 'disabled-first'), summary: 'Whether a published label can be deleted at once (any unless given)' },
+  'labels-quota': {
+    field: str(17, { pattern: '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$' }),
+    summary: 'Reads and writes a minute of one user of the label service, for example 600/300 (off unless given)',
+    value: 'reads/writes|off',
+  },
+  'labels-at-most': {
+    field: str(7, { pattern: RATE }),
+    summary: 'Labels that the organisation may have, for example 150 (off unless given)',
+    value: 'number|off',
+  },
   tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
   clock: { field: { ...str(40), format: 'datetime' }, summary: "The mock's time at the start; it runs on from there", value: 'time' },
   'seed-ids': { field: str(100, { min: 1 }), summary: 'Repeatable identifiers and tokens: the same word, the same values', value: 'word' },
@@ -34,12 +44,25 @@ const rateOf = (text: string | undefined): number | undefined => {
   return text === 'off' ? undefined : Number(text);
 };
 
+/** facts labels 2, 6: real services have a quota and a largest number of labels; here both are switched on. */
+const labelLimits = (values: Values): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
+  const [reads, writes] = String(values['labels-quota'] ?? 'off')
+    .split('/')
+    .map(Number);
+  const most = Number(values['labels-at-most'] ?? 'off');
+  return {
+    ...(reads === undefined || writes === undefined ? {} : { labelsQuota: { reads, writes } }),
+    ...(Number.isNaN(most) ? {} : { labelsAtMost: most }),
+  };
+};
+
 export const mockOptions = (values: Values): MockOptions => ({
   ratePerMinute: rateOf(values['rate-limit']),
   rateRetryAfter: values['rate-retry-after'] === true,
   labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
   stateIn: values['state-in'] ?? defaultOptions.stateIn,
   labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
+  ...labelLimits(values),
   trackerToken: values.token ?? defaultOptions.trackerToken,
 });
 

@@ -44,6 +44,14 @@ const checkLink = (uri: string): void => {
   if (uri !== '' && !/^https?:\/\/[^\s]+$/.test(uri)) throw invalid('learnMoreUri', 'must be a URL that starts with http:// or https://');
 };
 
+/** facts labels 6 "standard labels per organisation": an option; labels of a provider do not count. */
+const fitsLabelCount = ({ state, world }: Call): void => {
+  const most = world.options.labelsAtMost;
+  if (most === undefined) return;
+  const count = state.labels.filter(({ labelType }) => labelType !== 'PROVIDER_APP').length;
+  if (count >= most) throw invalid('', `An organisation has at most ${most} labels; this one has ${count}.`, 'LIMIT_EXCEEDED');
+};
+
 /** The first revision before its fields are added. */
 const withoutFields = (properties: Json, now: number, person: string): Revision => {
   const description = textOf(properties, 'description');
@@ -67,6 +75,7 @@ export const createLabel = (call: Call): Json => {
   checkLabelTexts(properties, 'properties');
   const learnMoreUri = textOf(body, 'learnMoreUri');
   checkLink(learnMoreUri);
+  fitsLabelCount(call);
   const now = world.now();
   const seq = world.store.next('labels.seq');
   const label: LabelRecord = {

@@ -16,6 +16,8 @@ type More = {
   /** A stable word: ErrorInfo.reason. */
   readonly reason?: string;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Seconds after which another try may succeed. */
+  readonly retryAfter?: number;
   /** Members of the request that are wrong. */
   readonly fields?: readonly Violation[];
 };
@@ -92,6 +94,7 @@ export const errorReply = (error: LabelError, olderForm = false): MockReply => {
     status: code,
     headers: {
       'content-type': 'application/json; charset=UTF-8',
+      ...(error.more.retryAfter === undefined ? {} : { 'retry-after': String(error.more.retryAfter) }),
       ...(code === 401 ? { 'www-authenticate': 'Bearer realm="labels", error="invalid_token"' } : {}),
     },
     body: `${JSON.stringify(body, undefined, 2)}\n`,

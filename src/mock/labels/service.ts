@@ -11,6 +11,7 @@ import { select, unknownNames } from './partial.ts';
 import { OWNER, knownPerson } from './people.ts';
 import { locks, permissions } from './permission-handlers.ts';
 import { type Json, mapJson } from './proto-json.ts';
+import { quotaOf } from './quota.ts';
 import { type System, checkLanguage, queryFrom, systemFrom } from './query.ts';
 import { seedLabels } from './seed.ts';
 import { labelState } from './state.ts';
@@ -90,6 +91,7 @@ const { basePath } = labelsService;
 const answererOf = (world: World) => {
   const route = routerFor(labelsService.table);
   const state = labelState(world);
+  const admit = quotaOf(world);
   return (request: MockRequest, system: System): MockReply => {
     const caller = callerFrom(world, request, system.token);
     const method = request.method === 'POST' ? (request.headers['x-http-method-override'] ?? 'POST').toUpperCase() : request.method;
@@ -98,6 +100,7 @@ const answererOf = (world: World) => {
     if (match.kind !== 'operation')
       throw new LabelError('NOT_FOUND', `The requested URL ${request.path} was not found for ${method}.`, { reason: 'METHOD_NOT_FOUND' });
     const { resource, verb, operation } = match.named;
+    admit(caller, operation.method);
     const query = queryFrom(operation.query ?? {}, request.query);
     const body = bodyFrom(operation, request);
     checkLanguage(body.languageCode);

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { problemText } from '../../kernel/problem.ts';
 import { tracker } from '../../services/tracker/index.ts';
 import { readMultipart } from '../multipart.ts';
-import { makeRate } from '../rate.ts';
+import { makeRate, rateClock } from '../rate.ts';
 import { Refused } from '../refused.ts';
 import type { MockReply, MockRequest, MockService, World } from '../service.ts';
 import { tableService } from '../table-service.ts';
@@ -55,15 +55,6 @@ const requestIsInRate = (rate: ReturnType<typeof makeRate> | undefined, world: W
   if (over === undefined) return;
   const body = world.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
   throw new Refused(429, `Too many requests: at most ${world.options.ratePerMinute} a minute.`, { body });
-};
-
-/** Time of the rate limit: it runs with the machine also when the mock's clock stands still, and jumps when that is set ahead. */
-const rateClock = ({ host, now }: World): (() => number) => {
-  let ahead = Number.NEGATIVE_INFINITY;
-  return () => {
-    ahead = Math.max(ahead, now() - host.now());
-    return host.elapsed() + ahead;
-  };
 };
 
 export const makeTracker = (world: World): MockService => {
