@@ -1,3 +1,4 @@
+import { troubleBody } from './trouble.ts';
 import type { Outgoing } from '../host/host.ts';
 import { bool, int, map, maybe, obj, oneOf, record, str } from '../kernel/field.ts';
 import type { Value } from '../kernel/field.ts';
@@ -78,11 +79,11 @@ export const answersAlone = (fault: Fault): boolean =>
   fault.when !== 'after' && (fault.status !== undefined || fault.cut === true || (fault.body !== undefined && fault.content_type === undefined));
 
 /** The answer under a fault; `made` is what the service said, absent when it was not asked. */
-export const faultyAnswer = (fault: Fault, made: Outgoing | undefined): Outgoing => {
+export const faultyAnswer = (fault: Fault, made: Outgoing | undefined, path: string): Outgoing => {
   if (fault.cut) return { status: made?.status ?? 200, headers: made?.headers, body: made?.body, cut: true };
   const status = fault.status ?? made?.status ?? 200;
   const body =
-    fault.body ?? (made && fault.status === undefined ? made.body : JSON.stringify({ message: `injected fault ${fault.id}: status ${status}` }));
+    fault.body ?? (made && fault.status === undefined ? made.body : troubleBody(path, status, `injected fault ${fault.id}: status ${status}`));
   const type = fault.content_type ?? (made && fault.status === undefined ? undefined : 'application/json; charset=utf-8');
   return { status, headers: { ...made?.headers, ...(type === undefined ? {} : { 'content-type': type }), ...fault.headers }, body };
 };

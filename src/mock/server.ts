@@ -6,6 +6,7 @@ import { type Noted, RequestLog, noteBody } from './request-log.ts';
 import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
 import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
 import type { Store } from './store.ts';
+import { troubleBody } from './trouble.ts';
 import { makeWorld } from './world.ts';
 
 export type MockSetup = {
@@ -47,7 +48,7 @@ const JSON_LIMIT_BYTES = 16 * 1024 * 1024;
 const UPLOAD_LIMIT_BYTES = 256 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
 const json = { 'content-type': 'application/json; charset=utf-8' };
-const message = (status: number, text: string): MockReply => ({ status, headers: json, body: JSON.stringify({ message: text }) });
+const message = (status: number, text: string, path = ''): MockReply => ({ status, headers: json, body: troubleBody(path, status, text) });
 
 const split = (url: string): { path: string; query: string } => {
   const mark = url.indexOf('?');
@@ -101,8 +102,8 @@ const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | 
 const serveFaulty = async (serving: Serving, incoming: Incoming, noted: Noted, fault: Fault): Promise<Outgoing> => {
   noted.fault = fault.id;
   if (fault.delay_ms !== undefined) await serving.setup.host.sleep(fault.delay_ms);
-  if (answersAlone(fault)) return faultyAnswer(fault, undefined);
-  return faultyAnswer(fault, await serve(serving, incoming, noted));
+  if (answersAlone(fault)) return faultyAnswer(fault, undefined, noted.path);
+  return faultyAnswer(fault, await serve(serving, incoming, noted), noted.path);
 };
 
 /** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. */
@@ -133,9 +134,9 @@ const handlerFor = (serving: Serving) => {
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
   const failed = (noted: Noted, error: unknown): Outgoing => {
-    if (isTooLarge(error)) return { ...message(413, 'the request body is too large'), headers: { ...json, connection: 'close' } };
+    if (isTooLarge(error)) return { ...message(413, 'the request body is too large', noted.path), headers: { ...json, connection: 'close' } };
     setup.failed(error, noted.id);
-    return message(500, `internal error of the mock server; request ${noted.id}`);
+    return message(500, `internal error of the mock server; request ${noted.id}`, noted.path);
   };
   // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
   const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {
