@@ -10,7 +10,7 @@ import { decide, progressOf } from './progress.ts';
 import { withoutTokens } from './log-lines.ts';
 import { MemberFailure, memberOf, stopReason } from './run.ts';
 import type { Detail, Run } from './run.ts';
-import type { Observation, Outcome, Step, StepKind } from './types.ts';
+import type { Finding, Observation, Outcome, Step, StepKind } from './types.ts';
 
 export type Ending = { readonly outcome: Outcome; readonly message: string; readonly category?: Category; readonly error?: AppError };
 
@@ -123,6 +123,13 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
   };
 };
 
+const refusedBy = (findings: readonly Finding[]): Ending => {
+  const [first] = findings;
+  const message = first?.message ?? 'a guard refused';
+  const tryThis = first?.hint === undefined ? [] : [first.hint];
+  return { outcome: 'stopped', category: 'stopped', message, error: new AppError('stopped', message, { code: 'GUARD', tryThis, data: findings }) };
+};
+
 /** One decision and what follows from it; undefined when the run goes on. */
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
   const observation = await lookAgain(run);
@@ -139,19 +146,8 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
         category: 'stopped',
         message: `held before ${decision.member}, the last member of ${run.plan.from}: everything can still go back; go on with opsctl kv resume`,
       };
-    case 'refuse': {
-      const [first] = decision.findings;
-      return {
-        outcome: 'stopped',
-        category: 'stopped',
-        message: first?.message ?? 'a guard refused',
-        error: new AppError('stopped', first?.message ?? 'a guard refused', {
-          code: 'GUARD',
-          tryThis: first?.hint === undefined ? [] : [first.hint],
-          data: decision.findings,
-        }),
-      };
-    }
+    case 'refuse':
+      return refusedBy(decision.findings);
     case 'ask':
       if (await confirmed(decision.member)) {
         run.journal.write({ kind: 'no-way-back', confirmed_by: run.host.env['USER'] ?? String(run.host.uid) });

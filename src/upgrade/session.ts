@@ -105,6 +105,15 @@ const unbegun = (error: unknown): unknown => {
   return new AppError('unsafe', `refused, nothing was changed: ${message}`, { code: 'DISK', tryThis, cause: error });
 };
 
+/** What was done is done: that it could not be written down must not hide it. */
+const writtenDown = async ({ host, folder, journal, emit }: Run, report: Report, events: readonly UpgradeEvent[]): Promise<void> => {
+  const unwritten = await writeReports(host, folder, report, events).then(
+    () => journal.failure()?.message,
+    (error: unknown) => `the report in ${folder} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+  );
+  if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
+};
+
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink } = input;
@@ -135,12 +144,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     const { outcome, message } = ending;
     const seen = { events, after, canary: wrote, snapshots: snapshotsOf(journal) };
     const report = reportFrom({ run, plan, owner: ownerOf(host), ...times, outcome, message, journal: journal.path, ...seen });
-    // What was done is done: that it could not be written down must not hide it.
-    const unwritten = await writeReports(host, folder, report, events).then(
-      () => journal.failure()?.message,
-      (error: unknown) => `the report in ${folder} could not be written: ${error instanceof Error ? error.message : String(error)}`,
-    );
-    if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
+    await writtenDown(parts, report, events);
     emit({ event: 'run-finished', outcome, message, report });
     journal.close();
     return { ending, report };

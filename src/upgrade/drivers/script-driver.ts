@@ -93,12 +93,56 @@ cp -a ${quoted(from)} ${partial} && rm -rf ${target} && mv ${partial} ${target} 
 const extraMs = 10_000;
 const copyMs = 3_600_000;
 
-/** A driver made of shell scripts: here or over ssh, for every kind of installation. */
-export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member: MemberSpec) => Shell, steering: Steering): Driver => {
-  const must = async (member: MemberSpec, what: string, script: string, timeoutMs?: number): Promise<Finished> => {
+type ShellFor = (member: MemberSpec) => Shell;
+/** Runs a script on a member's host; anything but success is an error that says what was tried. */
+type Must = (member: MemberSpec, what: string, script: string, timeoutMs?: number) => Promise<Finished>;
+const mustWith =
+  (shellFor: ShellFor): Must =>
+  async (member, what, script, timeoutMs) => {
     const done = await shellFor(member).run(script, { timeoutMs });
     if (done.code !== 0) throw failure(member, what, done);
     return done;
+  };
+
+const processWork = (host: Host, steering: Steering, shellFor: ShellFor, must: Must): Pick<Driver, 'isRunning' | 'stop' | 'kill' | 'start'> => ({
+  isRunning: async (member) => {
+    const done = await shellFor(member)
+      .run(steering.isRunning(member))
+      .catch(() => undefined);
+    return done === undefined || done.code === UNKNOWN ? undefined : done.code === 0;
+  },
+  stop: async (member, graceMs) => {
+    const done = await shellFor(member).run(steering.stop(member, graceMs), { timeoutMs: graceMs + extraMs });
+    if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
+    return done.code === 0;
+  },
+  kill: async (member) => void (await must(member, 'ending it', steering.kill(member))),
+  start: async (member, which) => {
+    await must(member, 'the start', steering.start(member, which), 60_000);
+    await begun(host, () => shellFor(member).run(steering.isRunning(member)));
+    return {};
+  },
+});
+
+/** The old file stays whole until the new one is. */
+const writeScript = (path: string, text: string): string => `set -e
+cp -p ${path} ${path}.incoming
+printf %s ${quoted(Buffer.from(text).toString('base64'))} | base64 -d > ${path}.incoming
+mv -f ${path}.incoming ${path}`;
+const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readConfig' | 'writeConfig'> => ({
+  copyData: async (member, to) => void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
+  readConfig: async (member) =>
+    member.config_file === undefined ? undefined : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout,
+  writeConfig: async (member, text) => void (await must(member, 'writing the configuration', writeScript(quoted(member.config_file), text))),
+});
+
+/** A driver made of shell scripts: here or over ssh, for every kind of installation. */
+export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: ShellFor, steering: Steering): Driver => {
+  const must = mustWith(shellFor);
+  const { install } = steering;
+  const installing = install && {
+    install: async (member: MemberSpec, which: Which) =>
+      void (await must(member, 'putting the binary in place', install(member, which) ?? 'true', copyMs)),
   };
   return {
     kind: cluster.driver ?? 'local',
@@ -110,45 +154,15 @@ export const scriptDriver = (host: Host, cluster: ClusterFile, shellFor: (member
         return { problems: [error instanceof Error ? error.message : String(error)], new_binary_error: 'its host could not be looked at' };
       }
     },
-    isRunning: async (member) => {
-      const done = await shellFor(member)
-        .run(steering.isRunning(member))
-        .catch(() => undefined);
-      return done === undefined || done.code === UNKNOWN ? undefined : done.code === 0;
-    },
-    stop: async (member, graceMs) => {
-      const done = await shellFor(member).run(steering.stop(member, graceMs), { timeoutMs: graceMs + extraMs });
-      if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
-      return done.code === 0;
-    },
-    kill: async (member) => void (await must(member, 'ending it', steering.kill(member))),
-    ...(steering.install === undefined
-      ? {}
-      : {
-          install: async (member: MemberSpec, which: Which) =>
-            void (await must(member, 'putting the binary in place', steering.install?.(member, which) ?? 'true', copyMs)),
-        }),
-    start: async (member, which) => {
-      await must(member, 'the start', steering.start(member, which), 60_000);
-      await begun(host, () => shellFor(member).run(steering.isRunning(member)));
-      return {};
-    },
-    copyData: async (member, to) => void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
-    readConfig: async (member) =>
-      member.config_file === undefined ? undefined : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout,
-    writeConfig: async (member, text) => {
-      const path = quoted(member.config_file);
-      const script = `set -e
-cp -p ${path} ${path}.incoming
-printf %s ${quoted(Buffer.from(text).toString('base64'))} | base64 -d > ${path}.incoming
-mv -f ${path}.incoming ${path}`;
-      await must(member, 'writing the configuration', script);
-    },
+    ...processWork(host, steering, shellFor, must),
+    ...fileWork(must),
+    ...installing,
     logTail: async (member, lines) => {
       const done = await shellFor(member)
         .run(steering.logTail(member, lines))
         .catch(() => undefined);
-      return (done?.stdout ?? '')
+      const text = done?.stdout ?? '';
+      return text
         .split('\n')
         .filter((line) => line !== '')
         .slice(-lines);
