@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { parseAst } from 'rolldown/parseAst';
 import { beforeAll, expect, test } from 'vitest';
 
 const root = new URL('../', import.meta.url).pathname;
@@ -205,6 +206,38 @@ test('files fit on a screen or two', () => {
     return lines > (isTable ? 400 : 300) ? [`${file} has ${lines} lines: split it by what happens in it.`] : [];
   });
   expect(long).toEqual([]);
+});
+
+type Node = { readonly type: string; readonly start: number; readonly end: number } & Record<string, unknown>;
+const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string';
+const nameIn = (node: Node): string | undefined => ((node.id ?? node.key) as { name?: string } | null | undefined)?.name;
+const MOST_LINES = 40;
+
+/** Functions of a text that are longer than they may be, with the name under which they are found. */
+const longFunctions = (file: string, source: string): string[] => {
+  const found: string[] = [];
+  const visit = (value: unknown, name: string): void => {
+    if (Array.isArray(value)) for (const one of value) visit(one, name);
+    if (!isNode(value)) return;
+    const called = nameIn(value) ?? name;
+    const lines = source.slice(value.start, value.end).split('\n').length;
+    if (/Function/.test(value.type) && isNode(value.body) && lines > MOST_LINES)
+      found.push(`${file}: ${called} has ${lines} lines: give its parts names of their own.`);
+    for (const part of Object.values(value)) visit(part, called);
+  };
+  if (source.split('\n').length > MOST_LINES) visit(parseAst(source, { lang: 'ts' }), '');
+  return found;
+};
+
+test('functions fit on a screen', () => {
+  expect(files.flatMap((file) => longFunctions(file, text(file)))).toEqual([]);
+});
+
+test('a long function is found, wherever it stands', () => {
+  const body = (lines: number): string => Array.from({ length: lines }, (_, i) => `    step(${i});`).join('\n');
+  const at = (lines: number): string => `export const maker = () => {\n  return {\n  run: (): void => {\n${body(lines)}\n  },\n  };\n};\n`;
+  expect(longFunctions('a.ts', at(34))).toEqual([]);
+  expect(longFunctions('a.ts', at(39)).map((line) => line.split(':')[1])).toEqual([' maker has 45 lines', ' run has 41 lines']);
 });
 
 test('names say what happens, and nothing is exported by default', () => {
