@@ -24,13 +24,20 @@ const memberProblems = (member: MemberSpec, at: string, driver: string): Problem
     'static-pod': ['manifest', 'new_image', 'old_image'],
   };
   const missing = (needed[driver] ?? []).filter((key) => member[key] === undefined);
-  const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver}`));
+  const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver} (${member.name})`));
   for (const which of ['old', 'new'] as const) {
     const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
     if (line !== undefined && !isCommandLine(line))
       found.push(problem(`${at}.${which}_command`, 'type', 'must be a list of words or one line of text with closed quotes'));
     else if (driver === 'local' && argvOf(line, binary) === undefined) {
-      found.push(problem(`${at}.${which}_command`, 'required', `is required with driver local`, `or ${which}_binary, when the line has only flags`));
+      found.push(
+        problem(
+          `${at}.${which}_command`,
+          'required',
+          `is required with driver local (${member.name})`,
+          `or ${which}_binary, when the line has only flags`,
+        ),
+      );
     }
   }
   return found;

@@ -14,8 +14,9 @@ const endpointsOf = async (context: Context, values: Values): Promise<string> =>
   return context.host.terminal.prompts.text('Client address of a running member (host:port):', { fallback: '127.0.0.1:2379' });
 };
 
+type Described = { readonly spec: MemberSpec; readonly left: readonly string[]; readonly isSeen: boolean };
 /** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
-const memberOf = async (context: Context, listed: ListedMember, folder: string, values: Values): Promise<MemberSpec> => {
+const memberOf = async (context: Context, listed: ListedMember, folder: string, values: Values): Promise<Described> => {
   const { findProcess } = await import('../../upgrade/find-members.ts');
   const found = values.driver === undefined || values.driver === 'local' ? await findProcess(context.host, listed) : undefined;
   const common = { name: listed.name, client_url: listed.client_urls[0] ?? '', peer_url: listed.peer_urls[0] };
@@ -24,16 +25,18 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
     ...(old === undefined ? {} : { old_binary: resolve(context.host.cwd, old) }),
     ...(fresh === undefined ? {} : { new_binary: resolve(context.host.cwd, fresh) }),
   };
-  if (found === undefined) return { ...common, ...binaries };
-  const pid_file = join(folder, `${listed.name}.pid`);
-  await context.host.files.replace(pid_file, `${found.pid}\n`);
-  const flags = found.argv.slice(1);
-  const binary = (await context.host.files.realPath(`/proc/${found.pid}/exe`)) ?? (found.argv[0] as string);
-  return {
+  if (found === undefined) return { spec: { ...common, ...binaries }, left: [], isSeen: false };
+  const pid_file = found.pid_file ?? join(folder, `${listed.name}.pid`);
+  if (found.pid_file === undefined) await context.host.files.replace(pid_file, `${found.pid}\n`);
+  const { data_dir, config_file, env, flags } = found;
+  const spec = {
     ...common,
-    ...{ old_binary: binary, ...binaries, data_dir: found.data_dir, pid_file, log_file: join(folder, `${listed.name}.log`) },
+    ...{ old_binary: found.binary, ...binaries, data_dir, pid_file, log_file: found.log_file ?? join(folder, `${listed.name}.log`) },
+    ...(config_file === undefined ? {} : { config_file }),
+    ...(Object.keys(env).length === 0 ? {} : { env }),
     ...{ old_command: flags, new_command: flags },
   };
+  return { spec, left: found.relative.map((key) => `${config_file}: ${key} is relative; write the whole path`), isSeen: true };
 };
 
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
@@ -70,14 +73,19 @@ export const init: Command = {
     const listed = await askAny(context, opened, (store) => store.members());
     const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
     const folder = file === undefined ? context.host.cwd : dirname(file);
-    const members = await Promise.all(listed.map((member) => memberOf(context, member, folder, values)));
+    const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+    const described = await Promise.all(sorted.map((member) => memberOf(context, member, folder, values)));
+    const members = described.map(({ spec }) => spec);
     const name = values.name ?? (file === undefined ? 'cluster' : basename(file).replace(/\.ya?ml$/, ''));
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
     const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', members }));
     const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
-    const left = clusterProblems(content).map(({ path, message }) => `${path} ${message}`);
+    const left = [...clusterProblems(content).map(({ path, message }) => `${path} ${message}`), ...described.flatMap((one) => one.left)];
     for (const line of left) context.say.warn(`to fill in: ${line}`);
+    const unseen = described.filter(({ isSeen }) => !isSeen).map(({ spec }) => spec.name);
+    if (unseen.length > 0 && values.driver === undefined)
+      context.say.warn(`no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`);
     if (file === undefined) return rawResult(text);
     if ((await context.host.files.info(file)) !== undefined) await context.confirm(`${file} is there already. Replace it?`);
     await context.host.files.replace(file, text);
