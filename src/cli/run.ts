@@ -13,6 +13,7 @@ import type { Format, OutputOptions, Redactor } from '../output/types.ts';
 import { wordsOf } from './argv.ts';
 import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
+import type { Found } from './find.ts';
 import { globalFlags } from './globals.ts';
 import { readBodies } from './read-bodies.ts';
 import type { Reach } from '../commands/target.ts';
@@ -145,12 +146,20 @@ const asksForHelp = (tokens: readonly string[]): boolean => {
   return own.includes('--help') || own.includes('-h');
 };
 
+const lookedUp = async (words: readonly string[]): Promise<Found> => {
+  try {
+    return findCommand(await findGroup(words[0] ?? '').load(words), words);
+  } catch (error) {
+    throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND' ? await (await import('./elsewhere.ts')).withElsewhere(error, words) : error;
+  }
+};
+
 const dispatch = async (run: Run, argv: readonly string[], note: (options: OutputOptions) => void): Promise<Category | 'done'> => {
   const { words, rest } = wordsOf(argv, globalFlags);
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
   if (words[0] === 'help' || words.length === 0) return print(await helpTopic(words.slice(1)));
-  const found = findCommand(await findGroup(words[0] ?? '').load(words), words);
+  const found = await lookedUp(words);
   if (found.kind === 'group') return print(await helpTopic(found.words));
   if (asksForHelp(rest)) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
   const { parseCommand } = await import('./parse.ts');

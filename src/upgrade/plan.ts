@@ -63,6 +63,12 @@ const handOver = (making: Making, seen: MemberSeen): Step[] => {
     : [];
 };
 
+/** Before 3.3 the stop is the only way to hand over, and writes that arrive in those milliseconds are answered by nobody. */
+const handsOver = ({ input }: Making, seen: MemberSeen): string =>
+  seen.is_leader && input.observation.members.length > 1 && rowOf(seen.server_version)?.can.moveLeader === false
+    ? '; it leads and hands over while it stops: a write of that moment may wait until its client gives up'
+    : '';
+
 const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] => {
   const { input, from, to } = making;
   const { cluster, options, observation } = input;
@@ -85,7 +91,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
           make(
             'stop',
             `stop ${name} (${seen.server_version})`,
-            isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum',
+            `${isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
             noReturn,
           ),
         ]

@@ -3,6 +3,7 @@ import { AppError } from '../kernel/problem.ts';
 import type { Access } from './access.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Journal } from './journal.ts';
+import { progressOf } from './progress.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unstamped } from './types.ts';
 
 /** Everything one run carries: the parts every step needs. */
@@ -51,8 +52,17 @@ export const lockLost = ({ message }: AppError): AppError =>
     tryThis: ['opsctl kv status', 'opsctl kv resume, when the other one has ended'],
   });
 /** Why the run was asked to stop. */
-export const stopReason = ({ signal }: Pick<Run, 'signal'>): AppError => {
+export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'journal' | 'plan'>): AppError => {
   const { reason } = signal;
   if (reason instanceof AppError && reason.detail.code === LOCK_LOST) return reason;
-  return new AppError('stopped', 'stopped after the step in work, as asked', { code: 'STOPPED', tryThis: ['opsctl kv status', 'opsctl kv resume'] });
+  const { ended } = progressOf(journal.entries);
+  const upgraded = plan.order.filter((name) => ended.has(`${name}.gate`));
+  const where = upgraded.length === 0 ? `every member runs ${plan.from} still` : `${upgraded.join(', ')} on ${plan.to}, the rest on ${plan.from}`;
+  return new AppError('stopped', `stopped after the step in work, as asked: ${where}`, {
+    code: 'STOPPED',
+    tryThis: [
+      'opsctl kv resume',
+      ...(upgraded.length === 0 ? ['opsctl kv abort, to give it up'] : [`opsctl kv rollback, to bring all back to ${plan.from}`]),
+    ],
+  });
 };

@@ -1,5 +1,6 @@
 import { hexId } from './gateway/store.ts';
 import { mebibytes } from './guards/guard.ts';
+import { minorOf } from '../services/kv/versions.ts';
 import type { Finding, Observation, Plan } from './types.ts';
 
 const marks = { pass: '✓', warn: '!', stop: '✗' } as const;
@@ -24,9 +25,11 @@ export const planText = (plan: Plan): string => {
     ...step.commands.map((command) => `${' '.repeat(width + 4)}$ ${command}`),
   ]);
   const warnings = plan.findings.filter(({ level }) => level === 'warn');
-  const head = `Plan for ${plan.cluster}: ${plan.from} → ${plan.to}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${plan.order.join(', ')}`;
+  const head = `Plan for ${plan.cluster}: ${plan.from} → ${plan.to}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${plan.order.map((name) => (name === plan.observation.leader ? `${name} (leader)` : name)).join(', ')}`;
   return [head, '', ...lines, '', ...(warnings.length === 0 ? [] : [findingsText(warnings), '']), `digest ${plan.digest}`].join('\n');
 };
+
+const sizeText = (bytes: number): string => (bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : mebibytes(bytes));
 
 const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
@@ -38,6 +41,13 @@ const cells = (rows: readonly (readonly string[])[]): string => {
         .trimEnd(),
     )
     .join('\n');
+};
+
+/** Between the first and the last member of an upgrade the cluster reports the old version: both numbers say where it is. */
+const mixedText = ({ members, highest, lowest }: Observation): string => {
+  if (highest === undefined || highest === lowest) return '';
+  const count = members.filter(({ server_version }) => minorOf(server_version) === highest).length;
+  return ` (mixed: ${count} of ${members.length} members run ${highest})`;
 };
 
 export const observationText = (observation: Observation): string => {
@@ -53,9 +63,9 @@ export const observationText = (observation: Observation): string => {
     member.cluster_version ?? '-',
     member.is_leader ? 'leader' : member.is_learner ? 'learner' : '',
     member.raft_index === undefined ? '-' : String(member.raft_index),
-    member.db_size_bytes === undefined ? '-' : mebibytes(member.db_size_bytes),
+    member.db_size_bytes === undefined ? '-' : sizeText(member.db_size_bytes),
     member.member_id === undefined ? '-' : hexId(member.member_id),
   ]);
-  const head = `cluster ${observation.cluster}: version ${observation.cluster_version ?? 'unknown'}, leader ${observation.leader ?? 'none'}${observation.alarms.length > 0 ? `, alarms ${observation.alarms.map(({ alarm }) => alarm).join(' ')}` : ''}`;
+  const head = `cluster ${observation.cluster}: version ${observation.cluster_version ?? 'unknown'}${mixedText(observation)}, leader ${observation.leader ?? 'none'}${observation.alarms.length > 0 ? `, alarms ${observation.alarms.map(({ alarm }) => alarm).join(' ')}` : ''}`;
   return [head, '', cells([['MEMBER', 'URL', 'HEALTH', 'VERSION', 'CLUSTER', 'ROLE', 'RAFT INDEX', 'DB', 'ID'], ...rows])].join('\n');
 };

@@ -152,6 +152,30 @@ describe('what can go wrong', () => {
   });
 });
 
+describe('a run that was planned to hold', () => {
+  const stoppedAfterFirst = async (): Promise<{ cluster: Simulated; text: string }> => {
+    const cluster = await start();
+    const text = readFileSync(cluster.file, 'utf8');
+    writeFileSync(cluster.file, `${text}\nhooks: { after_member: ['false'] }\n`);
+    const stopped = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
+    expect(complaint(stopped)).toMatchObject({ code: 'HOOK_FAILED', exit_code: 8 });
+    writeFileSync(cluster.file, text);
+    return { cluster, text };
+  };
+  it('still holds when it goes on after a stop; after the hold it goes to the end', async () => {
+    const { cluster } = await stoppedAfterFirst();
+    expect((await cluster.kv('resume')).code).toBe(8);
+    expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
+    expect((await cluster.kv('resume')).code).toBe(0);
+    expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
+  });
+  it('goes on with its own members only, not with those of another cluster of that name', async () => {
+    const { cluster, text } = await stoppedAfterFirst();
+    writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
+    expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
+  });
+});
+
 describe('kv rehearse', () => {
   it('runs the same plan on simulated servers with the same keys; the cluster is not touched', async () => {
     const cluster = await start();

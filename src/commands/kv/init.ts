@@ -39,6 +39,13 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
   return { spec, left: found.relative.map((key) => `${config_file}: ${key} is relative; write the whole path`), isSeen: true };
 };
 
+/** Runs and snapshots are kept by this name: the folder's says more than that of the file that everybody calls cluster.yaml. */
+const nameFor = (file: string | undefined): string => {
+  const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
+  const name = own === 'cluster' && file !== undefined ? basename(dirname(file)) : own;
+  return /^[A-Za-z0-9._-]+$/.test(name) ? name : 'cluster';
+};
+
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
 const head = async ({ host, settings }: Context): Promise<string> => {
   const { clusterSchema } = await import('../../upgrade/cluster-file.ts');
@@ -76,7 +83,7 @@ export const init: Command = {
     const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
     const described = await Promise.all(sorted.map((member) => memberOf(context, member, folder, values)));
     const members = described.map(({ spec }) => spec);
-    const name = values.name ?? (file === undefined ? 'cluster' : basename(file).replace(/\.ya?ml$/, ''));
+    const name = values.name ?? nameFor(file);
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
     const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', members }));

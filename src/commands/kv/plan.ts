@@ -24,7 +24,7 @@ export const plan: Command = {
     if (isRefusal(made)) throw refusalError(made);
     if (values.out !== undefined) {
       await context.host.files.replace(resolve(context.host.cwd, values.out), `${JSON.stringify(made, null, 2)}\n`, 0o600);
-      context.say.info(`plan written to ${values.out}`);
+      context.say.info(`plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`);
     }
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
     if (context.isFormatGiven !== true) return rawResult(`${planText(made)}\n`);

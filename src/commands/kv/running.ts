@@ -57,6 +57,21 @@ export const conducted = async (context: Context, values: Values, { opened, plan
   );
 };
 
+/** Runs are kept by the cluster's name: a run of another cluster of that name must not go on here. */
+const refuseOtherMembers = ({ cluster }: Opened, { run }: FoundRun, { observation }: Plan): void => {
+  const urls = (members: readonly { readonly name: string; readonly client_url: string }[]): string =>
+    members
+      .map(({ name, client_url }) => `${name} ${client_url}`)
+      .sort()
+      .join(', ');
+  const [then, now] = [urls(observation.members), urls(cluster.members)];
+  if (then === now) return;
+  throw new AppError('unsafe', `run ${run} of a cluster ${cluster.name} was made for other members (${then}) than the cluster file names (${now})`, {
+    code: 'OTHER_CLUSTER',
+    tryThis: ['give each cluster file a name of its own', 'take the cluster file that the run was made with'],
+  });
+};
+
 export type Unfinished = { readonly opened: Opened; readonly found: FoundRun; readonly plan: Plan; readonly isRollback: boolean };
 /** The newest run of the cluster that can go on. */
 export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
@@ -70,6 +85,7 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
       tryThis: ['opsctl kv status', 'opsctl kv upgrade'],
     });
   }
+  refuseOtherMembers(opened, found, first.plan);
   const last = found.entries.findLast((entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened');
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
   return { opened, found, plan: first.plan, isRollback };

@@ -1,12 +1,17 @@
 import { recordResult } from '../../kernel/result.ts';
+import type { Outcome } from '../../upgrade/types.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
 import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
+const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 const runLine = ({ run, entries }: FoundRun): { readonly run: string; readonly outcome: string; readonly text: string } => {
   const last = entries.at(-1);
   const open = entries.findLast((entry) => entry.kind === 'begin');
-  if (last?.kind === 'closed') return { run, outcome: last.outcome, text: `last run ${run}: ${last.outcome}: ${last.message}` };
+  if (last?.kind === 'closed') {
+    const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
+    return { run, outcome: last.outcome, text: goesOn.has(last.outcome) ? `${text}\n  go on: opsctl kv resume` : text };
+  }
   const where = open?.kind === 'begin' ? ` at ${open.step}` : '';
   return { run, outcome: 'interrupted', text: `run ${run} was interrupted${where} or is at work: opsctl kv resume` };
 };

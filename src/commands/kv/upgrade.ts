@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { bool, str } from '../../kernel/field.ts';
 import { AppError, problem } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
-import type { Plan } from '../../upgrade/types.ts';
+import type { JournalEntry, Plan } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
@@ -58,7 +58,14 @@ export const upgrade: Command = {
     const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter(
       (name) => values.plan !== undefined && values[name] !== undefined,
     );
-    return decided.map((name) => problem(`--${name}`, 'exclusive', 'is part of the plan and cannot be given together with --plan'));
+    return decided.map((name) =>
+      problem(
+        `--${name}`,
+        'exclusive',
+        'is part of the plan and cannot be given together with --plan',
+        `opsctl kv plan --${name} … --out FILE puts it there`,
+      ),
+    );
   },
   run: async (context, values) => upgradeRun(context, values),
 };
@@ -78,12 +85,17 @@ const upgradeRun = async (context: Context, values: Values) => {
   }
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
   if (context.isDryRun) return recordResult(made, { text: planText(made) });
-  for (const finding of made.findings)
-    if (finding.level === 'warn') context.say.warn(finding.hint === undefined ? finding.message : `${finding.message} → ${finding.hint}`);
+  // The plan's text has the warnings too.
   if (context.isInteractive && !context.isConfirmed) context.say.info(planText(made));
+  else
+    for (const { level, message, hint } of made.findings)
+      if (level === 'warn') context.say.warn(hint === undefined ? message : `${message} → ${hint}`);
   await confirmStart(context, opened.cluster.name, `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`);
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };
+
+/** Who goes on after the hold wants the last member too; a run that was stopped before it still holds there. */
+const wasHeld = (entries: readonly JournalEntry[]): boolean => entries.some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
 
 export const resume: Command = {
   path: ['kv', 'resume'],
@@ -92,7 +104,7 @@ export const resume: Command = {
   flags: {
     cluster: planFlags['cluster'] as NonNullable<(typeof planFlags)[string]>,
     ...runFlags,
-    'hold-last': { field: bool(), summary: 'Stop before the last member again' },
+    'hold-last': { field: bool(), summary: 'Stop before the last member, also when the run has held there already' },
   },
   examples: [{ line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' }],
   run: async (context, values) => {
@@ -100,7 +112,10 @@ export const resume: Command = {
     if (over) return recordResult({ run: over.run, outcome: 'done' }, { message: `nothing to go on with: run ${over.run} is done` });
     const { opened, found, plan, isRollback } = await unfinished(context, values);
     await confirmStart(context, opened.cluster.name, `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`);
-    const now: Plan = { ...plan, options: { ...plan.options, hold_last: values['hold-last'] ?? false } };
+    const now: Plan = {
+      ...plan,
+      options: { ...plan.options, hold_last: values['hold-last'] ?? (plan.options.hold_last && !wasHeld(found.entries)) },
+    };
     if (!isRollback) return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
     const { rollBack } = await import('../../upgrade/roll-back.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
