@@ -3,14 +3,7 @@ import { checkFields } from '../../../src/kernel/check.ts';
 import { operations } from '../../../src/kernel/operation.ts';
 import { clientLimits, clientTypeRows } from '../../../src/services/auth/client-types.ts';
 import { consoleTable, oauthConsole } from '../../../src/services/auth/console.ts';
-import {
-  authPaths,
-  authorizeParams,
-  challengeMethods,
-  oauthTable,
-  s256ChallengePattern,
-  verifierPattern,
-} from '../../../src/services/auth/endpoints.ts';
+import { authPaths, challengeMethods, oauthParams, s256ChallengePattern, verifierPattern } from '../../../src/services/auth/endpoints.ts';
 import { authorizationErrors, tokenErrors } from '../../../src/services/auth/errors.ts';
 import { allEventTypes, eventTypes } from '../../../src/services/auth/events.ts';
 import { mediaScopes, mediaTable, partScopes } from '../../../src/services/auth/media.ts';
@@ -76,21 +69,12 @@ test('limits', () => {
   expect(s256ChallengePattern.test('a'.repeat(43))).toBe(true);
 });
 
-test('parameters and fields: names, and which are required', () => {
+test('parameters and fields of each endpoint', () => {
   const spec = readSpec('oauth-params');
-  const of = (endpoint: string) => spec.filter((row) => row.endpoint === endpoint);
-  expect(Object.keys(authorizeParams)).toEqual(of('authorize').map(({ field }) => field));
-  const required = Object.entries(authorizeParams).flatMap(([name, field]) => ('required' in field ? [name] : []));
-  expect(required).toEqual(
-    of('authorize')
-      .filter((row) => row.requirement === 'required')
-      .map(({ field }) => field),
-  );
-  const body = Object.keys(oauthTable.tokens.exchange.body);
-  for (const { field } of [...of('exchange'), ...of('refresh')]) expect(body).toContain(field);
-  expect(oauthTable.authorization.request.path).toBe(authPaths.authorize);
-  expect([oauthTable.tokens.exchange.path, oauthTable.tokens.revoke.path]).toEqual([authPaths.token, authPaths.revoke]);
+  for (const [endpoint, names] of Object.entries(oauthParams))
+    expect(names, endpoint).toEqual(spec.filter((row) => row.endpoint === endpoint).map(({ field }) => field));
   expect(challengeMethods).toEqual(['S256', 'plain']);
+  expect([authPaths.authorize, authPaths.token, authPaths.revoke]).toEqual(['/o/oauth2/v2/auth', '/token', '/revoke']);
 });
 
 test('event types end with the paths of the document', () => {

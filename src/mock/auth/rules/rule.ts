@@ -1,3 +1,4 @@
+import type { OauthParam } from '../../../services/auth/endpoints.ts';
 import type { MockRequest } from '../../service.ts';
 import type { Params } from '../params.ts';
 import type { Auth, Client, User } from '../state.ts';
@@ -10,7 +11,7 @@ export type RequestCall = { readonly auth: Auth; readonly request: MockRequest; 
 export type AccountCall = { readonly auth: Auth; readonly client: Client; readonly user: User; readonly scopes: readonly string[] };
 
 /** RFC 6749 3.1: a parameter without a value counts as omitted. */
-export const given = (params: Params, name: string): string | undefined => {
+export const given = (params: Params, name: OauthParam): string | undefined => {
   const value = params.get(name);
   return value === '' ? undefined : value;
 };
