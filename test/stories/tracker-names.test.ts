@@ -77,10 +77,14 @@ test('ensure and upsert name what is missing, and take a list in another order o
     const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
     expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining(`opsctl tracker labels ${verb}: wrong usage\n  --name is required`)]);
   }
-  const epic = (...owners: string[]) =>
-    opsctl.run(['tracker', 'epics', 'upsert', '--name', 'set', '--label', 'onboarding', ...owners.flatMap((one) => ['--owner', one]), '-o', 'table']);
-  expect((await epic('@ana', '@ben')).stdout).toContain('created');
-  expect((await epic('@ben', '@ana')).stdout).toContain('is as asked');
+  const epic = async (...owners: string[]): Promise<string[]> => {
+    const named = owners.flatMap((owner) => ['--owner', owner]);
+    const { stderr } = await opsctl.run(['tracker', 'epics', 'upsert', '--name', 'set', '--label', 'onboarding', ...named, '-v']);
+    return [...stderr.matchAll(/^(?:debug: )?(POST|PUT) /gm)].map(([, method = '']) => method);
+  };
+  expect(await epic('@ana', '@ben')).toEqual(['POST']);
+  expect(await epic('@ben', '@ana')).toEqual([]);
+  expect(await epic('@ben')).toEqual(['PUT']);
 });
 
 test('a day where a time belongs is its first moment in UTC', async () => {
