@@ -1,7 +1,8 @@
 import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../client/request.ts';
-import { answerFrom } from '../client/reply.ts';
+import { type WireReply, answerFrom } from '../client/reply.ts';
 import { neutral, prefixOf, worded } from '../client/wording.ts';
 import type { Context, ServiceName, Target } from '../commands/command.ts';
+import { NetworkError } from '../host/host.ts';
 import { usageError } from '../kernel/problem.ts';
 import { type Pace, makePaced } from './paced.ts';
 
@@ -49,10 +50,20 @@ const callerOn =
     const said = worded(operation, input, wording);
     const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);
     if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
-    options.say.debug(`${request.method} ${request.url}`);
-    const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
-    options.say.debug(`${reply.status} ${request.method} ${request.url}`);
-    return neutral(answerFrom(operation, { status: reply.status, headers: reply.headers, text: await reply.text() }, request.url), wording);
+    const ask = async (): Promise<WireReply> => {
+      options.say.debug(`${request.method} ${request.url}`);
+      const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
+      options.say.debug(`${reply.status} ${request.method} ${request.url}`);
+      return { status: reply.status, headers: reply.headers, text: await reply.text() };
+    };
+    // An answer that breaks off has come too late for the retries of the sending.
+    const askAgain = (error: unknown): Promise<WireReply> => {
+      if (!(error instanceof NetworkError) || error.code !== 'RESET' || options.signal.aborted) throw error;
+      options.say.info(`${error.message}; trying again`);
+      return ask();
+    };
+    const reply = await (operation.method === 'GET' ? ask().catch(askAgain) : ask());
+    return neutral(answerFrom(operation, reply, request.url), wording);
   };
 
 /** Any request to a service: only the address and the token are added. */

@@ -82,9 +82,12 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
   return values;
 };
 
-const missing = (flags: Flags, values: Values): Problem[] =>
+/** A field of a row may also come in `--body`, so the rows look themselves; every other required flag must be there. */
+const missing = ({ operation }: Command, flags: Flags, values: Values): Problem[] =>
   Object.entries(flags).flatMap(([name, flag]: [string, Flag]) =>
-    flag.required && values[name] === undefined ? [problem(`--${name}`, 'required', 'is required')] : [],
+    (flag.required || (flag.field.required && operation === undefined)) && values[name] === undefined
+      ? [problem(`--${name}`, 'required', 'is required')]
+      : [],
   );
 
 /** A command may have its own `--color`; the three words of the global one still mean the global one. */
@@ -108,7 +111,7 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   for (const [name, texts] of Object.entries(given.flags)) (own[name] ? ownGiven : globalGiven)[name] = texts;
   const globals = parseFlags(globalFlags, globalGiven, problems);
   const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
-  problems.push(...missing(own, values), ...(command.check?.(values) ?? []));
+  problems.push(...missing(command, own, values), ...(command.check?.(values) ?? []));
   if (problems.length > 0) throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [`opsctl ${command.path.join(' ')} --help`]);
   return { values, globals };
 };

@@ -150,7 +150,9 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
   try {
     return findCommand(await findGroup(words[0] ?? '').load(words), words);
   } catch (error) {
-    throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND' ? await (await import('./elsewhere.ts')).withElsewhere(error, words) : error;
+    throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND'
+      ? await (await import('./elsewhere.ts')).withElsewhere(error, words)
+      : error;
   }
 };
 

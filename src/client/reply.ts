@@ -42,6 +42,9 @@ const messageOf = (body: Record<string, unknown> | undefined, reply: WireReply):
 const codeOf = (body: Record<string, unknown> | undefined): string | undefined =>
   text(object(body?.error)?.status) ?? text(body?.tag) ?? text(body?.reason_tag) ?? text(body?.feature_tag) ?? text(body?.error);
 
+const WRONG_SERVER = 'check the base URL: a proxy or sign-in page may be answering';
+const isPage = (reply: WireReply): boolean => reply.text.trimStart().startsWith('<');
+
 const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
   'rate-limit': ['wait a minute and run it again, or lower --concurrency'],
 };
@@ -57,7 +60,7 @@ export const errorFrom = (reply: WireReply, what: string): AppError => {
     code: codeOf(body),
     problems: problemsOf(body),
     retryable: category === 'rate-limit' || category === 'network',
-    tryThis: hints[category] ?? [],
+    tryThis: hints[category] ?? (isPage(reply) ? [WRONG_SERVER] : []),
     ...(requestId === undefined ? {} : { requestId }),
     ...(body === undefined ? {} : { data: body }),
   });
@@ -80,9 +83,12 @@ const notJson = (reply: WireReply, what: string): AppError =>
     {
       httpStatus: reply.status,
       code: 'NOT_JSON',
-      tryThis: ['check the base URL: a proxy or sign-in page may be answering'],
+      tryThis: [WRONG_SERVER],
     },
   );
+
+const emptyAnswer = (reply: WireReply, what: string): AppError =>
+  new AppError('network', `${what}: the answer (${reply.status}) is empty`, { httpStatus: reply.status, code: 'NOT_JSON', tryThis: [WRONG_SERVER] });
 
 /** The body of a success as JSON. */
 export const jsonOf = (reply: WireReply, what: string): unknown => {
@@ -96,5 +102,6 @@ export const answerFrom = (operation: Operation, reply: WireReply, url: string):
   const what = `${operation.method} ${new URL(url).pathname}`;
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseRedirect(reply, what);
+  if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined) throw emptyAnswer(reply, what);
   return reply.text === '' || operation.ok === 204 ? undefined : jsonOf(reply, what);
 };

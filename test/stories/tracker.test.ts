@@ -186,16 +186,14 @@ test('a derived list takes --limit and says how many there are', async () => {
 
 test('an interrupted bulk run ends with 8 and its resume line; going on does each row once, with many requests at a time', async () => {
   const count = 2500;
-  const path = file(
-    'many.ndjson',
-    Array.from({ length: count }, (_, i) => JSON.stringify({ op: 'create', resource: 'labels', name: `many ${i}` })).join('\n'),
-  );
-  const running = opsctl.start(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--concurrency', '2']);
+  const path = file('many rows.ndjson', Array.from({ length: count }, (_, i) => JSON.stringify({ name: `many ${i}` })).join('\n'));
+  const what = ['--resource', 'labels', '--op', 'create'];
+  const running = opsctl.start(['tracker', 'bulk', '-f', path, ...what, '-o', 'ndjson', '--concurrency', '2']);
   await running.first;
   running.kill('SIGINT');
   const { code, stderr } = await running.ended;
-  expect([code, stderr]).toEqual([8, expect.stringContaining(`opsctl tracker bulk -f ${path} --resume`)]);
-  const resumed = await opsctl.run(['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--resume', '--concurrency', '16']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining(`opsctl tracker bulk -f '${path}' --resource labels --op create --resume`)]);
+  const resumed = await opsctl.run(['tracker', 'bulk', '-f', path, ...what, '-o', 'ndjson', '--resume', '--concurrency', '16']);
   expect([resumed.code, resumed.stderr]).toEqual([0, expect.not.stringContaining('Warning')]);
   const labels: { name: string }[] = await opsctl.json(['tracker', 'labels', 'list']);
   const names = labels.map(({ name }) => name).filter((name) => name.startsWith('many '));

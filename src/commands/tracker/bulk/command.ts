@@ -96,6 +96,17 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
   );
 }
 
+/** One word of a line that is typed into a shell. */
+const shellWord = (text: string): string => (/^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** What decides what a row means is said again, and so is the place of the journal. */
+const resumeLineOf = (values: Values): string => {
+  const again = ['input-format', 'resource', 'op', 'journal'].flatMap((name) =>
+    values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`],
+  );
+  return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')} --resume`;
+};
+
 const bulk = async (context: Context, values: Values): Promise<Result> => {
   const input = await open(context, values);
   const counts: Counts = { done: 0, failed: 0, skipped: 0 };
@@ -110,7 +121,7 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
   };
   // Names of rows are read once for the run, and not before it.
   if (journal !== undefined) await trackerNaming.forget(context);
-  const resumeLine = `opsctl tracker bulk -f ${values.file}${values.journal ? ` --journal ${values.journal}` : ''} --resume`;
+  const resumeLine = resumeLineOf(values);
   const rows = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine });
   return {
     kind: 'rows',
@@ -132,7 +143,11 @@ export const bulkCommand: Command = {
     'input-format': { field: oneOf('ndjson', 'csv'), summary: 'Format of the rows; by the name of the file unless given', value: 'ndjson|csv' },
     resource: { field: str(), summary: 'Resource of rows that name none', value: 'resource' },
     op: { field: oneOf('create', 'update', 'delete'), summary: 'What to do in rows that do not say', value: 'create|update|delete' },
-    concurrency: { field: int({ min: 1, max: 64 }), summary: 'Requests at the same time (default 4)', value: 'number' },
+    concurrency: {
+      field: int({ min: 1, max: 64 }),
+      summary: 'Requests at the same time (default 4); 1 keeps the order of the rows',
+      value: 'number',
+    },
     resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
     journal: { field: str(), summary: 'File that remembers what was done; kept in the state folder unless given', value: 'file', complete: 'file' },
   },

@@ -51,7 +51,11 @@ const failed = (line: number, change: Partial<Change>, error: AppError): Outcome
   line,
   status: 'failed',
   ...(change.verb ? { op: change.verb, resource: change.resource } : {}),
-  error: { code: error.detail.code ?? error.category.toUpperCase(), message: error.message, problems: error.detail.problems ?? [] },
+  error: {
+    code: error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_'),
+    message: error.message,
+    problems: error.detail.problems ?? [],
+  },
 });
 const invalid = (problems: readonly Problem[]): AppError =>
   new AppError('usage', problems.map(problemText).join('; '), { code: 'INVALID_ROW', problems });
