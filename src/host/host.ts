@@ -32,15 +32,26 @@ export type HttpReply = {
   trailers?(): Readonly<Record<string, string>>;
 };
 
+/** Why a TLS connection could not be made, in terms of whose certificate it was. */
+export type TlsTrouble = {
+  readonly kind: 'untrusted' | 'expired' | 'too-early' | 'name' | 'client-certificate' | 'protocol';
+  /** Names in the certificate, when they are the trouble. */
+  readonly names?: readonly string[];
+  readonly reason: string;
+};
+
 /** Thrown by `request`. `sent` is false only when no byte of the request can have reached the service. */
 export class NetworkError extends Error {
   readonly code: 'REFUSED' | 'TIMEOUT' | 'CONNECT_TIMEOUT' | 'DNS' | 'TLS' | 'RESET' | 'ABORTED' | 'TOO_LARGE' | 'PROXY' | 'OTHER';
   readonly sent: boolean;
-  constructor(code: NetworkError['code'], message: string, sent: boolean, cause?: unknown) {
+  /** Only with code TLS. */
+  readonly trouble: TlsTrouble | undefined;
+  constructor(code: NetworkError['code'], message: string, sent: boolean, cause?: unknown, trouble?: TlsTrouble) {
     super(message, { cause });
     this.name = 'NetworkError';
     this.code = code;
     this.sent = sent;
+    this.trouble = trouble;
   }
 }
 

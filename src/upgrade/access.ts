@@ -1,6 +1,7 @@
-import type { Host, Tls } from '../host/host.ts';
+import type { Host } from '../host/host.ts';
 import { AppError } from '../kernel/problem.ts';
-import { tlsOf } from './cluster-file.ts';
+import { readCertificates } from './certificates.ts';
+import type { ClusterTls, Flagged } from './certificates.ts';
 import type { Credentials } from './gateway/connection.ts';
 import { openStore } from './gateway/store.ts';
 import type { Store } from './gateway/store.ts';
@@ -10,7 +11,7 @@ import type { ClusterFile } from './types.ts';
 const lookTimeoutMs = 1000;
 
 export type Access = {
-  readonly tls?: Tls;
+  readonly tls?: ClusterTls;
   readonly user?: Credentials;
   /** One store per URL and time-out: its token is fetched once. */
   store(url: string, timeoutMs?: number): Store;
@@ -19,12 +20,13 @@ export type Access = {
 };
 
 /** The password of the cluster file's user: a file, else an environment variable. It is never part of a command line. */
-const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<Credentials | undefined> => {
+const credentialsOf = async (host: Host, cluster: ClusterFile, flagged: Flagged): Promise<Credentials | undefined> => {
   const { user } = cluster;
   if (user === undefined) return undefined;
   if (user.password_file !== undefined) {
-    const text = await host.files.read(user.password_file.startsWith('/') ? user.password_file : `${host.cwd}/${user.password_file}`);
-    if (text === undefined) throw new AppError('config', `user.password_file: there is no file ${user.password_file}`, { code: 'CLUSTER_FILE' });
+    const text = await host.files.read(user.password_file);
+    const named = flagged.password_file ?? 'user.password_file';
+    if (text === undefined) throw new AppError('config', `${named}: there is no file ${user.password_file}`, { code: 'CLUSTER_FILE' });
     return { name: user.name, password: text.replace(/\r?\n$/, '') };
   }
   const password = host.env[user.password_env ?? 'OPSCTL_KV_PASSWORD'];
@@ -37,12 +39,13 @@ const credentialsOf = async (host: Host, cluster: ClusterFile): Promise<Credenti
   return { name: user.name, password };
 };
 
-export const openAccess = async (host: Host, cluster: ClusterFile): Promise<Access> => {
-  const [tls, user] = [await tlsOf(host, cluster), await credentialsOf(host, cluster)];
-  return accessWith(host, tls, user);
+/** Files of the cluster are absolute by now; `flagged` says which of them a flag named. */
+export const openAccess = async (host: Host, cluster: ClusterFile, flagged: Flagged = {}): Promise<Access> => {
+  const tls = cluster.tls === undefined ? undefined : await readCertificates(host, cluster.tls, flagged);
+  return accessWith(host, tls, await credentialsOf(host, cluster, flagged));
 };
 
-export const accessWith = (host: Host, tls: Tls | undefined, user: Credentials | undefined): Access => {
+export const accessWith = (host: Host, tls: ClusterTls | undefined, user: Credentials | undefined): Access => {
   const stores = new Map<string, Store>();
   return {
     tls,
@@ -53,6 +56,6 @@ export const accessWith = (host: Host, tls: Tls | undefined, user: Credentials |
       stores.set(key, found);
       return found;
     },
-    anonymous: (url) => openStore(host, { url, tls, timeoutMs: lookTimeoutMs }),
+    anonymous: (url) => openStore(host, { url, tls, timeoutMs: lookTimeoutMs, isGatewayOnly: true }),
   };
 };

@@ -1,8 +1,12 @@
 import { any, bool, help, int, list, map, obj, oneOf, req, str, url } from '../kernel/field.ts';
 import type { Fields } from '../kernel/field.ts';
 
-const line = (summary: string) => help(any(), `${summary}; a list of words, or one line that is split like a shell splits words`);
-const path = (summary: string) => help(str(4096, { min: 1 }), summary);
+const line = (summary: string) =>
+  help(any(), `${summary}; a list of words, or one line that is split like a shell splits words. Write absolute paths in it`);
+const path = (summary: string, relativeTo: string) => help(str(4096, { min: 1 }), `${summary}; relative to ${relativeTo}`);
+const here = (summary: string) => path(summary, 'this file');
+const there = (summary: string) => path(summary, 'this file, with driver ssh a path of its host');
+const program = (summary: string) => path(summary, 'this file unless it is a bare name; with driver ssh a path of its host');
 
 const hookFields = {
   stop: line('Stops the member'),
@@ -20,22 +24,35 @@ const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
   peer_url: help(url(), 'URL of the peer interface'),
-  data_dir: path("The member's data folder"),
-  pid_file: path('local: file with the process id'),
-  log_file: path('local: file that gets the output of the process'),
-  old_binary: path('Server program of the running version'),
-  new_binary: path('Server program of the version to go to'),
+  data_dir: there("The member's data folder"),
+  pid_file: there('local: file with the process id'),
+  log_file: there('local: file that gets the output of the process'),
+  old_binary: program('Server program of the running version'),
+  new_binary: program('Server program of the version to go to'),
   old_command: line('local: command line of the running version'),
   new_command: line('local: command line of the version to go to'),
-  config_file: path('Configuration file that is rewritten for the new version between stop and start'),
+  config_file: there('Configuration file that is rewritten for the new version between stop and start'),
   env: help(map(str()), 'local: environment added for the process; ETCD_INITIAL_ELECTION_TICK_ADVANCE=false is, unless set here'),
   host: help(str(255, { min: 1 }), 'ssh: [user@]host, or a name of the ssh configuration'),
   unit: help(str(255, { min: 1 }), 'systemd: the unit'),
-  binary_path: path('systemd: path that the unit starts; new_binary is put there'),
+  binary_path: there('systemd: path that the unit starts; new_binary is put there'),
   container: help(str(255, { min: 1 }), 'docker: the container'),
   old_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the running version'),
   new_image: help(str(1024, { min: 1 }), 'docker, static-pod: image of the version to go to'),
-  manifest: path('static-pod: the manifest that the kubelet watches'),
+  manifest: there('static-pod: the manifest that the kubelet watches'),
+} as const satisfies Fields;
+
+const tlsFields = {
+  ca_file: here("PEM file with the authorities that signed the members' certificates"),
+  cert_file: here('PEM file with the client certificate, where the members demand one'),
+  key_file: here('PEM file with the key of cert_file, without a passphrase'),
+  server_name: help(str(255, { min: 1 }), "Name in the members' certificates, when it is not the host of their client_url"),
+} as const satisfies Fields;
+
+const userFields = {
+  name: req(help(str(undefined, { min: 1 }), 'User of the store; with authentication on it needs the root role')),
+  password_file: here('File with the password'),
+  password_env: help(str(undefined, { min: 1 }), 'Environment variable with the password; OPSCTL_KV_PASSWORD unless given'),
 } as const satisfies Fields;
 
 export const clusterFields = {
@@ -51,10 +68,10 @@ export const clusterFields = {
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
     then: oneOf('local', 'systemd', 'docker', 'static-pod'),
   }),
-  tls: obj({ ca_file: str(), cert_file: str(), key_file: str(), server_name: str() }),
-  user: obj({ name: req(str(undefined, { min: 1 })), password_file: str(), password_env: str() }),
-  ctl_binary: path('Program of the store that restores snapshots; only `kv restore` needs it'),
-  snapshot_dir: path('Folder for snapshots; the state folder unless given'),
+  tls: help(obj(tlsFields), 'For members with https:// URLs'),
+  user: help(obj(userFields), 'For a store with authentication'),
+  ctl_binary: path('Program of the store that restores snapshots; only `kv restore` and `kv rehearse` need it', 'this file unless it is a bare name'),
+  snapshot_dir: here('Folder for snapshots; the state folder unless given'),
   timeouts: obj({
     stop_seconds: int({ min: 1, max: 3600 }),
     gate_seconds: int({ min: 1, max: 3600 }),

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import type { Host, Tls } from '../host/host.ts';
+import type { Host } from '../host/host.ts';
 import { checkFields } from '../kernel/check.ts';
 import { AppError, problem, problemText } from '../kernel/problem.ts';
 import type { Problem } from '../kernel/problem.ts';
@@ -76,7 +76,7 @@ export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'):
 };
 
 const pathKeys = ['data_dir', 'pid_file', 'log_file', 'old_binary', 'new_binary', 'config_file', 'binary_path', 'manifest'] as const;
-/** Paths in the file are relative to the file. Not those of other hosts, and not a bare program name. */
+/** Paths in the file are relative to the file. Not those of other hosts, not a bare program name, and not words of a command. */
 const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile => {
   const absolute = (path: string): string => (isAbsolute(path) || !path.includes('/') ? path : resolve(folder, path));
   const isHere = cluster.driver !== 'ssh';
@@ -89,10 +89,18 @@ const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile =>
     });
     return { ...spec, ...Object.fromEntries(changed) };
   };
+  const { snapshot_dir, ctl_binary, tls, user } = cluster;
+  const within = <T extends object>(part: T, keys: readonly (keyof T)[]): T => {
+    const named = keys.filter((key) => typeof part[key] === 'string');
+    return { ...part, ...Object.fromEntries(named.map((key) => [key, resolve(folder, part[key] as string)])) };
+  };
   return {
     ...cluster,
     members: cluster.members.map(member),
-    ...(cluster.snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, cluster.snapshot_dir) }),
+    ...(snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, snapshot_dir) }),
+    ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
+    ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
+    ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
   };
 };
 
@@ -117,20 +125,6 @@ const clusterFrom = async (text: string, what: string, purpose: Purpose): Promis
   const problems = clusterProblems(content, purpose);
   if (problems.length > 0) throw new AppError('config', `${what}: ${problemText(problems[0] as Problem)}`, { code: 'CLUSTER_FILE', problems });
   return content as ClusterFile;
-};
-
-/** Certificates of the cluster file, read once. */
-export const tlsOf = async (host: Host, cluster: ClusterFile): Promise<Tls | undefined> => {
-  const { tls } = cluster;
-  if (tls === undefined) return undefined;
-  const read = async (path: string | undefined, key: string): Promise<string | undefined> => {
-    if (path === undefined) return undefined;
-    const text = await host.files.read(resolve(host.cwd, path));
-    if (text === undefined) throw new AppError('config', `tls.${key}: there is no file ${path}`, { code: 'CLUSTER_FILE' });
-    return text;
-  };
-  const [ca, cert, key] = [await read(tls.ca_file, 'ca_file'), await read(tls.cert_file, 'cert_file'), await read(tls.key_file, 'key_file')];
-  return { ca, cert, key, serverName: tls.server_name };
 };
 
 /** JSON Schema of the cluster file, for editors. */

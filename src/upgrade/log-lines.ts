@@ -20,15 +20,16 @@ const meanings: readonly Meaning[] = [
     meaning: 'not a member of this cluster',
   },
   { text: /(?<!re)starting member .*in cluster/, expected: false, meaning: 'the member started without its data' },
+  { text: /tls: bad certificate|x509: /, expected: false, meaning: 'a certificate is refused' },
   { text: /clock difference|clock drift/, expected: false, meaning: 'clocks differ' },
   {
-    text: /apply.*took too long|request .*took too long|slow fdatasync|server is likely overloaded|failed to send out heartbeat/,
+    text: /apply.*took too long|request .*took too long|slow fdatasync|server is likely overloaded|"msg":"request stats"|failed to send out heartbeat/,
     expected: true,
     meaning: 'the machine is slow',
   },
   // Expected while a member is replaced.
   {
-    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find member|failed to (read|write) \S+ on stream|raft: stopped/,
+    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped/,
     expected: true,
     meaning: 'a member is away',
   },
@@ -54,7 +55,7 @@ const meanings: readonly Meaning[] = [
     meaning: "the cluster's version",
   },
   {
-    text: /restarting (local )?member|simple token is not cryptographically signed|already initialized as member|starting server|published|ready to serve|serving (client|insecure|peer)|etcd Version|Git SHA|Go (Version|OS)|starting .*etcd|listening for (peers|client)|terminated|skipped leadership transfer|stopping|closed|closing|shutting down|recovered|restored|opened backend|compact|snapshot|saved|sent (message|database)|\/health OK|purged|purge/i,
+    text: /restarting (local )?member|simple token is not cryptographically signed|grpc server on single port|already initialized as member|starting server|published|ready to serve|serving (client|insecure|peer)|etcd Version|Git SHA|Go (Version|OS)|starting .*etcd|listening for (peers|client)|terminated|skipped leadership transfer|stopping|closed|closing|shutting down|recovered|restored|opened backend|compact|snapshot|saved|sent (message|database)|\/health OK|purged|purge/i,
     expected: true,
     meaning: 'the life of a server',
   },

@@ -35,15 +35,17 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
   try {
     versions = await store.versions();
   } catch (error) {
-    return { ...unseen, is_reachable: false, is_healthy: false, error: messageOf(error) };
+    const code = error instanceof AppError ? error.detail.code : undefined;
+    return { ...unseen, is_reachable: false, is_healthy: false, error: messageOf(error), ...(code === undefined ? {} : { error_code: code }) };
   }
   const latency_ms = Math.round((host.elapsed() - began) * 10) / 10;
-  const [health, status, listed, alarms] = await Promise.all([
+  const [health, answer, listed, alarms] = await Promise.all([
     orUndefined(store.health()),
-    orUndefined(store.status()),
+    store.status().catch((error: unknown) => ({ failed: messageOf(error) })),
     orUndefined(store.members()),
     orUndefined(store.alarms()),
   ]);
+  const status = 'failed' in answer ? undefined : answer;
   const { version: _, ...numbers } = status ?? {};
   return {
     ...unseen,
@@ -55,7 +57,7 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
     latency_ms,
     ...numbers,
     is_leader: status?.leader_id !== undefined && status.leader_id === status.member_id,
-    errors: status?.errors ?? [],
+    errors: 'failed' in answer ? [answer.failed] : answer.errors,
     ...(listed === undefined ? {} : { listed, listed_ids: listed.map(({ id }) => id).sort() }),
     ...(alarms === undefined ? {} : { alarms }),
   };

@@ -44,6 +44,7 @@ export type MemberSeen = {
   /** False: nothing answered; `error` says why. A value, never an exception. */
   readonly is_reachable: boolean;
   readonly error?: string;
+  readonly error_code?: string;
   readonly is_healthy: boolean;
   readonly health_reason?: string;
   /** Server and cluster version as answered: `3.3.25`, `3.3.0`. */

@@ -1,9 +1,11 @@
+import { createSecureServer } from 'node:http2';
 import { type AddressInfo, type Server, type Socket, createServer } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Address, type Bytes, type Handler, type Host, type HttpRequest, NetworkError } from '../../src/host/host.ts';
 import { nodeHost } from '../../src/host/node/host.ts';
 import { makeIdentity } from '../../src/mock/local-authority.ts';
+import { type CertificateOptions, makeAuthority } from '../support/certificates.ts';
 
 const transports = ['single', 'pooled'] as const;
 const identity = makeIdentity(Date.now(), (count) => randomBytes(count));
@@ -391,6 +393,37 @@ describe.each(transports)('%s transport', (transport) => {
     await (await ask(host, { url })).text();
     await host.network.close();
     expect(await (await ask(host, { url })).text()).toBe('x');
+  });
+});
+
+describe('whose certificate is the trouble', () => {
+  const authority = makeAuthority();
+  const secure = async (served: { cert: string; key: string }): Promise<string> => {
+    const server = createSecureServer({ ...served, ca: authority.cert, requestCert: true, rejectUnauthorized: true, allowHTTP1: true });
+    server.on('request', (_, response) => response.end('x'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => new Promise((resolve) => server.close(resolve)));
+    return `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  };
+  const issue = (options: CertificateOptions = {}) => authority.issue({ hosts: ['127.0.0.1'], ...options });
+  const mine = { ca: authority.cert, ...authority.issue({ uses: ['client'] }) };
+  test.each(['single', 'pooled', 'http2'] as const)('%s', async (transport) => {
+    const host = makeHost();
+    const troubleWith = async (url: string, tls: HttpRequest['tls']) =>
+      (await failure(host.network.request({ method: 'GET', url, tls, transport }).then((reply) => reply.bytes()))).trouble;
+    const good = await secure(issue());
+    expect(await (await host.network.request({ method: 'GET', url: good, tls: mine, transport })).text()).toBe('x');
+    for (const name of ['test authority', 'another']) {
+      expect(await troubleWith(good, { ...mine, ca: makeAuthority(name).cert })).toMatchObject({ kind: 'untrusted' });
+    }
+    // undici sees only that the connection was closed, not the alert before.
+    const refused = { kind: 'client-certificate', reason: 'tlsv13 alert certificate required' };
+    expect(await troubleWith(good, { ca: authority.cert })).toEqual(transport === 'pooled' ? undefined : refused);
+    expect(await troubleWith(await secure(issue({ from: -48, until: -24 })), mine)).toMatchObject({ kind: 'expired' });
+    expect(await troubleWith(await secure(issue({ from: 12 })), mine)).toMatchObject({ kind: 'too-early' });
+    const other = await secure(issue({ hosts: ['kv.example', '10.9.8.7'] }));
+    expect(await troubleWith(other, mine)).toMatchObject({ kind: 'name', names: ['kv.example', '10.9.8.7'] });
+    expect(await (await host.network.request({ method: 'GET', url: other, tls: { ...mine, serverName: 'kv.example' }, transport })).text()).toBe('x');
   });
 });
 

@@ -2,11 +2,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../src/host/node/free-ports.ts';
 import { realServers } from '../real/etcd.mjs';
+import { type CertificateFiles, certificateFiles } from './certificates.ts';
+import type { CertificateOptions } from './certificates.ts';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
@@ -50,6 +53,8 @@ export type RealCluster = {
   readonly file: string;
   readonly members: readonly RealMember[];
   readonly urls: readonly string[];
+  /** Only of a cluster with certificates. */
+  readonly certificates?: CertificateFiles;
   pid(member: RealMember): number | undefined;
   isAlive(member: RealMember): boolean;
   start(member: RealMember, which?: 'old' | 'new'): void;
@@ -64,10 +69,14 @@ export type RealCluster = {
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 export type Reply = { readonly status: number; readonly text: string };
 const agent = new Agent({ keepAlive: true });
+/** By origin: members that serve TLS are called with the certificates of their cluster. */
+const secureAgents = new Map<string, SecureAgent>();
 /** One request; rejects when nothing answers. */
 export const call = (url: string, body?: unknown, headers: Record<string, string> = {}, timeoutMs = 2000): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const sent = request(url, { method: body === undefined ? 'GET' : 'POST', agent, headers, timeout: timeoutMs }, (reply) => {
+    const secure = secureAgents.get(new URL(url).origin);
+    const options = { method: body === undefined ? 'GET' : 'POST', agent: secure ?? agent, headers, timeout: timeoutMs };
+    const sent = (secure === undefined ? request : secureRequest)(url, options, (reply) => {
       const chunks: Buffer[] = [];
       reply.on('data', (chunk: Buffer) => chunks.push(chunk));
       reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
@@ -83,15 +92,18 @@ export type ClusterOptions = {
   readonly to: string;
   readonly extra?: readonly string[];
   readonly settings?: Record<string, unknown>;
+  /** HTTPS with client certificates, for clients and between members; the value says what is special about the servers' certificate. */
+  readonly tls?: CertificateOptions;
 };
 
 const memberOf = (folder: string, name: string, options: ClusterOptions, client: number, peer: number): RealMember => {
   const [from, to] = [binariesOf(options.from), binariesOf(options.to)];
   if ('missing' in from || 'missing' in to) throw new Error('no binaries');
+  const scheme = options.tls === undefined ? 'http' : 'https';
   return {
     name,
-    client_url: `http://127.0.0.1:${client}`,
-    peer_url: `http://127.0.0.1:${peer}`,
+    client_url: `${scheme}://127.0.0.1:${client}`,
+    peer_url: `${scheme}://127.0.0.1:${peer}`,
     data_dir: join(folder, `${name}.data`),
     pid_file: join(folder, `${name}.pid`),
     log_file: join(folder, `${name}.log`),
@@ -118,13 +130,21 @@ const withCommands = (members: readonly RealMember[], extra: readonly string[]):
   }));
 };
 
+const tlsFlags = ({ ca, serverCert, serverKey }: CertificateFiles): string[] =>
+  ['', 'peer-'].flatMap((of) => [
+    ...[`--${of}cert-file`, serverCert, `--${of}key-file`, serverKey],
+    ...[`--${of}client-cert-auth`, `--${of}trusted-ca-file`, ca],
+  ]);
+
 export const startCluster = async (options: ClusterOptions): Promise<RealCluster> => {
   const folder = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
+  const certificates = options.tls === undefined ? undefined : certificateFiles(folder, options.tls);
   const ports = await freePorts(2 * options.size);
   const bare = Array.from({ length: options.size }, (_, i) =>
     memberOf(folder, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
   );
-  const cluster = clusterOf(folder, withCommands(bare, options.extra ?? []), options);
+  const extra = [...(certificates === undefined ? [] : tlsFlags(certificates)), ...(options.extra ?? [])];
+  const cluster = clusterOf(folder, withCommands(bare, extra), options, certificates);
   for (const member of cluster.members) cluster.start(member);
   try {
     await cluster.healthy();
@@ -135,8 +155,18 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
   return cluster;
 };
 
-const clusterOf = (folder: string, members: readonly RealMember[], options: ClusterOptions): RealCluster => {
+const tlsSettings = ({ ca, cert, key }: CertificateFiles): Record<string, unknown> => ({ tls: { ca_file: ca, cert_file: cert, key_file: key } });
+/** What is wrong with a server's certificate must not keep the test itself away. */
+const trustCluster = (members: readonly RealMember[], { ca, cert, key }: CertificateFiles): void => {
+  const [own, client, secret] = [ca, cert, key].map((path) => readFileSync(path));
+  const secure = new SecureAgent({ keepAlive: true, ca: own, cert: client, key: secret, rejectUnauthorized: false });
+  for (const { client_url } of members) secureAgents.set(client_url, secure);
+};
+
+const clusterOf = (folder: string, members: readonly RealMember[], options: ClusterOptions, certificates?: CertificateFiles): RealCluster => {
   const file = join(folder, 'cluster.yaml');
+  const secured = certificates === undefined ? {} : tlsSettings(certificates);
+  if (certificates !== undefined) trustCluster(members, certificates);
   const pid = (member: RealMember): number | undefined => (existsSync(member.pid_file) ? Number(readFileSync(member.pid_file, 'utf8')) : undefined);
   const isAlive = (member: RealMember): boolean => isRunning(pid(member));
   const kill = (member: RealMember, signal: NodeJS.Signals): void => {
@@ -146,7 +176,7 @@ const clusterOf = (folder: string, members: readonly RealMember[], options: Clus
     for (let i = 0; i < 400 && isAlive(member); i += 1) await pause(25);
   };
   const write: RealCluster['write'] = (settings, rows = members) =>
-    writeFileSync(file, stringify({ name: 'test', to: options.to, driver: 'local', ...options.settings, ...settings, members: rows }));
+    writeFileSync(file, stringify({ name: 'test', to: options.to, driver: 'local', ...secured, ...options.settings, ...settings, members: rows }));
   mkdirSync(folder, { recursive: true });
   write({});
   return {
@@ -154,6 +184,7 @@ const clusterOf = (folder: string, members: readonly RealMember[], options: Clus
     file,
     members,
     urls: members.map((member) => member.client_url),
+    ...(certificates === undefined ? {} : { certificates }),
     pid,
     isAlive,
     kill,

@@ -81,6 +81,33 @@ describe('reading a cluster file', () => {
       new_binary: 'kv',
     });
   });
+  it('so are certificates, the password file and the ctl program; with driver ssh paths of members are left as they are', async () => {
+    const parts =
+      'tls: {ca_file: ca.pem, cert_file: /etc/c.pem, key_file: ../k.pem, server_name: kv}\nuser: {name: root, password_file: pw}\nctl_binary: ./ctl\nsnapshot_dir: snaps\n';
+    const member = 'members:\n  - {name: n1, client_url: "https://x:1", data_dir: d, new_binary: bin/kv, host: h}\n';
+    mkdirSync(join(real.folder, 'sub'));
+    const read = async (text: string) => {
+      writeFileSync(join(real.folder, 'sub', 'c.yaml'), `name: a\n${text}`);
+      return readCluster(real.host, 'sub/c.yaml');
+    };
+    const at = (path: string): string => join(real.folder, path);
+    const here = await read(parts + member);
+    expect(here).toMatchObject({
+      tls: { ca_file: at('sub/ca.pem'), cert_file: '/etc/c.pem', key_file: at('k.pem'), server_name: 'kv' },
+      user: { name: 'root', password_file: at('sub/pw') },
+      ctl_binary: at('sub/ctl'),
+      snapshot_dir: at('sub/snaps'),
+    });
+    const away = await read(`driver: ssh\n${parts.replace('./ctl', 'ctl')}${member}`);
+    expect(away).toMatchObject({ ctl_binary: 'ctl', tls: here.tls, user: here.user, members: [{ data_dir: 'd', new_binary: 'bin/kv' }] });
+  });
+  it('the schema says to which folder a path is relative', () => {
+    type Described = { properties: Record<string, { description?: string }> };
+    const { properties } = clusterSchema() as unknown as { properties: Record<string, Described & { items: Described; description?: string }> };
+    const files = [properties['tls']?.properties['ca_file'], properties['user']?.properties['password_file'], properties['snapshot_dir']];
+    for (const file of files) expect(file?.description).toContain('relative to this file');
+    expect(properties['members']?.items.properties['data_dir']?.description).toContain('with driver ssh a path of its host');
+  });
   it.each([
     ['missing.yaml', undefined, /there is no cluster file missing\.yaml/],
     ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],

@@ -17,6 +17,10 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 W | auth: invalid auth token: JeIYzKKJamyGOPVF.40',
     '{"level":"warn","msg":"prober detected unhealthy status"}',
     '2026-01-01 00:00:00.0 I | raft: 387034d4bbb9e811 is starting a new election at term 2',
+    '{"level":"warn","caller":"embed/config.go:689","msg":"Running http and grpc server on single port. This is not recommended for production."}',
+    '{"level":"warn","caller":"rafthttp/http.go:413","msg":"failed to find remote peer in cluster","local-member-id":"fb5e1f8c4dfb93c9"}',
+    '{"level":"warn","caller":"v3rpc/interceptor.go:197","msg":"request stats","time spent":"2.014030116s"}',
+    '2026-01-01 00:00:00.0 I | embed: rejected connection from "127.0.0.1:39760" (error "EOF", ServerName "")',
   ])('expected: %s', (line) => {
     expect(classify(line)).toMatchObject({ expected: true });
   });
@@ -25,6 +29,7 @@ describe('lines of a member during an upgrade', () => {
     'panic: runtime error: index out of range',
     '2026-01-01 00:00:00.0 E | etcdmain: error verifying flags, unsupported compaction mode',
     'listen tcp 127.0.0.1:2379: bind: address already in use',
+    '2026-01-01 00:00:00.0 I | embed: rejected connection from "127.0.0.1:39760" (error "remote error: tls: bad certificate", ServerName "")',
     '2026-01-01 00:00:00.0 I | etcdserver: starting member 387034d4bbb9e811 in cluster a4be660caa3c9071',
     '2026-01-01 00:00:00.0 C | something nobody has seen',
     '{"level":"error","msg":"something nobody has seen"}',

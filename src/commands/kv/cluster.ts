@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { str } from '../../kernel/field.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
 import type { Access } from '../../upgrade/access.ts';
+import type { Flagged } from '../../upgrade/certificates.ts';
 import type { Driver } from '../../upgrade/drivers/driver.ts';
 import type { ClusterFile } from '../../upgrade/types.ts';
 import type { Context, Flag, Values } from '../command.ts';
@@ -28,9 +29,19 @@ export const endpointFlags: Readonly<Record<string, Flag>> = {
     value: 'name',
   },
   'password-file': { field: str(undefined, { min: 1 }), summary: 'File with the password of --user', value: 'file', complete: 'file' },
-  cacert: { field: str(undefined, { min: 1 }), summary: 'Certificates to trust', value: 'file', complete: 'file' },
-  cert: { field: str(undefined, { min: 1 }), summary: 'Client certificate', value: 'file', complete: 'file' },
-  key: { field: str(undefined, { min: 1 }), summary: 'Key of the client certificate', value: 'file', complete: 'file' },
+  cacert: {
+    field: str(undefined, { min: 1 }),
+    summary: "PEM file with the authorities of the members' certificates",
+    value: 'file',
+    complete: 'file',
+  },
+  cert: { field: str(undefined, { min: 1 }), summary: 'PEM file with a client certificate', value: 'file', complete: 'file' },
+  key: { field: str(undefined, { min: 1 }), summary: 'PEM file with the key of --cert', value: 'file', complete: 'file' },
+  'server-name': {
+    field: str(255, { min: 1 }),
+    summary: "Name in the members' certificates, when it is not the host of their URL",
+    value: 'name',
+  },
 };
 
 export type Opened = {
@@ -54,24 +65,42 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
   return url.origin;
 };
 
+const tlsFlags = [
+  ['cacert', 'ca_file'],
+  ['cert', 'cert_file'],
+  ['key', 'key_file'],
+  ['server-name', 'server_name'],
+] as const;
+const flagged = (values: Values): Flagged =>
+  Object.fromEntries(
+    [...tlsFlags, ['password-file', 'password_file']].flatMap(([flag, key]) => (values[flag as string] === undefined ? [] : [[key, `--${flag}`]])),
+  );
+
 const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] } => {
   const typed = String(values.endpoints)
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '');
-  const isTls = values.cacert !== undefined || values.cert !== undefined;
+  const isTls = tlsFlags.some(([flag]) => values[flag] !== undefined);
   const members = [...new Set(typed)].map((endpoint) => ({ name: endpoint, client_url: urlOf(endpoint, isTls) }));
   if (members.length === 0) throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
   return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
 };
 
-const withFlags = (cluster: ClusterFile, values: Values): ClusterFile => ({
-  ...cluster,
-  ...(values.user === undefined ? {} : { user: { name: values.user, password_file: values['password-file'] } }),
-  ...(values.cacert === undefined && values.cert === undefined
-    ? {}
-    : { tls: { ca_file: values.cacert, cert_file: values.cert, key_file: values.key } }),
-});
+/** Flags win over the cluster file, each for itself. Their paths are relative to where the command is run. */
+const withFlags = (cluster: ClusterFile, values: Values, cwd: string): ClusterFile => {
+  const passwordFile = values['password-file'] === undefined ? {} : { password_file: resolve(cwd, values['password-file']) };
+  const user = values.user === undefined ? { ...cluster.user, ...passwordFile } : { name: values.user, ...passwordFile };
+  const given = tlsFlags.flatMap(([flag, key]) => {
+    const value = values[flag];
+    return value === undefined ? [] : [[key, key === 'server_name' ? value : resolve(cwd, value)]];
+  });
+  return {
+    ...cluster,
+    ...(user.name === undefined ? {} : { user: { ...user, name: user.name } }),
+    ...(given.length === 0 ? {} : { tls: { ...cluster.tls, ...Object.fromEntries(given) } }),
+  };
+};
 
 /** The file that is meant when no flag names one. */
 const defaultFile = async (context: Context): Promise<string> => {
@@ -102,15 +131,15 @@ export const openCluster = async (context: Context, values: Values, purpose: 're
   }
   if (values.endpoints !== undefined) {
     const { cluster, typed } = fromEndpoints(values);
-    const full = withFlags(cluster, values);
-    const access = await openAccess(host, full);
+    const full = withFlags(cluster, values, host.cwd);
+    const access = await openAccess(host, full, flagged(values));
     if (access.user !== undefined) say.hide(access.user.password);
     return { cluster: full, access, typed };
   }
   const { readCluster } = await import('../../upgrade/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
-  const cluster = withFlags(await readCluster(host, file, purpose), values);
-  const access = await openAccess(host, cluster);
+  const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
+  const access = await openAccess(host, cluster, flagged(values));
   if (access.user !== undefined) say.hide(access.user.password);
   return { cluster, file, access, typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')) };
 };

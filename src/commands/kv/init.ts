@@ -59,7 +59,7 @@ export const init: Command = {
   path: ['kv', 'init'],
   summary: 'Write a cluster file from a running cluster',
   about:
-    'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in.',
+    'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
   flags: {
     ...endpointFlags,
     out: { field: str(undefined, { min: 1 }), summary: 'File to write; standard output unless given', value: 'file', complete: 'file' },
@@ -86,7 +86,8 @@ export const init: Command = {
     const name = values.name ?? nameFor(file);
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
-    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', members }));
+    const { tls, user } = opened.cluster;
+    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', tls, user, members }));
     const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
     const left = [...clusterProblems(content).map(({ path, message }) => `${path} ${message}`), ...described.flatMap((one) => one.left)];
     for (const line of left) context.say.warn(`to fill in: ${line}`);

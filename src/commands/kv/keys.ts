@@ -7,8 +7,9 @@ import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import { decimalLease } from './lease.ts';
 
-const keyArgument: Argument = { name: 'key', field: req(str(undefined, { min: 1 })), summary: 'The key' };
-const anyKey: Argument = { name: 'key', field: req(str()), summary: 'The key' };
+// Not `key`, which is the flag for the key of the client certificate.
+const keyArgument: Argument = { name: 'key-name', field: req(str(undefined, { min: 1 })), summary: 'The key' };
+const anyKey: Argument = { name: 'key-name', field: req(str()), summary: 'The key' };
 const rangeArgument: Argument = { name: 'range-end', field: str(undefined, { min: 1 }), summary: 'Up to this key, without it', optional: true };
 const maxInt32 = 2 ** 31 - 1;
 
@@ -29,11 +30,15 @@ export const prefixEnd = (prefix: string): Uint8Array => {
 type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
 /** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
 const rangeOf = (values: Values): Range =>
-  values.prefix === true ? { key: values.key === '' ? '\0' : values.key, end: prefixEnd(values.key) } : { key: values.key, end: values['range-end'] };
+  values.prefix === true
+    ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
+    : { key: values['key-name'], end: values['range-end'] };
 const rangeProblems = (values: Values): Problem[] => {
   if (values.prefix === true && values['range-end'] !== undefined)
     return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
-  return values.key === '' && values.prefix !== true ? [problem('<key>', 'required', 'must not be empty', '"" --prefix means every key')] : [];
+  return values['key-name'] === '' && values.prefix !== true
+    ? [problem('<key-name>', 'required', 'must not be empty', '"" --prefix means every key')]
+    : [];
 };
 
 /** As bytes: a value need not be text. */
@@ -57,8 +62,8 @@ export const put: Command = {
     const opened = await openCluster(context, values);
     const value = values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
     const lease = values.lease === undefined ? undefined : decimalLease(values.lease);
-    const { revision } = await askAny(context, opened, (store) => store.put(values.key, value, lease), values);
-    return recordResult({ key: values.key, revision }, { message: 'OK', name: 'key' });
+    const { revision } = await askAny(context, opened, (store) => store.put(values['key-name'], value, lease), values);
+    return recordResult({ key: values['key-name'], revision }, { message: 'OK', name: 'key' });
   },
 };
 
@@ -90,8 +95,8 @@ export const get: Command = {
     const { kvs } = await askAny(context, opened, (store) => store.range(key, options), values);
     if (options.rangeEnd !== undefined) return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
     const [found] = kvs;
-    if (found?.value_base64 !== undefined) context.say.warn(`the value of ${values.key} is not text: -o json has its bytes in value_base64`);
-    if (found === undefined) throw new AppError('not-found', `there is no key ${values.key}`, { code: 'NO_KEY' });
+    if (found?.value_base64 !== undefined) context.say.warn(`the value of ${values['key-name']} is not text: -o json has its bytes in value_base64`);
+    if (found === undefined) throw new AppError('not-found', `there is no key ${values['key-name']}`, { code: 'NO_KEY' });
     return recordResult(found, { columns: ['key', 'value', 'mod_revision', 'version', 'lease'], name: 'value' });
   },
 };
@@ -105,7 +110,8 @@ export const del: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const { key, end } = rangeOf(values);
-    const which = values.prefix === true ? `that begins with ${JSON.stringify(values.key)}` : `from ${values.key} up to ${values['range-end']}`;
+    const which =
+      values.prefix === true ? `that begins with ${JSON.stringify(values['key-name'])}` : `from ${values['key-name']} up to ${values['range-end']}`;
     if (end !== undefined) await context.confirm(`Delete every key ${which}?`);
     const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
     return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });

@@ -30,7 +30,8 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
   const best =
     members.find(({ is_leader }) => is_leader) ??
     members.filter(({ is_reachable }) => is_reachable).sort((a, b) => (b.raft_index ?? 0) - (a.raft_index ?? 0))[0];
-  if (best === undefined) throw new AppError('network', 'no member answers', { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
+  if (best === undefined)
+    throw new AppError('network', `no member answers: ${members[0]?.error ?? 'unknown'}`, { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
   if (!best.is_leader) context.say.warn(`no leader: the snapshot of ${best.name} may be behind`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };

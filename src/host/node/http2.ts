@@ -17,6 +17,10 @@ const connect = ({ url, tls }: Prepared): ClientHttp2Session => {
   return session;
 };
 
+/** A stream ends with a general error when its session does; the session's own says why. */
+const causeOf = (error: Error & { code?: string }): Error =>
+  error.code === 'ERR_HTTP2_STREAM_CANCEL' && error.cause instanceof Error ? error.cause : error;
+
 const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 
 /**
@@ -59,7 +63,7 @@ export const http2Transport = (): Transport => {
       const stream = session.request({ ':method': request.method, ':path': path, ...headers });
       const reply = new Promise<Wire>((resolve, reject) => {
         session.on('error', reject);
-        stream.on('error', reject);
+        stream.on('error', (error) => reject(causeOf(error)));
         stream.once('response', (found, flags) => resolve(wireFrom(found, stream, (flags & builtin.http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0)));
         stream.once('close', () => {
           reject(earlyEnd());

@@ -1,6 +1,6 @@
-import { NetworkError } from '../host.ts';
+import { NetworkError, type TlsTrouble } from '../host.ts';
 
-type SystemError = { code?: string; message?: string; errors?: unknown[]; cause?: unknown; reason?: string };
+type SystemError = { code?: string; message?: string; errors?: unknown[]; cause?: unknown; reason?: string; cert?: { subjectaltname?: string } };
 type Kind = { readonly code: NetworkError['code']; readonly says: string };
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -22,7 +22,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 
 const certificateCodes =
   /^(UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED|CERT_|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_)/;
-const untrusted = /^(UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED|CERT_UNTRUSTED|INVALID_CA)/;
+// A signature that fails: an authority of the same name that was made anew.
+const untrusted = /^(UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE_FAILURE|INVALID_CA)/;
 const CA_HINT = 'if your network uses its own certificate authority, name its file in NODE_EXTRA_CA_CERTS or in the setting `ca_file`';
 
 const innermost = (error: SystemError): SystemError => {
@@ -32,12 +33,31 @@ const innermost = (error: SystemError): SystemError => {
   return error.code === undefined && typeof cause?.code === 'string' ? cause : error;
 };
 
-const tlsText = ({ code = '', reason, message }: SystemError): string => {
-  const why = reason ?? message ?? 'the certificate was not accepted';
-  if (untrusted.test(code)) return `its certificate is not trusted (${why}); ${CA_HINT}`;
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `its certificate is for another name (${why})`;
-  return why;
+/** OpenSSL's own line has file names and addresses of its code in it: `…:SSL routines:ssl3_read_bytes:sslv3 alert bad certificate:…`. */
+const reasonOf = ({ reason, message }: SystemError): string =>
+  reason ?? /SSL routines:[^:]*:([^:]+):/.exec(message ?? '')?.[1] ?? message?.split('\n')[0] ?? 'the certificate was not accepted';
+
+/** Alerts with which a server turns a client's certificate, or the lack of one, down (RFC 8446 6.2). */
+const clientAlert =
+  /alert (bad certificate|unsupported certificate|certificate (revoked|expired|unknown|required)|unknown ca|access denied|no certificate)/i;
+
+const troubleIn = (error: SystemError): TlsTrouble => {
+  const [code, reason] = [error.code ?? '', reasonOf(error)];
+  if (untrusted.test(code)) return { kind: 'untrusted', reason };
+  if (code === 'CERT_HAS_EXPIRED') return { kind: 'expired', reason };
+  if (code === 'CERT_NOT_YET_VALID') return { kind: 'too-early', reason };
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = error.cert?.subjectaltname?.split(', ').map((name) => name.replace(/^(DNS|IP Address|URI|email):/, ''));
+    return { kind: 'name', reason, ...(names === undefined ? {} : { names }) };
+  }
+  return { kind: clientAlert.test(reason) ? 'client-certificate' : 'protocol', reason };
+};
+
+const says: Readonly<Partial<Record<TlsTrouble['kind'], (reason: string) => string>>> = {
+  untrusted: (reason) => `its certificate is not trusted (${reason}); ${CA_HINT}`,
+  expired: () => 'its certificate has expired',
+  'too-early': () => 'its certificate is not valid yet; check the clocks',
+  name: (reason) => `its certificate is for another name (${reason})`,
 };
 
 /** A proxied request opens no connection but the one to the proxy. */
@@ -62,7 +82,9 @@ export const networkErrorFrom = (thrown: unknown, where: string, sent: boolean, 
     );
   }
   if (kind?.code === 'TLS' || (kind === undefined && certificateCodes.test(code))) {
-    return new NetworkError('TLS', `cannot reach ${where} safely: ${tlsText(error)}`, sent, thrown);
+    const trouble = troubleIn(error);
+    const text = says[trouble.kind]?.(trouble.reason) ?? trouble.reason;
+    return new NetworkError('TLS', `cannot reach ${where} safely: ${text}`, sent, thrown, trouble);
   }
   if (kind !== undefined && proxy !== undefined && !sent && isProxys(kind.code)) {
     const { host } = new URL(proxy);

@@ -1,19 +1,25 @@
 import { AppError } from '../../kernel/problem.ts';
 import { NetworkError } from '../../host/host.ts';
-import type { Bytes, Host, HttpReply, HttpRequest, Tls } from '../../host/host.ts';
+import type { Bytes, Host, HttpReply, HttpRequest } from '../../host/host.ts';
 import { defaultRow, rowOf, versionFields } from '../../services/kv/versions.ts';
 import type { VersionRow } from '../../services/kv/versions.ts';
+import type { ClusterTls } from '../certificates.ts';
+import { callDirect, isGatewaysOwn } from './direct.ts';
+import type { PastGateway } from './grpc-call.ts';
 import { grpcFrame } from './grpc-stream.ts';
 import { networkFailure, receiveLimitError, storeError } from './errors.ts';
+import { asTlsFailure } from './tls-probe.ts';
 
 export type Credentials = { readonly name: string; readonly password: string };
 export type Endpoint = {
   readonly url: string;
-  readonly tls?: Tls;
+  readonly tls?: ClusterTls;
   readonly user?: Credentials;
   /** Time to connect and between two bytes of an answer. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** What the gateway refuses stays refused. */
+  readonly isGatewayOnly?: boolean;
   /** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
   readonly maxSendBytes?: number;
   readonly maxReceiveBytes?: number;
@@ -69,11 +75,14 @@ const versionsFrom = async (base: string, get: Connection['get']): Promise<Versi
 const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] => {
   const { tls, timeoutMs, signal, maxReceiveBytes = maxInt32 } = endpoint;
   const common = { tls, timeoutMs, connectTimeoutMs: timeoutMs, signal, maxReplyBytes: maxReceiveBytes };
+  let hasAnswered = false;
   return async (request) => {
     try {
-      return await followed(host, { ...common, ...request, url: `${base}${request.path}` });
+      const reply = await followed(host, { ...common, ...request, url: `${base}${request.path}` });
+      hasAnswered = true;
+      return reply;
     } catch (error) {
-      throw networkFailure(base, error);
+      throw (hasAnswered ? undefined : await asTlsFailure(host, base, tls, error)) ?? networkFailure(base, error);
     }
   };
 };
@@ -87,31 +96,59 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
   };
   const versions = () => versionsFrom(base, get);
   const row = once(async () => rowOf((await versions()).server) ?? defaultRow);
-  const token = once(() => logIn(base, endpoint, row, send));
+  const ways = waysIn(endpoint, send);
+  const token = once(async () => (endpoint.user === undefined ? undefined : logIn(base, endpoint.user, row, send, ways)));
   const post = (path: string, body: Json) => authorized({ row, token, endpoint, send }, path, body);
-  return {
+  const past: PastGateway = {
     endpoint,
+    grpc: async (method, message) => ways.sendPast(method, message, await token.get()),
+    forgetToken: token.forget,
+  };
+  return {
+    ...past,
     get,
     versions,
     row: row.get,
     call: async (path, body) => {
       const found = typeof path === 'string' ? path : path(await row.get());
       if (found === undefined) throw new AppError('refused', `${base}: this version of the store cannot do that`, { code: 'UNIMPLEMENTED' });
-      const reply = await post(found, body);
-      const text = await textOf(base, reply, endpoint);
-      if (reply.status !== 200) throw storeError(base, reply.status, parsed(text));
-      return (parsed(text) ?? {}) as Json;
-    },
-    forgetToken: token.forget,
-    grpc: async (method, message = new Uint8Array()) => {
-      const held = await token.get();
-      const headers = { 'content-type': 'application/grpc', te: 'trailers', ...(held === undefined ? {} : { token: held }) };
-      return send({ method: 'POST', path: method, headers, body: grpcFrame(message), transport: 'http2' });
+      return ways.firstOrPast(
+        async () => answerIn(base, endpoint, await post(found, body)),
+        () => callDirect(past, found, body),
+      );
     },
     stream: async (path, body) => {
       const reply = await post(path, body);
       if (reply.status !== 200) throw storeError(base, reply.status, parsed(await reply.text()));
       return reply;
+    },
+  };
+};
+
+const answerIn = async (base: string, endpoint: Endpoint, reply: HttpReply): Promise<Json> => {
+  const text = await textOf(base, reply, endpoint);
+  // Not every refusal is JSON.
+  if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? { message: text.trim().slice(0, 300) });
+  return (parsed(text) ?? {}) as Json;
+};
+
+/** Through the gateway, or past it: from the first refusal on that is the gateway's alone. */
+const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
+  let isPast = false;
+  return {
+    sendPast: (method: string, message: Bytes = new Uint8Array(), token?: string): Promise<HttpReply> => {
+      const headers = { 'content-type': 'application/grpc', te: 'trailers', ...(token === undefined ? {} : { token }) };
+      return send({ method: 'POST', path: method, headers, body: grpcFrame(message), transport: 'http2' });
+    },
+    firstOrPast: async (first: () => Promise<Json>, past: () => Promise<Json>): Promise<Json> => {
+      if (isPast) return past();
+      try {
+        return await first();
+      } catch (error) {
+        isPast = isGatewaysOwn(error, endpoint);
+        if (!isPast) throw error;
+        return past();
+      }
     },
   };
 };
@@ -141,15 +178,22 @@ type Parts = {
   readonly send: (request: Omit<HttpRequest, 'url'> & { path: string }) => Promise<HttpReply>;
 };
 
-const logIn = async (base: string, endpoint: Endpoint, row: Once<VersionRow>, send: Parts['send']): Promise<string | undefined> => {
-  if (endpoint.user === undefined) return undefined;
-  const { prefix } = await row.get();
-  const reply = await send({ method: 'POST', path: `${prefix}/auth/authenticate`, body: JSON.stringify(endpoint.user) });
-  const body = parsed(await reply.text()) as Json | undefined;
-  // A user is given but authentication is off: nothing to log in to.
-  if (reply.status !== 200 && /authentication is not enabled/.test(String(body?.['error'] ?? body?.['message']))) return undefined;
-  if (reply.status !== 200) throw storeError(base, reply.status, body);
-  return body?.['token'] as string | undefined;
+type Ways = ReturnType<typeof waysIn>;
+const logIn = async (base: string, user: Credentials, row: Once<VersionRow>, send: Parts['send'], ways: Ways): Promise<string | undefined> => {
+  const path = '/auth/authenticate';
+  const nobody: PastGateway = { endpoint: { url: base }, grpc: ways.sendPast, forgetToken: () => {} };
+  try {
+    const { prefix } = await row.get();
+    const answer = await ways.firstOrPast(
+      async () => answerIn(base, { url: base }, await send({ method: 'POST', path: `${prefix}${path}`, body: JSON.stringify(user) })),
+      () => callDirect(nobody, path, user),
+    );
+    return answer['token'] as string | undefined;
+  } catch (error) {
+    // A user is given but authentication is off: nothing to log in to.
+    if (error instanceof AppError && /authentication is not enabled/.test(error.message)) return undefined;
+    throw error;
+  }
 };
 
 /** A token dies with its member's process (facts A2): one new log-in on 401, then the answer stands. */

@@ -18,7 +18,13 @@ const codes: Readonly<Record<number, { readonly name: string; readonly category:
   16: { name: 'UNAUTHENTICATED', category: 'auth' },
 };
 
-type Known = { readonly text: RegExp; readonly code: string; readonly category: Category; readonly tryThis: readonly string[] };
+type Known = {
+  readonly text: RegExp;
+  readonly code: string;
+  readonly category: Category;
+  readonly tryThis: readonly string[];
+  readonly adds?: string;
+};
 /** Texts that say more than their number. The first match counts. */
 const known: readonly Known[] = [
   {
@@ -43,10 +49,36 @@ const known: readonly Known[] = [
     tryThis: ['opsctl kv status shows whether a majority of the members is up'],
   },
   { text: /invalid auth token/, code: 'UNAUTHENTICATED', category: 'auth', tryThis: [] },
-  { text: /user name is empty/, code: 'USER_NEEDED', category: 'auth', tryThis: ['name a user with --user, or in the cluster file under `user:`'] },
+  {
+    text: /user name is empty/,
+    code: 'USER_NEEDED',
+    category: 'auth',
+    tryThis: ['name a user with --user, or in the cluster file under `user:`'],
+  },
   { text: /invalid user ID or password/, code: 'WRONG_PASSWORD', category: 'auth', tryThis: ['check the user and the password'] },
-  { text: /permission denied/, code: 'PERMISSION_DENIED', category: 'auth', tryThis: ['use a user with the root role'] },
+  {
+    text: /permission denied/,
+    code: 'PERMISSION_DENIED',
+    category: 'auth',
+    tryThis: ['name a user with the root role: --user, or `user:` in the cluster file'],
+  },
   { text: /not leader/, code: 'NOT_LEADER', category: 'refused', tryThis: ['ask the leader: opsctl kv status'] },
+  {
+    // The gateway calls its own member with the certificate that the member serves with (seen on 3.3, 3.4, 3.5 with --client-cert-auth).
+    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^connection closed$/,
+    code: 'GATEWAY_CERTIFICATE',
+    category: 'network',
+    adds: "the member's own certificate must be made for clients too (extended key usage clientAuth), because its gateway calls the member with it",
+    tryThis: [],
+  },
+  {
+    // A plain text with 400, from 3.4 on.
+    text: /CommonName of client sending a request against gateway/,
+    code: 'CERTIFICATE_NAME',
+    category: 'auth',
+    adds: 'while authentication is on, the gateway takes no client certificate with a Common Name',
+    tryThis: [],
+  },
   { text: /lease not found/, code: 'LEASE_NOT_FOUND', category: 'not-found', tryThis: [] },
 ];
 
@@ -76,7 +108,7 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
   const row = known.find(({ text }) => text.test(message));
   const byCode = codes[given?.code ?? -1];
   const fallback: Category = httpStatus >= 500 ? 'network' : httpStatus === 404 ? 'not-found' : 'refused';
-  return new AppError(row?.category ?? byCode?.category ?? fallback, `${hostOf(url)}: ${message}`, {
+  return new AppError(row?.category ?? byCode?.category ?? fallback, `${hostOf(url)}: ${message}${row?.adds === undefined ? '' : `; ${row.adds}`}`, {
     code: row?.code ?? byCode?.name ?? `HTTP_${httpStatus}`,
     httpStatus,
     tryThis: row?.tryThis ?? [],
@@ -96,13 +128,11 @@ export const networkFailure = (url: string, error: unknown): AppError => {
     const what = error.code === 'TIMEOUT' ? 'no answer in time' : 'could not connect in time';
     return new AppError('network', `${at}: context deadline exceeded (${what})`, { code: 'DEADLINE_EXCEEDED', retryable: true, cause: error });
   }
-  const tryThis =
-    error.code === 'TLS' ? ['check ca_file, cert_file and key_file under `tls:` in the cluster file'] : ['is the member running? opsctl kv status'];
   const message = error.message.includes(at) ? error.message : `${at}: ${error.message}`;
   return new AppError('network', message, {
     code: error.code === 'REFUSED' ? 'UNAVAILABLE' : error.code,
     retryable: true,
-    tryThis,
+    tryThis: ['is the member running? opsctl kv status'],
     cause: error,
   });
 };

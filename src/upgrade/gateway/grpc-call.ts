@@ -29,8 +29,9 @@ const onlyMessage = async (url: string, reply: HttpReply): Promise<Buffer> => {
   return found;
 };
 
+export type PastGateway = Pick<Connection, 'endpoint' | 'grpc' | 'forgetToken'>;
 /** One question and one answer past the gateway: for what a version's gateway does not offer. A dead token is replaced once, as there. */
-export const grpcCall = async (connection: Connection, method: string, message: Bytes): Promise<Buffer> => {
+export const grpcCall = async (connection: PastGateway, method: string, message: Bytes): Promise<Buffer> => {
   const { url, user } = connection.endpoint;
   const once = async (): Promise<Buffer> => onlyMessage(url, await connection.grpc(method, message));
   return once().catch((error: unknown) => {

@@ -5,7 +5,10 @@ export const allMembersHealthy = guard('all-members-healthy', 'every member answ
   // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
   const causesFirst = observation.members.toSorted((a, b) => Number(a.is_reachable) - Number(b.is_reachable));
   for (const member of causesFirst) {
-    if (!member.is_reachable)
+    // It runs; how it is called is wrong, and the text says what to change.
+    if (member.error_code === 'TLS')
+      say.stop({ member: member.name, message: `${member.name} cannot be asked: ${member.error}`, hint: 'opsctl kv version asks again' });
+    else if (!member.is_reachable)
       say.stop({
         member: member.name,
         message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,

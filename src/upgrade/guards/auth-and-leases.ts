@@ -8,13 +8,14 @@ const safePatch = '3.2.31';
 export const authAndLeases = guard('auth-and-leases', 'authentication and leases are no danger here', ({ observation, cluster, from }, say) => {
   const { auth, members, shortest_lease_seconds: shortest } = observation;
   if (auth.is_on !== true) return;
-  if (cluster.user === undefined)
+  // A client certificate can name the user too; then the read went well.
+  if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
     say.stop({
       message: 'authentication is on and the cluster file names no user: members could not be tested',
       hint: 'user.name and user.password_file in the cluster file (a user with the root role)',
     });
   else if (auth.problem !== undefined)
-    say.stop({ message: `user ${cluster.user.name} cannot read: ${auth.problem}`, hint: 'a user with the root role is needed' });
+    say.stop({ message: `user ${cluster.user?.name} cannot read: ${auth.problem}`, hint: 'a user with the root role is needed' });
   const old = members.filter(
     ({ server_version }) => from === '3.2' && server_version !== undefined && compareVersions(server_version, safePatch) < 0,
   );

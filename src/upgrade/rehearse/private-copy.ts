@@ -39,6 +39,10 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   return kept;
 };
 
+/** The server takes `ETCD_CERT_FILE` for `--cert-file`, and so on. */
+const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('ETCD_') || !isOwn(name.slice(5).toLowerCase().replaceAll('_', '-'))));
+
 export type CopyOptions = {
   readonly folder: string /** Client and peer port of each member, in pairs. */;
   readonly ports: readonly number[];
@@ -77,7 +81,7 @@ const specOf = (member: MemberSpec, own: Own, initial: string, folder: string): 
     old_command: command('old'),
     new_command: command('new'),
     ...(member.config_file === undefined ? {} : { config_file: configAt(folder, own.name) }),
-    ...(member.env === undefined ? {} : { env: member.env }),
+    ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
   };
 };
 const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): string[] => {

@@ -1,6 +1,7 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Host } from '../../host/host.ts';
 import { minorOf } from '../../services/kv/versions.ts';
+import { accessWith } from '../access.ts';
 import type { Access } from '../access.ts';
 import { configBefore } from '../config-before.ts';
 import type { Driver } from '../drivers/driver.ts';
@@ -66,6 +67,7 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
   }
 };
 
+const FIRST_READ_MS = 5000;
 export type Restored = { readonly revision: number; readonly kept: readonly { readonly name: string; readonly kept_data: string }[] };
 /** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the folders before are kept. */
 export const restore = async (restoring: Restoring): Promise<Restored> => {
@@ -82,7 +84,9 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   for (const { step, member } of steps) kept.push({ name: step.name, kept_data: await swapFolder(shellFor(member), step, member) });
   await startAll(restoring);
   await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000);
-  const store = access.store(cluster.members[0]?.client_url as string);
+  // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).
+  const fresh = accessWith(restoring.host, access.tls, access.user);
+  const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
   const { revision } = await store.range('opsctl/none');
   await dropRestoredLock(store, plan.run);
   await removeOwnKeys(store, plan.run);

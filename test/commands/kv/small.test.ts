@@ -60,6 +60,10 @@ describe('the commands of kv', () => {
   it('no flag takes a password', () => {
     for (const { flags = {} } of commands) expect(Object.keys(flags)).not.toContain('password');
   });
+  it('certificates and user are the same flags everywhere', () => {
+    for (const { flags = {} } of commands.filter((command) => command.flags?.endpoints !== undefined))
+      expect(Object.keys(flags)).toEqual(expect.arrayContaining(['cacert', 'cert', 'key', 'server-name', 'user', 'password-file']));
+  });
   it('--plan stands alone: what it decides cannot be given beside it', () => {
     expect(upgrade.check?.({ plan: 'x', to: '3.4', accept: ['a'] }).map(({ path }) => path)).toEqual(['--to', '--accept']);
     expect(upgrade.check?.({ to: '3.4' })).toEqual([]);

@@ -113,6 +113,18 @@ describe('the private copy', () => {
     for (const word of ['10.0.0.1', '/var/lib', 'c.pem', 'ca.pem']) expect(text).not.toContain(word);
     expect(copy.cluster).toMatchObject({ name: 'shop-rehearsal', driver: 'local', to: '3.4', user: { name: 'root' } });
   });
+  it('gets no certificate from the environment of a member either', () => {
+    const env = {
+      ETCD_CERT_FILE: '/c.pem',
+      ETCD_PEER_CLIENT_CERT_AUTH: 'true',
+      ETCD_DATA_DIR: '/var/lib/a',
+      ETCD_QUOTA_BACKEND_BYTES: '9',
+      TZ: 'UTC',
+    };
+    const members = cluster.members.map((member) => ({ ...member, env }));
+    const made = privateCopy({ ...cluster, members }, { folder: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' });
+    expect(made.members[0]?.spec.env).toEqual({ ETCD_QUOTA_BACKEND_BYTES: '9', TZ: 'UTC' });
+  });
   it('is filled by the ctl program, member by member', () => {
     expect(first?.restore).toEqual([
       'snapshot',
