@@ -13,7 +13,7 @@ import { watchLeader } from './leader-watch.ts';
 import { watchLogs } from './log-watch.ts';
 import { observe } from './observe.ts';
 import { writeReports } from './report/write.ts';
-import { reportFrom } from './run-report.ts';
+import { reportFrom } from './report/from-events.ts';
 import { removeOwnKeys } from './own-keys.ts';
 import { lockLost } from './run.ts';
 import type { Run } from './run.ts';

@@ -1,5 +1,5 @@
 import { detailText } from '../detail-text.ts';
-import { reportFrom } from '../run-report.ts';
+import { reportFrom } from './from-events.ts';
 import type { JournalEntry, Plan, Unstamped, UpgradeEvent } from '../types.ts';
 import type { StoredReport } from './write.ts';
 

@@ -1,4 +1,4 @@
-import type { CanaryReport, MemberReport, Observation, Outcome, Owner, Plan, Report, SnapshotRecord, UpgradeEvent } from './types.ts';
+import type { CanaryReport, MemberReport, Observation, Outcome, Owner, Plan, Report, SnapshotRecord, UpgradeEvent } from '../types.ts';
 
 export type ReportInput = {
   readonly run: string;
