@@ -8,6 +8,7 @@ import type { Argument, Command, Context, Flag, Values } from '../command.ts';
 import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
+import type { LabelJson } from './plan/wire-types.ts';
 
 type Row = { readonly command: Command; readonly operation: Operation };
 
@@ -122,9 +123,11 @@ const withName = async <T>(context: Context, operation: Operation, values: Value
   ) {
     return use(typed);
   }
-  const { withLabel } = await import('./reference.ts');
+  const { nameOfLabel, withLabel } = await import('./reference.ts');
   const admin = values['use-admin-access'] === true;
-  return withLabel(context, typed, { admin }, async (name) => {
+  // A question names what is there, and is asked once.
+  const known = operation.cli?.confirm === undefined ? typed : await nameOfLabel(context, typed, { admin });
+  return withLabel(context, known, { admin }, async (name) => {
     const parent = isUnderRevision(operation) ? `${name}/revisions/${values.revision ?? 'latest'}` : name;
     return use(isOnePermission(operation) ? await permissionOf(context, parent, values.permission, admin) : parent);
   });
@@ -139,12 +142,25 @@ async function* limited(rows: AsyncIterable<unknown>, limit: number | undefined)
   }
 }
 
+const narrowing = ['customer', 'minimumRole', 'publishedOnly', 'pageToken', 'fields'];
+/** A list of all labels there are for this caller. */
+const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> = {}): boolean =>
+  operation.path === '/labels' && narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
+
 /** Every page, unless --limit says less: a list is never cut in silence (facts labels-peers 3). */
 async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
   const { allPages } = await import('./read.ts');
-  for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(context, operation, inputFrom(operation, values))) {
-    for (const member of Object.values(page)) if (Array.isArray(member)) yield* member;
+  const input = inputFrom(operation, values);
+  const isWhole = isOfAll(operation, input.query);
+  const all: LabelJson[] = [];
+  for await (const page of allPages<Record<string, unknown> & { nextPageToken?: string }>(context, operation, input)) {
+    for (const member of Object.values(page)) {
+      if (!Array.isArray(member)) continue;
+      if (isWhole) for (const { properties } of member as LabelJson[]) all.push({ properties });
+      yield* member;
+    }
   }
+  if (isWhole) await (await import('./titles.ts')).rememberTitles(context, all);
 }
 
 const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {

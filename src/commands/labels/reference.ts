@@ -2,7 +2,8 @@ import { nearest } from '../../kernel/nearest.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
 import type { Context } from '../command.ts';
 import type { LabelJson } from './plan/wire-types.ts';
-import { type Asking, allLabels } from './read.ts';
+import { type Asking, allLabels, getLabel } from './read.ts';
+import { rememberTitles } from './titles.ts';
 
 const folded = (text: string): string => text.trim().toLowerCase();
 const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
@@ -36,12 +37,13 @@ export const findByTitle = async (
   title: string,
   asking: Asking = {},
   given: Given = argument,
-): Promise<{ label?: LabelJson; titles: string[] }> => {
+): Promise<{ label?: LabelJson; titles: string[]; ids: string[] }> => {
   const all: LabelJson[] = [];
   for await (const label of allLabels(context, { pageSize: 200, ...(asking.admin ? { useAdminAccess: true } : {}) })) all.push(label);
+  await rememberTitles(context, all);
   const found = titled(all, title);
   if (found.length > 1) throw ambiguous(title, found, given);
-  return { label: found[0], titles: all.map(titleOf) };
+  return { label: found[0], titles: all.map(titleOf), ids: all.map(({ id = '' }) => id) };
 };
 
 const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
@@ -55,6 +57,13 @@ const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
 
 /** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
 const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
+
+/** The name of the label that a person typed, once it is known to be there: for what asks a question before it acts. */
+export const nameOfLabel = (context: Context, typed: string, asking: Asking): Promise<string> =>
+  withLabel(context, typed, asking, async (name) => {
+    await getLabel(context, name, asking);
+    return name;
+  });
 
 /**
  * Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title.
@@ -70,9 +79,12 @@ export const withLabel = async <T>(context: Context, typed: string, asking: Aski
     try {
       return await use(`labels/${bare}${revision}`);
     } catch (error) {
-      if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
-      const { label, titles } = await findByTitle(context, bare, asking);
-      if (label === undefined) throw noSuchLabel(typed, titles);
+      // Services that judge rights first say 403 for an id that is none (facts labels 7).
+      const mayBeNone = error instanceof AppError && (error.category === 'not-found' || error.detail.httpStatus === 403);
+      if (!mayBeNone || error.detail.code === 'MISSING_SCOPE') throw error;
+      const { label, titles, ids } = await findByTitle(context, bare, asking);
+      // What was not found may be a part of a label that there is: a revision, a permission.
+      if (label === undefined) throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
       return use(`labels/${label.id}${revision}`);
     }
   }
