@@ -91,7 +91,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     at.pop();
     const login = opsctl.start(['login', ...at, ...scopes, '--no-browser']);
     const { text } = await walk((await addressOf(login)).url.href, 'Deny');
-    expect(text).toContain('access was denied');
+    expect(text).toContain('Access was denied in the browser.');
     expect((await login.ended).code).toBe(4);
   });
 });
