@@ -27,11 +27,20 @@ const waited = async ({ host, say, signal }: Waiting, what: string, why: string,
   await host.sleep(ms, signal);
 };
 
+/** The query stays out: a revoke carries its token there. */
+const told = async ({ host, say, signal }: Waiting, what: string, request: HttpRequest): Promise<Read> => {
+  const line = `${request.method} ${request.url.split('?')[0]}`;
+  say.debug(line);
+  const read = await send(host, what, request, signal);
+  say.debug(`${read.status} ${line}`);
+  return read;
+};
+
 type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
 const repeating = async (around: Waiting, what: string, request: HttpRequest, repeats: Repeats): Promise<Read> => {
   for (let attempt = 0; ; attempt++) {
     try {
-      const read = await send(around.host, what, request, around.signal);
+      const read = await told(around, what, request);
       const ms = pauseMs(read, attempt, around.host.now());
       if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
       await waited(around, what, `the service answered ${read.status}`, ms);

@@ -16,13 +16,13 @@ type Outcome = {
   readonly around: Around;
 };
 /** Sends one request to a server that gives these answers one after the other, the last one for ever. Waiting takes no time. */
-const sent = async (how: typeof sendCode, answers: readonly Answer[]): Promise<Outcome> => {
+const sent = async (how: typeof sendCode, answers: readonly Answer[], query = ''): Promise<Outcome> => {
   let turn = 0;
   const server = await tokenServer(() => answers[Math.min(turn++, answers.length - 1)] ?? {});
   const waits: number[] = [];
   const around = await makeAround({ host: (host) => ({ ...host, sleep: async (ms) => void waits.push(ms) }) });
   closers.push(server.close, around.close);
-  const request = { method: 'POST' as const, url: `${server.url}/token`, headers: {}, body: 'x=1' };
+  const request = { method: 'POST' as const, url: `${server.url}/token${query}`, headers: {}, body: 'x=1' };
   const read = await how(around, 'refresh', request).catch((error) => ({ code: error.detail.code }));
   return { read, asked: server.asked.length, waits, around };
 };
@@ -49,10 +49,22 @@ test('a Retry-After that is a date', async () => {
   expect(waits[0]).toBeLessThanOrEqual(9000);
 });
 
+test('--verbose names each request without its query', async () => {
+  const { around } = await sent(sendPatiently, [busy({}, 500), good], '?token=secret-1');
+  const [first, second, third, fourth] = around.said.lines;
+  expect([first, second, third, fourth].map((line) => line?.replace(/http\S+:\d+/, ''))).toEqual([
+    'POST /token',
+    '500 POST /token',
+    'POST /token',
+    '200 POST /token',
+  ]);
+  expect(around.said.text()).not.toContain('secret-1');
+});
+
 test('a long wait is said, a short one is not', async () => {
   const long = await sent(sendPatiently, [busy({ 'retry-after': '2' }), good]);
   expect(long.around.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
-  expect((await sent(sendPatiently, [busy(), good])).around.said.text()).toBe('');
+  expect((await sent(sendPatiently, [busy(), good])).around.said.text()).not.toContain('trying again');
 });
 
 test.each([
