@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { FileInfo, Files } from '../host.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
+import { makeFolder } from './make-folder.ts';
 import { replace, replaceStream } from './replace.ts';
 
 const isMissing = (error: unknown): boolean => {
@@ -113,11 +114,11 @@ export const nodeFiles: Files = {
   },
   realPath,
   list: async (folder) => (await orMissing(fs.promises.readdir(folder))) ?? [],
-  makeFolder: async (path, mode) => void (await fs.promises.mkdir(path, { recursive: true, mode })),
+  makeFolder,
   setMode: (path, mode) => fs.promises.chmod(path, mode),
   rename: (from, to) => fs.promises.rename(from, to),
   copy: async (from, to) => {
-    await fs.promises.mkdir(dirname(to), { recursive: true });
+    await makeFolder(dirname(to));
     await copy(from, to);
   },
   remove: (path) => fs.promises.rm(path, { recursive: true, force: true }),

@@ -110,6 +110,30 @@ test('split login: start, finish in another process, and no second finish', asyn
   expect((await opsctl.run(['login', '--finish', '-'], { input: 'code-secret-1\n' })).code).toBe(4);
 });
 
+test.each([
+  ['a broken store', 'credentials.json', '{'],
+  ['an empty store', 'credentials.json', ''],
+])('%s is said before anybody signs in', async (_, name, text) => {
+  await signIn();
+  const before = tokens.asked.length;
+  await writeFile(join(opsctl.home, 'state', 'mock', name), text);
+  for (const way of [['--no-browser'], ['--start'], ['--finish', 'x']]) {
+    const ended = await opsctl.run(['login', ...(way[0] === '--finish' ? [] : server()), ...way]);
+    expect(ended).toMatchObject({ code: 3, stdout: '' });
+    expect(ended.stderr).toContain('cannot be read');
+    expect(ended.stderr).not.toContain('Open this address');
+  }
+  expect(tokens.asked).toHaveLength(before);
+});
+
+test.runIf(process.platform === 'linux')('a home where nothing can be made ends with 3 at once', async () => {
+  for (const home of ['/proc/opsctl-nothing', '/dev/null/x']) {
+    const ended = await opsctl.run(['login', ...server(), '--no-browser'], { env: { OPSCTL_HOME: home } });
+    expect(ended.code).toBe(3);
+    expect(ended.stderr).toContain('OPSCTL_HOME=FOLDER');
+  }
+});
+
 test('split login for scripts: the address, where it leads back to and how long it can be finished are data', async () => {
   const started = await opsctl.run(['login', ...server(), '--start', '-o', 'json']);
   const { authorization_url: url, redirect_uri: redirect, ...rest } = JSON.parse(started.stdout);
