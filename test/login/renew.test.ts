@@ -47,6 +47,14 @@ test('doc1 Refresh: the fields of the request, and the answer merged', async () 
   expect(await stored(around)).toMatchObject({ accessToken: 'at-2-secret', refreshToken: 'rt-1-secret' });
 });
 
+test('doc1 Authentication 5: a missing scope stops before the request; of a token with unknown scopes the service decides', async () => {
+  const good = { accessExpiresMs: Date.now() + 3600_000, obtainedMs: Date.now() };
+  const none = await signedIn(fresh, { ...good, granted: [] });
+  await expect(accessToken(none.around, { scopes: ['media'] })).rejects.toMatchObject({ detail: { code: 'MISSING_SCOPE' } });
+  const unknown = await signedIn(fresh, { ...good, granted: [], requested: [] });
+  expect((await accessToken(unknown.around, { scopes: ['media'] })).token).toBe('at-1-secret');
+});
+
 test('a good token needs no request', async () => {
   const { around, tokens } = await signedIn(fresh, { accessExpiresMs: Date.now() + 3600_000, obtainedMs: Date.now() });
   expect((await accessToken(around)).token).toBe('at-1-secret');
