@@ -97,11 +97,23 @@ export const jsonOf = (reply: WireReply, what: string): unknown => {
   return value;
 };
 
+/**
+ * decisions 8: a registration answers 204, and `Location` carries the id that a 204 cannot. facts tracker 8: real services
+ * may send the record all the same.
+ */
+const madeWithoutBody = (reply: WireReply): unknown => {
+  const record = object(parsed(reply));
+  if (record !== undefined) return record;
+  const last = /([^/?#]+)\/?(?:[?#].*)?$/.exec(reply.headers.location ?? '')?.[1];
+  return last === undefined ? undefined : { id: /^\d{1,15}$/.test(last) ? Number(last) : last };
+};
+
 /** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
 export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
   const what = `${operation.method} ${new URL(url).pathname}`;
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseRedirect(reply, what);
   if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined) throw emptyAnswer(reply, what);
-  return reply.text === '' || operation.ok === 204 ? undefined : jsonOf(reply, what);
+  if (operation.ok === 204) return operation.method === 'POST' ? madeWithoutBody(reply) : undefined;
+  return reply.text === '' ? undefined : jsonOf(reply, what);
 };

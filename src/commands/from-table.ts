@@ -40,11 +40,12 @@ export const columnsOf = (operation: Operation): readonly string[] | undefined =
     .slice(0, 5);
 };
 
-const done = { create: 'created', update: 'changed', delete: 'deleted' } as Readonly<Record<string, string>>;
+const done = { create: 'created', update: 'changed', delete: 'deleted', enable: 'enabled', disable: 'disabled' } as Readonly<Record<string, string>>;
 const singular = (resource: string): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
 const messageOf = (resource: string, verb: string, answer: unknown, values: Values): string => {
   const id = (answer as { id?: unknown } | undefined)?.id ?? values[singular(resource)] ?? Object.values(values).find((v) => typeof v === 'number');
-  return `${singular(resource)}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
+  const what = id === undefined && /able$/.test(verb) ? resource : singular(resource);
+  return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
 
 const question = (text: string, values: Values): string =>

@@ -73,6 +73,17 @@ test.each<[number, string, string]>([
   }
 });
 
+test.each<[string, Record<string, string>, string, unknown]>([
+  ['Location carries the id', { location: '/api/v3/integrations/webhook/140' }, '', { id: 140 }],
+  ['also as a whole URL', { location: 'https://x.example/api/v3/integrations/webhook/140/?a=1' }, '', { id: 140 }],
+  ['an id may be text', { location: '/integrations/webhook/ab-1' }, '', { id: 'ab-1' }],
+  ['a service may send the record all the same', {}, '{"id":7,"webhook_url":"https://x.example"}', { id: 7, webhook_url: 'https://x.example' }],
+  ['or nothing', {}, '', undefined],
+])('a registration that answers 204: %s', (_, headers, text, value) => {
+  const { create: register } = tracker.table.webhooks;
+  expect(answerFrom(register, { status: 204, headers, text }, 'http://x.example/api/v3/integrations/webhook')).toEqual(value);
+});
+
 test('a page instead of JSON is named as such', () => {
   expect(() => answerFrom(list, { status: 200, headers: { 'content-type': 'text/html' }, text: '<html>sign in</html>' }, url)).toThrow(
     /not JSON but text\/html/,

@@ -72,6 +72,11 @@ test('what is missing is named by its flag', async () => {
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringMatching(/--start-date is required\n {2}--end-date is required/)]);
 });
 
+test('a webhook that was registered tells its id, though the service answers without a body', async () => {
+  const made = await opsctl.json(['tracker', 'webhooks', 'create', '--webhook-url', 'http://127.0.0.1:9/']);
+  expect(await opsctl.json(['tracker', 'webhooks', 'get', String(made.id)])).toMatchObject({ id: made.id, webhook_url: 'http://127.0.0.1:9/' });
+});
+
 test('ensure and upsert name what is missing, and take a list in another order or by name for the same', async () => {
   for (const verb of ['ensure', 'upsert']) {
     const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
