@@ -107,7 +107,7 @@ describe('the owner of a state folder', () => {
   it('is named once to a command that waits longer than a moment', async () => {
     const first = await take(5000, 'opsctl login');
     const heard: string[] = [];
-    const error = await own(withFasterClock(machine.host, 20), folder, { what: 'a test', waitMs: 2300, onWait: (who) => heard.push(who) }).catch(
+    const error = await own(withFasterClock(machine.host, 20), folder, { what: 'a test', waitMs: 5000, onWait: (who) => heard.push(who) }).catch(
       (thrown: unknown) => thrown,
     );
     expect([heard, error]).toEqual([[`opsctl login (process ${process.pid})`], expect.any(AppError)]);
