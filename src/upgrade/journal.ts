@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Host } from '../host/host.ts';
 import { AppError } from '../kernel/problem.ts';
-import type { JournalEntry } from './types.ts';
+import type { JournalEntry, Outcome } from './types.ts';
 
 type Unstamped = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E, 'at'> : never) : never;
 export type Journal = {
@@ -120,7 +120,13 @@ export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
 /** done, rolled back by the operator, aborted: over. Held, stopped and failed runs can go on. */
 export const isFinal = (entries: readonly JournalEntry[]): boolean => {
   const last = entries.at(-1);
-  return last?.kind === 'closed' && (last.outcome === 'done' || last.outcome === 'aborted' || last.outcome === 'refused');
+  return last?.kind === 'closed' && (final.has(last.outcome) || isRolledBack(entries));
+};
+const final: ReadonlySet<Outcome> = new Set(['done', 'aborted', 'refused']);
+/** By the operator, to the end. A member that was given back because it failed leaves its run open under the same word. */
+export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
+  const [last, begun] = [entries.at(-1), entries.findLast((entry) => entry.kind === 'opened' || entry.kind === 'resumed')];
+  return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
 };
 
 /** `20261121T060102Z-1a2b`: sorts by time. */

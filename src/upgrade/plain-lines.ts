@@ -6,10 +6,11 @@ const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000)
 export const lineOf = (event: UpgradeEvent): string | undefined => {
   switch (event.event) {
     case 'run-started':
-      return `${event.action} ${event.plan.from} → ${event.plan.to}, run ${event.run}, journal ${event.journal}`;
+      return `${event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
     case 'step-started':
       return `[${event.number}/${event.count}] ${event.step.title}`;
     case 'step-finished':
+      if (event.was_done_before === true) return undefined;
       return `      done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
     case 'step-failed':
       return `      failed: ${event.reason}`;

@@ -3,6 +3,7 @@ import { AppError } from '../kernel/problem.ts';
 import type { Access } from './access.ts';
 import { startCanary } from './canary.ts';
 import type { Driver } from './drivers/driver.ts';
+import { detailText } from './detail-text.ts';
 import { execute } from './execute.ts';
 import type { Confirmation, Ending } from './execute.ts';
 import { crashedRun, openJournal, runFolder, unfinishedError } from './journal.ts';
@@ -13,6 +14,7 @@ import { watchLeader } from './leader-watch.ts';
 import { watchLogs } from './log-watch.ts';
 import { observe } from './observe.ts';
 import { writeReports } from './report/write.ts';
+import { progressOf } from './progress.ts';
 import { reportFrom } from './report/from-events.ts';
 import { removeOwnKeys } from './own-keys.ts';
 import { lockLost } from './run.ts';
@@ -115,6 +117,18 @@ const writtenDown = async ({ host, folder, journal, emit }: Run, report: Report,
 };
 
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
+/** Who goes on with a run sees what was done before, and how the members are now. */
+const tellBefore = async ({ host, cluster, access, plan }: SessionInput, journal: Journal, emit: (event: Unstamped) => void): Promise<void> => {
+  const { ended } = progressOf(journal.entries);
+  for (const step of plan.steps) {
+    const entry = journal.entries.findLast((one) => one.kind === 'end' && one.step === step.id);
+    if (ended.has(step.id) && entry?.kind === 'end')
+      emit({ event: 'step-finished', step, duration_ms: 0, detail: detailText(entry.detail), was_done_before: true });
+  }
+  const observation = await observe({ host, cluster, access }).catch(() => undefined);
+  if (observation !== undefined) emit({ event: 'observed', observation });
+};
+
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink } = input;
   const { events, startedMs, emit } = recorder(host, sink);
@@ -133,6 +147,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     });
     const folder = runFolder(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
+    if (action !== 'upgrade') await tellBefore(input, journal, emit);
     const signal = AbortSignal.any([input.signal, lost.signal]);
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
     const { ending, wrote } = await perform(input, parts);

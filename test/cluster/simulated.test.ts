@@ -142,6 +142,9 @@ describe('what can go wrong', () => {
     expect(await cluster.clusterVersions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
     expect((await cluster.kv('rollback')).code).toBe(12);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+    // Who took everything back does not want it to go on: that takes a new upgrade.
+    expect((await cluster.kv('resume')).code).toBe(12);
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
     expect((await cluster.kv('rollback')).code).not.toBe(0);
     await cluster.mock('stop', '--member', 'n1');

@@ -90,6 +90,12 @@ describe('a journal', () => {
   ] as const)('%s is final: %s', (outcome, expected) => {
     expect(isFinal([{ kind: 'closed', at: '', outcome, message: '' } as JournalEntry])).toBe(expected);
   });
+  it('a rollback that came to its end is final; a member that was given back is not', () => {
+    const closed = { kind: 'closed', at: '', outcome: 'rolled-back', message: '' } as JournalEntry;
+    const begun = (action: 'upgrade' | 'rollback') => ({ kind: 'resumed', at: '', owner, action }) as JournalEntry;
+    expect(isFinal([begun('rollback'), closed])).toBe(true);
+    expect(isFinal([begun('rollback'), closed, begun('upgrade'), closed])).toBe(false);
+  });
   it('names of runs sort by time', () => {
     const at = (ms: number) => runId({ ...real.host, now: () => ms });
     expect(at(Date.UTC(2026, 0, 2, 3, 4, 5))).toMatch(/^20260102T030405Z-[0-9a-f]{4}$/);

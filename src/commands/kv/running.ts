@@ -1,5 +1,6 @@
 import { bool } from '../../kernel/field.ts';
 import { AppError, usageError } from '../../kernel/problem.ts';
+import { recordResult } from '../../kernel/result.ts';
 import type { Result } from '../../kernel/result.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
 import type { SessionInput } from '../../upgrade/session.ts';
@@ -92,10 +93,16 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
 };
 
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
-export const doneRun = async (context: Context, values: Values): Promise<FoundRun | undefined> => {
+export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
   const { cluster } = await openCluster(context, values, 'upgrade');
-  const { findRuns } = await import('../../upgrade/journal.ts');
+  const { findRuns, isRolledBack } = await import('../../upgrade/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster.name);
-  const last = newest?.entries.at(-1);
-  return last?.kind === 'closed' && last.outcome === 'done' ? newest : undefined;
+  if (newest === undefined) return undefined;
+  const { run, entries } = newest;
+  const last = entries.at(-1);
+  if (last?.kind === 'closed' && last.outcome === 'done')
+    return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
+  if (!isRolledBack(entries)) return undefined;
+  const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
+  return recordResult({ run, outcome: 'rolled-back' }, { message }, 'rolled-back');
 };

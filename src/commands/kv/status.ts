@@ -10,7 +10,8 @@ const runLine = ({ run, entries }: FoundRun): { readonly run: string; readonly o
   const open = entries.findLast((entry) => entry.kind === 'begin');
   if (last?.kind === 'closed') {
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
-    return { run, outcome: last.outcome, text: goesOn.has(last.outcome) ? `${text}\n  go on: opsctl kv resume` : text };
+    const isSaid = !goesOn.has(last.outcome) || text.includes('opsctl kv resume');
+    return { run, outcome: last.outcome, text: isSaid ? text : `${text}\n  go on: opsctl kv resume` };
   }
   const where = open?.kind === 'begin' ? ` at ${open.step}` : '';
   return { run, outcome: 'interrupted', text: `run ${run} was interrupted${where} or is at work: opsctl kv resume` };

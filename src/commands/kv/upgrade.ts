@@ -7,7 +7,7 @@ import type { Command, Context, Values } from '../command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
-import { conducted, confirmStart, doneRun, runFlags, unfinished } from './running.ts';
+import { conducted, confirmStart, endedRun, runFlags, unfinished } from './running.ts';
 
 const readPlan = async (context: Context, path: string): Promise<Plan> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
@@ -108,8 +108,8 @@ export const resume: Command = {
   },
   examples: [{ line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' }],
   run: async (context, values) => {
-    const over = await doneRun(context, values);
-    if (over) return recordResult({ run: over.run, outcome: 'done' }, { message: `nothing to go on with: run ${over.run} is done` });
+    const over = await endedRun(context, values);
+    if (over) return over;
     const { opened, found, plan, isRollback } = await unfinished(context, values);
     await confirmStart(context, opened.cluster.name, `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`);
     const now: Plan = {

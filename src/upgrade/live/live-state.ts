@@ -29,8 +29,9 @@ export type LiveState = {
   /** Lines that stay above the table: warnings, notes, unexpected log lines. */
   readonly said: readonly string[];
   readonly outcome?: Outcome;
+  readonly isRollback: boolean;
 };
-export const emptyState: LiveState = { title: '', columns: [], members: [], confirm: 'none', now: '', elapsedMs: 0, said: [] };
+export const emptyState: LiveState = { title: '', isRollback: false, columns: [], members: [], confirm: 'none', now: '', elapsedMs: 0, said: [] };
 
 const order: readonly StepKind[] = ['snapshot', 'move-leader', 'stop', 'copy-data', 'configure', 'start', 'gate', 'settle'];
 
@@ -51,7 +52,8 @@ const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
   };
   return {
     ...emptyState,
-    title: `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
+    title: action === 'rollback' ? `rollback of ${plan.cluster} to ${plan.from}` : `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
+    isRollback: action === 'rollback',
     columns: order.filter((kind) => plan.steps.some((step) => step.kind === kind)),
     members: plan.observation.members.map(({ name }) => memberOf(name)),
     confirm: plan.steps.some((step) => step.kind === 'confirm') ? 'waiting' : 'none',

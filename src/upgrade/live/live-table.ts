@@ -82,13 +82,14 @@ const table = (state: LiveState, look: Look): string[] => {
   );
 };
 
+/** A rollback that was asked for is no failure. */
+const isAsWanted = ({ outcome, isRollback }: LiveState): boolean =>
+  outcome === 'done' || outcome === 'held' || (outcome === 'rolled-back' && isRollback);
+
 /** The lines of the table as they stand now. Pure. */
 export const liveLines = (state: LiveState, look: Look): string[] => {
   if (state.title === '') return [];
-  const [turn, color] =
-    state.outcome === undefined
-      ? mark('running', look.frame)
-      : mark(state.outcome === 'done' || state.outcome === 'held' ? 'done' : 'failed', look.frame);
+  const [turn, color] = state.outcome === undefined ? mark('running', look.frame) : mark(isAsWanted(state) ? 'done' : 'failed', look.frame);
   const confirm =
     state.confirm === 'none'
       ? []

@@ -3,6 +3,7 @@ import { type LiveState, emptyState, liveAfter } from '../../../src/upgrade/live
 import { liveLines } from '../../../src/upgrade/live/live-table.ts';
 import { redraw } from '../../../src/upgrade/live/screen.ts';
 import type { UpgradeEvent } from '../../../src/upgrade/types.ts';
+import { lineOf } from '../../../src/upgrade/plain-lines.ts';
 import { failedRun, goodRun } from '../events.ts';
 
 const stateAfter = (events: readonly UpgradeEvent[], count = events.length): LiveState => events.slice(0, count).reduce(liveAfter, emptyState);
@@ -43,6 +44,35 @@ describe('the live table', () => {
     expect(shown(state)[3]).toBe('  n2      3.2.32   returned  ✓         ✓     ✓      ✗     200 ms');
     expect(state.said).toEqual(['prove n2 good: it ended with code 1', 'n2 gets its old version back: it ended with code 1']);
     expect(shown(state).at(-1)).toMatch(/^✗ n2 runs 3\.2 again/);
+  });
+  it('of a resumed run shows what was done before it, and the members as they are', () => {
+    const first = goodRun[0] as UpgradeEvent & { event: 'run-started' };
+    const before = first.plan.steps.filter(({ member }) => member === 'n2');
+    const { observation } = first.plan;
+    const members = observation.members.map((one) => (one.name === 'n2' ? { ...one, server_version: '3.3.27' } : one));
+    const resumed: UpgradeEvent[] = [
+      { ...first, action: 'resume' },
+      ...before.map((step): UpgradeEvent => ({ ...first, event: 'step-finished', step, duration_ms: 0, was_done_before: true })),
+      { ...first, event: 'observed', observation: { ...observation, members } },
+    ];
+    expect(shown(stateAfter(resumed)).slice(0, 4)).toEqual([
+      'resume of shop from 3.2 to 3.3',
+      '  member  version            snapshot  stop  start  gate  away for',
+      '  n1      3.2.32   leader    ·         ·     ·      ·',
+      '  n2      3.3.27             ✓         ✓     ✓      ✓',
+    ]);
+    expect(resumed.flatMap((event) => lineOf(event) ?? [])).toEqual([expect.stringContaining('resume 3.2 → 3.3')]);
+  });
+  it('of a rollback goes the other way, and its end is no failure', () => {
+    const first = goodRun[0] as UpgradeEvent & { event: 'run-started' };
+    const last = goodRun.at(-1) as UpgradeEvent & { event: 'run-finished' };
+    const events: UpgradeEvent[] = [
+      { ...first, action: 'rollback' },
+      { ...last, outcome: 'rolled-back', message: 'every member runs 3.2 again' },
+    ];
+    const lines = shown(stateAfter(events));
+    expect([lines[0], lines.at(-1)]).toEqual(['rollback of shop to 3.2', expect.stringMatching(/^✓ every member runs 3\.2 again/)]);
+    expect(lineOf(events[0] as UpgradeEvent)).toContain('rollback 3.3 → 3.2');
   });
   it('says unexpected log lines and notes, not the expected ones', () => {
     const lines = stateAfter(goodRun).said;
