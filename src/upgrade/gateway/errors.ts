@@ -24,6 +24,8 @@ type Known = {
   readonly category: Category;
   readonly tryThis: readonly string[];
   readonly adds?: string;
+  /** A gateway that loses its member says the same on plain connections, for other reasons. */
+  readonly isTlsOnly?: true;
 };
 /** Texts that say more than their number. The first match counts. */
 const known: readonly Known[] = [
@@ -67,6 +69,7 @@ const known: readonly Known[] = [
     // The gateway calls its own member with the certificate that the member serves with (seen on 3.3, 3.4, 3.5 with --client-cert-auth).
     text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^connection closed$/,
     code: 'GATEWAY_CERTIFICATE',
+    isTlsOnly: true,
     category: 'network',
     adds: "the member's own certificate must be made for clients too (extended key usage clientAuth), because its gateway calls the member with it",
     tryThis: [],
@@ -105,7 +108,7 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
   const given = errorIn(body);
   if (httpStatus === 404 && given === undefined) return noGateway(url);
   const message = given?.message ?? `answered ${httpStatus}`;
-  const row = known.find(({ text }) => text.test(message));
+  const row = known.find(({ text, isTlsOnly }) => text.test(message) && (isTlsOnly !== true || url.startsWith('https:')));
   const byCode = codes[given?.code ?? -1];
   const fallback: Category = httpStatus >= 500 ? 'network' : httpStatus === 404 ? 'not-found' : 'refused';
   return new AppError(row?.category ?? byCode?.category ?? fallback, `${hostOf(url)}: ${message}${row?.adds === undefined ? '' : `; ${row.adds}`}`, {

@@ -56,6 +56,11 @@ describe("a call of the store's own", () => {
 });
 
 describe("refusals that are the gateway's alone", () => {
+  it('a gateway that lost its member is told nothing about certificates on a plain connection', () => {
+    const body = { message: 'connection closed', code: 14 };
+    expect(storeError('http://a:1', 503, body)).toMatchObject({ message: 'a:1: connection closed', detail: { code: 'UNAVAILABLE' } });
+    expect(storeError('https://a:1', 503, body).message).toContain('extended key usage clientAuth');
+  });
   const https: Endpoint = { url: 'https://a:1' };
   const refusal = (message: string, code = 14): AppError => storeError('https://a:1', 503, { message, code });
   const closed = refusal('connection closed');
