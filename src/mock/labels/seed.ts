@@ -95,11 +95,12 @@ const lock = ({ state, world }: Maker, label: LabelJson, part: { fieldId?: strin
 };
 
 /** A provider's own label: read only, and no caller can make one. */
-const providerLabel = (maker: Maker): void => {
+const providerLabel = (maker: Maker): LabelJson => {
   const label = create(maker, 'SHARED', 'File origin', 'Kept by the file store itself', [text('Source')]);
   act(maker, 'publish', label);
   const record = maker.state.labels.get(label.id);
   if (record) maker.state.labels.put(label.id, { ...record, labelType: 'PROVIDER_APP' });
+  return label;
 };
 
 /** Labels in every state, with every kind of field, permissions and locks. Call inside a transaction. */
@@ -133,10 +134,11 @@ export const seedLabels = (real: World): void => {
   const department = create(maker, 'ADMIN', 'Department', 'Set by policy', [text('Cost centre')]);
   act(maker, 'publish', department);
   lock(maker, department, {});
-  lock(maker, phase, { fieldId: phase.fields[1]?.id }, true);
 
   const records = create(maker, 'SHARED', 'Records class', 'Kept by a colleague', [text('Class')], COLLEAGUE);
   run(maker, labels.publish, { name: `labels/${records.id}` }, {}, COLLEAGUE);
   run(maker, permissions.create, { parent: `labels/${records.id}` }, { audience: 'audiences/default', role: 'READER' }, COLLEAGUE);
-  providerLabel(maker);
+  // On a label that nobody can change anyway: what the caller owns can go through every state, but for the two locked ones.
+  const origin = providerLabel(maker);
+  lock(maker, origin, { fieldId: origin.fields[0]?.id }, true);
 };

@@ -30,7 +30,7 @@ export const labels = {
     bodyName: 'Label',
     ok: 200,
     returns: label,
-    cli: { columns, examples: ['opsctl labels create --label-type SHARED --title Contract'] },
+    cli: { columns, examples: ['opsctl labels create --label-type SHARED --title Invoice'] },
   }),
   list: op({
     method: 'GET',
@@ -64,7 +64,7 @@ export const labels = {
     query: { ...languageQuery, ...adminQuery, ...viewQuery },
     ok: 200,
     returns: label,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels get Contract', "opsctl labels get 'Project phase@published' -o yaml"] },
   }),
   delete: op({
     method: 'DELETE',
@@ -79,7 +79,10 @@ export const labels = {
     },
     ok: 200,
     returns: empty,
-    cli: { confirm: 'Delete {name}? The label and its values on every item are removed for good.' },
+    cli: {
+      confirm: 'Delete {name}? The label and its values on every item are removed for good.',
+      examples: ['opsctl labels delete Sensitivity --yes'],
+    },
   }),
   delta: op({
     method: 'POST',
@@ -120,7 +123,7 @@ export const labels = {
     bodyName: 'DisableLabelRequest',
     ok: 200,
     returns: label,
-    cli: { columns, examples: [`opsctl labels disable Contract --disabled-policy '{"showInApply": true}'`] },
+    cli: { columns, examples: [`opsctl labels disable 'Project phase' --disabled-policy '{"showInApply": true}'`] },
   }),
   enable: op({
     method: 'POST',
@@ -133,7 +136,7 @@ export const labels = {
     bodyName: 'EnableLabelRequest',
     ok: 200,
     returns: label,
-    cli: { columns, examples: ['opsctl labels enable Contract'] },
+    cli: { columns, examples: ['opsctl labels enable Retention'] },
   }),
   updateLabelCopyMode: op({
     method: 'POST',
@@ -146,7 +149,7 @@ export const labels = {
     bodyName: 'UpdateLabelCopyModeRequest',
     ok: 200,
     returns: label,
-    cli: { verb: 'update-copy-mode', columns },
+    cli: { verb: 'update-copy-mode', columns, examples: ['opsctl labels update-copy-mode Contract --copy-mode DO_NOT_COPY'] },
   }),
   updateLabelEnabledAppSettings: op({
     method: 'POST',
@@ -159,6 +162,10 @@ export const labels = {
     bodyName: 'UpdateLabelEnabledAppSettingsRequest',
     ok: 200,
     returns: label,
-    cli: { verb: 'update-enabled-app-settings', columns },
+    cli: {
+      verb: 'update-enabled-app-settings',
+      columns,
+      examples: [`opsctl labels update-enabled-app-settings Contract --enabled-app-settings '{"enabledApps": [{"app": "FILES"}]}'`],
+    },
   }),
 } as const satisfies Resource;

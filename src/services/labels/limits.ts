@@ -14,7 +14,10 @@ export const limits = {
     query: { name: help(str(), 'limits/label; the path says it already') },
     ok: 200,
     returns: labelLimits,
-    cli: { columns: ['name', 'maxTitleLength', 'maxDescriptionLength', 'maxFields', 'maxDeletedFields', 'maxDraftRevisions'] },
+    cli: {
+      examples: ['opsctl labels limits get'],
+      columns: ['name', 'maxTitleLength', 'maxDescriptionLength', 'maxFields', 'maxDeletedFields', 'maxDraftRevisions'],
+    },
   }),
 } as const satisfies Resource;
 
@@ -30,6 +33,9 @@ export const capabilities = {
     query: { customer: help(str(), "customers/<id>; the caller's own unless given") },
     ok: 200,
     returns: userCapabilities,
-    cli: { columns: ['name', 'canAccessLabelManager', 'canAdministrateLabels', 'canCreateAdminLabels', 'canCreateSharedLabels'] },
+    cli: {
+      examples: ['opsctl labels capabilities get me'],
+      columns: ['name', 'canAccessLabelManager', 'canAdministrateLabels', 'canCreateAdminLabels', 'canCreateSharedLabels'],
+    },
   }),
 } as const satisfies Resource;

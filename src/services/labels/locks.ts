@@ -16,7 +16,7 @@ export const locks = {
     query: pageQuery(100),
     ok: 200,
     returns: listLabelLocksResponse,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels locks list Contract'] },
   }),
 } as const satisfies Resource;
 
@@ -31,6 +31,6 @@ export const revisionLocks = {
     query: pageQuery(100),
     ok: 200,
     returns: listLabelLocksResponse,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels revisions locks list Contract published'] },
   }),
 } as const satisfies Resource;

@@ -29,7 +29,7 @@ export const permissions = {
     bodyName: 'LabelPermission',
     ok: 200,
     returns: labelPermission,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels permissions update Contract --email reader@example.com --role APPLIER'] },
   }),
   batchDelete: op({
     method: 'POST',
@@ -55,7 +55,10 @@ export const permissions = {
     bodyName: 'BatchUpdateLabelPermissionsRequest',
     ok: 200,
     returns: batchUpdateLabelPermissionsResponse,
-    cli: { verb: 'batch-update' },
+    cli: {
+      verb: 'batch-update',
+      examples: ['opsctl labels permissions batch-update Contract --requests \'[{"labelPermission": {"group": "groups/1", "role": "READER"}}]\''],
+    },
   }),
   create: op({
     method: 'POST',
@@ -70,7 +73,7 @@ export const permissions = {
     bodyName: 'LabelPermission',
     ok: 200,
     returns: labelPermission,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels permissions create Contract --email reader@example.com --role READER'] },
   }),
   delete: op({
     method: 'DELETE',
@@ -82,7 +85,7 @@ export const permissions = {
     query: adminQuery,
     ok: 200,
     returns: empty,
-    cli: { confirm: 'Delete {name}?' },
+    cli: { confirm: 'Delete {name}?', examples: ['opsctl labels permissions delete Contract reader@example.com --yes'] },
   }),
   list: op({
     method: 'GET',
@@ -94,6 +97,6 @@ export const permissions = {
     query: { ...pageQuery(50), ...adminQuery },
     ok: 200,
     returns: listLabelPermissionsResponse,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels permissions list Contract'] },
   }),
 } as const satisfies Resource;

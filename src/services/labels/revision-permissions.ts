@@ -29,7 +29,7 @@ export const revisionPermissions = {
     bodyName: 'LabelPermission',
     ok: 200,
     returns: labelPermission,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels revisions permissions update Contract latest --email reader@example.com --role APPLIER'] },
   }),
   batchDelete: op({
     method: 'POST',
@@ -55,7 +55,12 @@ export const revisionPermissions = {
     bodyName: 'BatchUpdateLabelPermissionsRequest',
     ok: 200,
     returns: batchUpdateLabelPermissionsResponse,
-    cli: { verb: 'batch-update' },
+    cli: {
+      verb: 'batch-update',
+      examples: [
+        'opsctl labels revisions permissions batch-update Contract latest --requests \'[{"labelPermission": {"group": "groups/1", "role": "READER"}}]\'',
+      ],
+    },
   }),
   create: op({
     method: 'POST',
@@ -70,7 +75,7 @@ export const revisionPermissions = {
     bodyName: 'LabelPermission',
     ok: 200,
     returns: labelPermission,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels revisions permissions create Contract latest --email reader@example.com --role READER'] },
   }),
   delete: op({
     method: 'DELETE',
@@ -82,7 +87,7 @@ export const revisionPermissions = {
     query: adminQuery,
     ok: 200,
     returns: empty,
-    cli: { confirm: 'Delete {name}?' },
+    cli: { confirm: 'Delete {name}?', examples: ['opsctl labels revisions permissions delete Contract reader@example.com latest --yes'] },
   }),
   list: op({
     method: 'GET',
@@ -94,6 +99,6 @@ export const revisionPermissions = {
     query: { ...pageQuery(50), ...adminQuery },
     ok: 200,
     returns: listLabelPermissionsResponse,
-    cli: { columns },
+    cli: { columns, examples: ['opsctl labels revisions permissions list Contract latest'] },
   }),
 } as const satisfies Resource;

@@ -79,7 +79,7 @@ test('a revision that is not the newest, and a disabled label, are refused befor
 
 test('retire says what disappears, wants the title, disables and deletes', async () => {
   const id = await at.id('Project phase');
-  expect(await at.run('retire', 'Project phase')).toMatchObject({ code: 10, stderr: expect.stringContaining('is locked') });
+  expect(await at.run('retire', 'Department')).toMatchObject({ code: 10, stderr: expect.stringContaining('is locked') });
   const made = await at.file('old.yaml', 'title: Old\nfields: [{name: Shelf, type: text}]\n');
   await at.run('apply', '-f', made, '--publish');
   expect(await at.run('retire', 'Old')).toMatchObject({ code: 2, stderr: expect.stringContaining('the values of field Shelf (text) on every item') });
