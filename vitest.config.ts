@@ -5,11 +5,11 @@ const common = { define: { OPSCTL_VERSION: '"0.0.0-test"' } };
 const real = ['test/cluster/**/*.test.ts', 'test/browser/**/*.test.ts', 'test/peers/*.test.ts', 'test/stories/**/*.test.ts', 'test/crash/**/*.test.ts', 'test/real/**/*.test.ts'];
 const never = ['**/node_modules/**'];
 
-/** The fast files share two processes (`isolate: false`): no module has state that changes, so loading each module 158 times shows nothing. */
+/** The fast files share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). */
 export default defineConfig({
   test: {
     projects: [
-      { ...common, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...never, ...real], testTimeout: 30_000, maxWorkers: 2, isolate: false } },
+      { ...common, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...never, ...real], testTimeout: 30_000, maxWorkers: 3, isolate: false } },
       { ...common, test: { name: 'real', include: real, exclude: never, testTimeout: 180_000, hookTimeout: 180_000, fileParallelism: false } },
     ],
   },
