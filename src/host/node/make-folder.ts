@@ -15,8 +15,9 @@ export const makeFolder = async (path: string, mode?: number): Promise<void> => 
     const { code } = error as { code?: string };
     if (await isFolder(path)) return;
     const parent = dirname(path);
-    if (code !== 'ENOENT' || parent === path || (await isFolder(parent))) throw error;
-    await makeFolder(parent, mode);
+    if (code !== 'ENOENT' || parent === path) throw error;
+    // Somebody else may have made the parent since: then one more try shows whether a folder can be made in it.
+    if (!(await isFolder(parent))) await makeFolder(parent, mode);
     await fs.promises.mkdir(path, mode).catch(async (second: unknown) => {
       if (!(await isFolder(path))) throw second;
     });
