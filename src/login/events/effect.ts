@@ -41,6 +41,7 @@ const changed = (
     return ends('a security event revoked the token');
   if (kind === 'tokens-revoked' && isOf(account, event, body)) return ends('a security event revoked all tokens of the account');
   if (kind === 'account-disabled' && isOf(account, event, body)) return ends('the account was disabled');
+  if (kind === 'account-purged' && isOf(account, event, body)) return ends('the account was deleted');
   // The browser sessions ended; whether the refresh token still holds is for the service to say at the next use.
   if (kind === 'sessions-revoked' && isOf(account, event, body) && account.accessToken !== undefined)
     return { account: withoutAccess(account), did: 'dropped the access token' };

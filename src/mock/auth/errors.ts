@@ -27,8 +27,10 @@ export class TokenRefusal extends Error {
   readonly code: TokenErrorCode;
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  constructor(code: TokenErrorCode, description: string, status?: number, headers: Readonly<Record<string, string>> = {}) {
+  readonly subtype: string | undefined;
+  constructor(code: TokenErrorCode, description: string, status?: number, headers: Readonly<Record<string, string>> = {}, subtype?: string) {
     super(description);
+    this.subtype = subtype;
     this.name = 'TokenRefusal';
     this.code = code;
     this.status = status;

@@ -18,4 +18,8 @@ export const jsonReply = (status: number, body: unknown, more: Readonly<Record<s
 
 /** facts 9: `{"error","error_description"}`; never a token, secret or verifier in it. */
 export const tokenRefusal = (refusal: TokenRefusal): MockReply =>
-  jsonReply(refusal.status ?? tokenErrors[refusal.code].status, { error: refusal.code, error_description: refusal.message }, refusal.headers);
+  jsonReply(
+    refusal.status ?? tokenErrors[refusal.code].status,
+    { error: refusal.code, error_description: refusal.message, ...(refusal.subtype === undefined ? {} : { error_subtype: refusal.subtype }) },
+    refusal.headers,
+  );

@@ -68,6 +68,15 @@ export const emitTokenRevoked = (auth: Auth, family: Family): void =>
 /** doc1 Events: sessions-revoked. */
 export const emitSessionsRevoked = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.sessionsRevoked, subjectOf(auth, user.id));
+/** facts 11.8: a new receiver that names the type gets one event at once, to show that its end works. */
+export const emitVerification = (auth: Auth, { client, id }: Subscription): void =>
+  emit(auth, new Set([client]), eventTypes.verification, { subject_type: 'iss-sub', iss: auth.world.origin() }, { state: id });
+/** facts 11.8: what else happens to an account. */
+export const emitAccount = (auth: Auth, user: User, type: 'accountEnabled' | 'accountPurged' | 'credentialChangeRequired'): void =>
+  emit(auth, clientsOf(auth, user), eventTypes[type], subjectOf(auth, user.id));
+/** facts 11.8: everything that a user had granted one application ended at once. */
+export const emitTokensRevoked = (auth: Auth, user: string, client: string): void =>
+  emit(auth, new Set([client]), eventTypes.tokensRevoked, subjectOf(auth, user));
 /** doc1 Events: account-disabled. */
 export const emitAccountDisabled = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.accountDisabled, subjectOf(auth, user.id), { reason: 'hijacking' });

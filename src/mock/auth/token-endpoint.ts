@@ -24,6 +24,7 @@ import { refreshTokenIsGiven } from './rules/refresh-token-is-given.ts';
 import { refreshTokenIsLive } from './rules/refresh-token-is-live.ts';
 import { refreshTokenIsOfTheClient } from './rules/refresh-token-is-of-the-client.ts';
 import { type RequestCall, type Rule, broken } from './rules/rule.ts';
+import { signInIsRecent } from './rules/sign-in-is-recent.ts';
 import { secretIsRight } from './rules/secret-is-right.ts';
 import { tokenAccountIsActive } from './rules/token-account-is-active.ts';
 import type { ClientCall, ExchangeCall, RefreshCall, TokenCall } from './rules/token-call.ts';
@@ -42,7 +43,7 @@ const identityRules: readonly Rule<TokenCall>[] = [grantTypeIsKnown, credentials
 const clientRules: readonly Rule<ClientCall>[] = [tokenClientIsNotDeleted, secretIsRight, integrityIsVerified];
 const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
 const exchangeRules: readonly Rule<ExchangeCall>[] = [codeIsOfTheClient, codeIsInTime, redirectIsTheSame, verifierMatchesTheChallenge];
-const refreshRules: readonly Rule<RefreshCall>[] = [refreshTokenIsOfTheClient, refreshTokenIsLive, refreshScopeIsGranted];
+const refreshRules: readonly Rule<RefreshCall>[] = [refreshTokenIsOfTheClient, refreshTokenIsLive, signInIsRecent, refreshScopeIsGranted];
 
 /** The parsed form; a body past the limit is not parsed. */
 export const formOf = (request: MockRequest): Params => readParams(request.body.length > mostBytes ? '' : Buffer.from(request.body).toString('utf8'));

@@ -55,8 +55,16 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
   return found;
 };
 
+/** facts 6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced. */
+const isTooOld = (auth: Auth, family: Family): boolean => {
+  const days = auth.settings().refresh_token_days;
+  return days !== null && auth.world.now() >= family.issued_at + days * 86_400_000;
+};
 export const isLive = (auth: Auth, family: Family): boolean =>
-  family.stopped_at === null && family.revoked_at === null && (family.ends_at === null || family.ends_at > auth.world.now());
+  family.stopped_at === null &&
+  family.revoked_at === null &&
+  (family.ends_at === null || family.ends_at > auth.world.now()) &&
+  !isTooOld(auth, family);
 
 /** The record of a refresh token, dead or alive; undefined for everything else. */
 export const readRefresh = (auth: Auth, token: string): Family | undefined => {

@@ -6,6 +6,14 @@ export const settingFields = {
   code_seconds: help(int({ min: 1, max: 600 }), 'Life of a code; RFC 6749 4.1.2 allows ten minutes at most'),
   refresh_tokens_per_client: help(int({ min: 1, max: 10_000 }), 'Live refresh tokens of a user and a client; the oldest stop working'),
   refresh_tokens_per_user: help(int({ min: 1, max: 100_000 }), 'Live refresh tokens of a user across all clients'),
+  // facts 6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
+  refresh_token_days: orNull(
+    help(int({ min: 1, max: 10_000 }), 'Refresh tokens end this long after they were issued, as for applications in testing; null is never'),
+  ),
+  revoke_on_password_change: help(bool(), 'A new password ends the refresh tokens of the user'),
+  reauth_after_seconds: orNull(
+    help(int({ min: 1, max: 31_536_000 }), 'Refreshes this long after the sign-in get invalid_grant with error_subtype invalid_rapt; null is never'),
+  ),
   require_pkce: help(bool(), 'Refuse authorization requests without a code challenge'),
   remember_consent: help(bool(), 'Skip the consent page when everything was granted before, as the real service does'),
   any_loopback_path: help(bool(), 'Accept every path of a loopback redirect, for all clients'),

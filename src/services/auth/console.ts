@@ -39,7 +39,7 @@ export const consoleTable = {
       body: {
         client: req(help(str(), 'The client ID')),
         receiver: req({ ...help(str(2000), 'Address that takes the events'), format: 'url' }),
-        types: help(list(oneOf(...allEventTypes)), 'Event types; all unless given'),
+        types: help(list(oneOf(...allEventTypes)), 'Event types; the three of the document unless given'),
       },
     }),
     unsubscribe: op({

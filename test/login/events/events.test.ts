@@ -89,6 +89,7 @@ const oauthToken = (alg: string, text: string) => ({
 
 test.each([
   ['account-disabled', event('risc/event-type/account-disabled', sub), 'dropped the credential'],
+  ['account-purged', event('risc/event-type/account-purged', sub), 'dropped the credential'],
   ['tokens-revoked', event('oauth/event-type/tokens-revoked', sub), 'dropped the credential'],
   [
     'token-revoked by hash',

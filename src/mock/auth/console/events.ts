@@ -1,10 +1,10 @@
 import type { consoleTable } from '../../../services/auth/console.ts';
-import { allEventTypes } from '../../../services/auth/events.ts';
+import { documentedEventTypes } from '../../../services/auth/events.ts';
 import { problem } from '../../../kernel/problem.ts';
 import { Refused } from '../../refused.ts';
 import type { Handlers } from '../../table-service.ts';
 import { base64url } from '../digest.ts';
-import { deliver } from '../security-events.ts';
+import { deliver, emitVerification } from '../security-events.ts';
 import type { Auth, Subscription } from '../state.ts';
 import { clientById, found } from './lookup.ts';
 import { deliveryView, subscriptionView } from './views.ts';
@@ -24,10 +24,11 @@ export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>
       id: base64url(auth.world.random(9)),
       client: client.id,
       url: body.receiver,
-      types: body.types ?? allEventTypes,
+      types: body.types ?? documentedEventTypes,
       created_at: auth.world.now(),
     };
     auth.subscriptions.put(subscription.id, subscription);
+    emitVerification(auth, subscription);
     return subscriptionView(subscription);
   },
   unsubscribe: ({ state: { auth }, params }) => {

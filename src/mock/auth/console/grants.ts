@@ -4,7 +4,7 @@ import { scopeName } from '../../../services/auth/scopes.ts';
 import { Refused } from '../../refused.ts';
 import type { Handlers } from '../../table-service.ts';
 import { findUser } from '../passwords.ts';
-import { emitTokenRevoked } from '../security-events.ts';
+import { emitTokenRevoked, emitTokensRevoked } from '../security-events.ts';
 import type { Auth, Family } from '../state.ts';
 import { familiesOf, revokeFamily } from '../tokens.ts';
 import { found } from './lookup.ts';
@@ -34,6 +34,7 @@ export const grantHandlers: All['grants'] = {
       auth,
       familiesOf(auth, grant.user).filter(({ client }) => client === grant.client),
     );
+    emitTokensRevoked(auth, grant.user, grant.client);
     auth.grants.delete(grant.id);
     return undefined;
   },

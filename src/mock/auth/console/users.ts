@@ -3,7 +3,7 @@ import { problem } from '../../../kernel/problem.ts';
 import { Refused } from '../../refused.ts';
 import type { Handlers } from '../../table-service.ts';
 import { hashedPassword } from '../passwords.ts';
-import { emitAccountDisabled, emitSessionsRevoked } from '../security-events.ts';
+import { emitAccount, emitAccountDisabled, emitSessionsRevoked, emitTokenRevoked } from '../security-events.ts';
 import type { Auth, Family, User } from '../state.ts';
 import { familiesOf, makeAccess, revokeFamily } from '../tokens.ts';
 import { userByName } from './lookup.ts';
@@ -43,6 +43,19 @@ const endSessions = (auth: Auth, user: User): void => {
     else auth.sessions.put(key, { ...session, users });
   }
 };
+/** facts 6.17: a new password may end what was granted under the old one. */
+const passwordChanged = (auth: Auth, user: User): void => {
+  emitAccount(auth, user, 'credentialChangeRequired');
+  if (!auth.settings().revoke_on_password_change) return;
+  for (const family of familiesOf(auth, user.id)) {
+    revokeFamily(auth, family);
+    emitTokenRevoked(auth, family);
+  }
+};
+const notDeleted = (user: User): User => {
+  if (user.state === 'deleted') throw new Refused(409, `${user.email} is deleted.`);
+  return user;
+};
 const put = (auth: Auth, user: User): User => {
   auth.users.put(user.id, user);
   return user;
@@ -80,6 +93,7 @@ export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['
   update: ({ state: { auth }, params, body: { password, ...body } }) => {
     const user = userByName(auth, params.user);
     const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+    if (password !== undefined) passwordChanged(auth, user);
     return userView(put(auth, { ...user, ...given, ...(password === undefined ? {} : { password: hashedPassword(auth, password) }) }));
   },
   // doc1 Errors invalid_grant: tokens of a deleted account end with it.
@@ -88,17 +102,18 @@ export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['
     const gone = put(auth, { ...user, state: 'deleted' });
     endSessions(auth, user);
     for (const family of familiesOf(auth, user.id)) revokeFamily(auth, family);
+    emitAccount(auth, user, 'accountPurged');
     return userView(gone);
   },
   disable: ({ state: { auth }, params }) => {
-    const user = put(auth, { ...userByName(auth, params.user), state: 'disabled' });
+    const user = put(auth, { ...notDeleted(userByName(auth, params.user)), state: 'disabled' });
     endSessions(auth, user);
     emitAccountDisabled(auth, user);
     return userView(user);
   },
   enable: ({ state: { auth }, params }) => {
-    const user = userByName(auth, params.user);
-    if (user.state === 'deleted') throw new Refused(409, `${user.email} is deleted.`);
+    const user = notDeleted(userByName(auth, params.user));
+    emitAccount(auth, user, 'accountEnabled');
     return userView(put(auth, { ...user, state: 'active' }));
   },
   signOut: ({ state: { auth }, params }) => {
