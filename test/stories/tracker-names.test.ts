@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
@@ -90,6 +92,29 @@ test('ensure and upsert name what is missing, and take a list in another order o
   expect(await epic('@ana', '@ben')).toEqual(['POST']);
   expect(await epic('@ben', '@ana')).toEqual([]);
   expect(await epic('@ben')).toEqual(['PUT']);
+});
+
+test('a long text comes from a file or from standard input', async () => {
+  const text = 'First line\n\n@ben, 日本 🚀';
+  const made = await opsctl.json(['tracker', 'labels', 'create', '--name', 'from stdin', '--description-file', '-'], { input: `${text}\n` });
+  expect(made.description).toBe(text);
+  writeFileSync(join(opsctl.home, 'text.md'), `${text}\r\n`);
+  const comment = await opsctl.json(['tracker', 'epic-comments', 'create', '106', '--text-file', 'text.md']);
+  expect(comment.text).toBe(text);
+  for (const [args, message] of [
+    [['--text-file', 'nowhere.md'], '--text-file names nowhere.md, which does not exist'],
+    [['--text-file', '.'], '--text-file names ., which is a folder'],
+    [['--text-file', 'text.md', '--text', 'x'], '--text-file cannot be given together with --text'],
+    [[], '--text is required'],
+  ] as const) {
+    const wrong = await opsctl.run(['tracker', 'epic-comments', 'create', '106', ...args]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
+  }
+});
+
+test('a name that nothing has: where to look', async () => {
+  const gone = await opsctl.run(['tracker', 'epics', 'get', 'nothing like it']);
+  expect([gone.code, gone.stderr]).toEqual([6, expect.stringMatching(/names an epic that does not exist[^]*opsctl tracker epics list/)]);
 });
 
 test('a day where a time belongs is its first moment in UTC', async () => {

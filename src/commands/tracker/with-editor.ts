@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { bool } from '../../kernel/field.ts';
-import { AppError, usageError } from '../../kernel/problem.ts';
-import type { Command, Context } from '../command.ts';
+import { bool, str } from '../../kernel/field.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import type { Command, Context, Flag, Values } from '../command.ts';
 import { extend } from '../extend.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
@@ -30,19 +30,36 @@ const editText = async (context: Context, text: string): Promise<string> => {
   }
 };
 
-/** `--edit` on creates and updates that have a long text. */
+/** The long text from one place: its flag, a file or the editor, which starts with what the others gave. */
+const longText = async (context: Context, values: Values, name: string): Promise<string | undefined> => {
+  const [given, path] = [values[name] as string | undefined, values[`${name}-file`] as string | undefined];
+  const flag = `--${name}-file`;
+  if (given !== undefined && path !== undefined)
+    throw usageError('wrong usage', [problem(flag, 'exclusive', `cannot be given together with --${name}`)]);
+  const text = path === undefined ? given : (await (await import('./text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
+  return values.edit === true ? editText(context, text ?? '') : text;
+};
+
+/** `--edit` and `--description-file` on creates and updates that have a long text. */
 export const withEditor = (command: Command): Command => {
   const row = command.operation?.operation;
   const name = row?.body && LONG.find((field) => row.body?.[field] !== undefined);
   if (row === undefined || name === undefined || row.method === 'GET') return command;
+  const fromFile = `${name}-file`;
   return extend(command, {
     get flags() {
-      return { ...command.flags, edit: { field: bool(), summary: `Write the ${name} in $EDITOR` } };
+      const file: Flag = {
+        field: str(undefined, { min: 1 }),
+        summary: `Read the ${name} from a file; - is standard input`,
+        value: 'file|-',
+        complete: 'file',
+      };
+      return { ...command.flags, [fromFile]: file, edit: { field: bool(), summary: `Write the ${name} in $EDITOR` } };
     },
     run: async (context, values) => {
-      const { edit, ...others } = values;
-      if (edit !== true) return command.run(context, others);
-      return command.run(context, { ...others, [name]: await editText(context, String(values[name] ?? '')) });
+      const { edit: _edit, [fromFile]: _path, [name]: _given, ...others } = values;
+      const text = await longText(context, values, name);
+      return command.run(context, text === undefined ? others : { ...others, [name]: text });
     },
   });
 };

@@ -35,7 +35,8 @@ const none = (kind: string, text: string, things: readonly Named[], path: string
   );
   return new AppError('not-found', `no ${kind} is called ${JSON.stringify(text)}`, {
     code: 'NO_SUCH_NAME',
-    problems: [problem(path, 'rule', `names a ${kind} that does not exist`, close && `did you mean ${close}?`)],
+    problems: [problem(path, 'rule', `names ${/^[aeio]/.test(kind) ? 'an' : 'a'} ${kind} that does not exist`, close && `did you mean ${close}?`)],
+    tryThis: kinds[kind]?.list.path.endsWith('s') ? [`opsctl tracker${kinds[kind].list.path.replace('/', ' ')} list`] : [],
   });
 };
 

@@ -1,10 +1,10 @@
-import { isAbsolute, join } from 'node:path';
 import { check } from '../../../kernel/check.ts';
 import { list, obj } from '../../../kernel/field.ts';
 import { nearest } from '../../../kernel/nearest.ts';
 import { type Problem, problem, usageError } from '../../../kernel/problem.ts';
 import { tracker } from '../../../services/tracker/index.ts';
 import type { Context } from '../../command.ts';
+import { textFile } from '../text-file.ts';
 import { type Current, type Lookup, type Row, type Workspace, kindNames, workspaceKinds } from './kinds.ts';
 
 const problemsOf = (file: Row): Problem[] =>
@@ -33,21 +33,9 @@ const emptied = (file: Row): Record<string, unknown> =>
     }),
   );
 
-const textOf = async ({ host }: Context, given: string): Promise<string> => {
-  const parts: Uint8Array[] = [];
-  if (given === '-') for await (const part of host.terminal.stdin.bytes()) parts.push(part);
-  if (given === '-') return Buffer.concat(parts).toString('utf8');
-  const path = isAbsolute(given) ? given : join(host.cwd, given);
-  const info = await host.files.info(path);
-  if (info?.kind === 'folder') throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which is a folder`)]);
-  const text = await host.files.read(path);
-  if (text === undefined) throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which does not exist`)]);
-  return text;
-};
-
 /** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
 export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
-  const text = await textOf(context, given);
+  const text = await textFile(context, given, '--file');
   const { parseDocument } = await import('./yaml-package.ts');
   const document = parseDocument(text);
   if (document.errors.length > 0)
