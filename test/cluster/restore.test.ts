@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
@@ -57,6 +57,7 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     // The new version's configuration would stop the old one at its start.
     for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
     for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
+    expect((await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout).toContain(`it was rebuilt on ${from} since`);
     // What was written since then is kept aside as well: a second rebuild covers nothing.
     const again = await opsctl(words('restore'), { home });
     expect(again.code === 0 ? '' : again.stderr).toBe('');
@@ -78,6 +79,10 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     expect(made.json().to_fill_in).toEqual([]);
     const content = parse(readFileSync(file, 'utf8'));
     expect(content.name).toBe('mine');
+    const beside = join(dirname((binariesOf(from) as Binaries).server), 'etcdctl');
+    expect(content.ctl_binary).toBe(existsSync(beside) ? beside : undefined);
+    for (const { name, pid_file, log_file } of cluster.members)
+      expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({ pid_file, log_file });
     expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual([...cluster.urls].sort());
     expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(cluster.members[0]?.data_dir);
     const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });

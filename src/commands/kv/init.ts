@@ -39,6 +39,15 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
   return { spec, left: found.relative.map((key) => `${config_file}: ${key} is relative; write the whole path`), isSeen: true };
 };
 
+/** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
+const ctlBeside = async ({ host }: Context, members: readonly MemberSpec[]): Promise<string | undefined> => {
+  for (const folder of new Set(members.flatMap(({ old_binary }) => (old_binary === undefined ? [] : [dirname(old_binary)])))) {
+    const path = join(folder, 'etcdctl');
+    if ((await host.files.info(path))?.kind === 'file') return path;
+  }
+  return undefined;
+};
+
 /** Runs and snapshots are kept by this name: the folder's says more than that of the file that everybody calls cluster.yaml. */
 const nameFor = (file: string | undefined): string => {
   const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
@@ -87,7 +96,8 @@ export const init: Command = {
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
     const { tls, user } = opened.cluster;
-    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', tls, user, members }));
+    const ctl_binary = await ctlBeside(context, members);
+    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', tls, user, ctl_binary, members }));
     const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
     const left = [...clusterProblems(content).map(({ path, message }) => `${path} ${message}`), ...described.flatMap((one) => one.left)];
     for (const line of left) context.say.warn(`to fill in: ${line}`);
@@ -99,7 +109,7 @@ export const init: Command = {
     await context.host.files.replace(file, text);
     return recordResult(
       { cluster_file: file, members: members.map((member) => member.name), to_fill_in: left },
-      { text: `${file} written`, name: 'cluster_file' },
+      { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
     );
   },
 };

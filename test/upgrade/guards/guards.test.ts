@@ -42,6 +42,15 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
     observed(undefined, { listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }] }),
   ],
   ['no leader', 'leader-agreed', every({ leader_id: undefined, is_leader: false })],
+  [
+    'a leader that cannot be seen because the login fails',
+    'leader-agreed',
+    observed(
+      ['n1', 'n2', 'n3'].map((name) => seen(name, { leader_id: undefined, is_leader: false })),
+      { auth: { is_on: true, problem: 'wrong password' } },
+    ),
+    withUser,
+  ],
   ['two leaders', 'leader-agreed', three({ leader_id: '1003' })],
   ['two members', 'quorum-survives', observed([seen('n1'), seen('n2')])],
   ['a downgrade', 'version-path', observed(), { to: '3.2' }],
