@@ -4,6 +4,8 @@ import { nearest } from '../kernel/nearest.ts';
 import { AppError } from '../kernel/problem.ts';
 import { recordResult, rowsResult } from '../kernel/result.ts';
 import type { Command } from './command.ts';
+import { kebab } from './from-table.ts';
+import { pathOf } from './labels/path.ts';
 
 const services = async (): Promise<Service[]> => [
   (await import('../services/tracker/index.ts')).tracker,
@@ -18,7 +20,10 @@ const reference: Command = {
   run: async (_context, { words = [] }) => {
     const { entryOf, entryText } = await import('../reference/entry.ts');
     const all = (await services()).flatMap((service) =>
-      operations(service.table).map(({ resource, verb, operation }) => entryOf(service, resource.replaceAll('_', '-'), verb, operation)),
+      operations(service.table).map(({ resource, verb, operation }) => {
+        const words = [service.name, ...kebab(resource).split(' '), operation.cli?.verb ?? kebab(verb)];
+        return entryOf(service, service.name === 'labels' ? pathOf(words) : words, operation);
+      }),
     );
     const wanted = ['opsctl', ...(words as string[])].join(' ');
     const exact = all.find((entry) => entry.command === wanted);

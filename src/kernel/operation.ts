@@ -55,6 +55,8 @@ export type ServiceInfo = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
+  /** What each status of a refusal means, and the body that comes with it; those of document 2 unless given. */
+  readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;
   /** Names of the scopes of which one is enough for a method. */

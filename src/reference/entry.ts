@@ -53,18 +53,22 @@ const aboutText = (field: Field): string =>
 const fieldsOf = (fields: Fields | undefined): EntryField[] =>
   Object.entries(fields ?? {}).map(([name, field]) => ({ name, type: typeText(field), required: field.required ?? false, about: aboutText(field) }));
 
+/** What only the service sets is no part of a request, also where the document has one schema for both. */
+const settable = (fields: Fields | undefined): Fields =>
+  Object.fromEntries(Object.entries(fields ?? {}).filter(([, field]) => !field.outputOnly && !field.readOnly));
+
 /** Everything the table says about one endpoint, for `opsctl reference` and the written reference. */
-export const entryOf = (service: Service, resource: string, verb: string, operation: Operation): Entry => ({
-  command: `opsctl ${service.name} ${resource} ${operation.cli?.verb ?? verb}`,
+export const entryOf = (service: Service, words: readonly string[], operation: Operation): Entry => ({
+  command: ['opsctl', ...words].join(' '),
   summary: operation.summary,
   request: `${operation.method} ${service.basePath}${operation.path}`,
   source: operation.cites,
   parameters: fieldsOf(operation.params),
   query: fieldsOf(operation.query),
-  body: fieldsOf(operation.body),
+  body: fieldsOf(settable(operation.body)),
   success: operation.ok,
   returns: operation.returns ? typeText(operation.returns) : '',
-  errors: ['400', '401', '404', '422', '429', ...(operation.errors ?? [])],
+  errors: [...Object.keys(service.refusals?.meanings ?? { 400: 0, 401: 0, 404: 0, 422: 0, 429: 0 }), ...(operation.errors ?? [])],
   deprecated: operation.deprecated,
   extension: operation.extension ?? false,
 });

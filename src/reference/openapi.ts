@@ -65,17 +65,27 @@ const requestBody = (operation: Operation, fields: Fields, components: Component
   content: { [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: { schema: objectSchema(fields, components, DIALECT) } },
 });
 
-const responses = (operation: Operation, components: Components): JsonSchema => {
+const responses = ({ refusals }: Service, operation: Operation, components: Components): JsonSchema => {
   const content = operation.returns && { 'application/json': { schema: schemaOf(operation.returns, components, DIALECT) } };
-  const errors = Object.fromEntries(Object.entries(common).map(([status, description]) => [status, { description }]));
+  const body = refusals && { content: { 'application/json': { schema: schemaOf(refusals.body, components, DIALECT) } } };
+  const errors = Object.fromEntries(Object.entries(refusals?.meanings ?? common).map(([status, description]) => [status, { description, ...body }]));
   const extra = Object.fromEntries((operation.errors ?? []).map((name) => [statusOf[name] ?? 400, { description: name }]));
   return { [operation.ok]: { description: operation.ok === 204 ? 'Done' : 'The answer', ...(content ? { content } : {}) }, ...errors, ...extra };
 };
+
+const sharedParameters = (fields: Fields, componentOf: (name: string) => string, components: Components): JsonSchema =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [componentOf(name), { name, in: 'query', schema: schemaOf(field, components, DIALECT) }]),
+  );
 
 /** The OpenAPI 3.1 document of one service. */
 export const openApi = (service: Service, origin: string): JsonSchema => {
   const components: Components = new Map();
   const paths: Record<string, Record<string, unknown>> = {};
+  const shared = Object.keys(service.everywhere ?? {});
+  // `$` and `.` may stand in the name of a parameter, not in that of a component.
+  const componentOf = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '');
+  const everywhere = shared.map((name) => ({ $ref: `#/components/parameters/${componentOf(name)}` }));
   for (const { resource, verb, operation } of operations(service.table)) {
     const { path, names } = openPath(operation.path);
     paths[path] ??= {};
@@ -86,9 +96,9 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
       'x-cites': operation.cites,
       ...(operation.extension ? { 'x-extension': true } : {}),
       ...(operation.deprecated === undefined ? {} : { deprecated: true }),
-      parameters: parameters(operation, names, components),
+      parameters: [...parameters(operation, names, components), ...everywhere],
       ...(operation.body ? { requestBody: requestBody(operation, operation.body, components) } : {}),
-      responses: responses(operation, components),
+      responses: responses(service, operation, components),
     };
   }
   const { name, prefix } = service.tokenHeader;
@@ -99,6 +109,10 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
     servers: [{ url: `${origin}${service.basePath}` }],
     security: [{ token: [] }],
     paths,
-    components: { securitySchemes: { token: scheme }, schemas: Object.fromEntries(components) },
+    components: {
+      securitySchemes: { token: scheme },
+      ...(shared.length === 0 ? {} : { parameters: sharedParameters(service.everywhere ?? {}, componentOf, components) }),
+      schemas: Object.fromEntries(components),
+    },
   };
 };

@@ -44,7 +44,7 @@ test.each(cases)('%s has a command with an argument for each parameter of its pa
 });
 
 test.each(cases)('%s has a reference entry that names all its fields', (_, { resource, verb, operation }) => {
-  const text = entryText(entryOf(tracker, resource.replaceAll('_', '-'), verb, operation));
+  const text = entryText(entryOf(tracker, ['tracker', resource.replaceAll('_', '-'), verb], operation));
   expect(text).toContain(`${operation.method} /api/v3${operation.path}`);
   for (const name of Object.keys({ ...operation.params, ...operation.query, ...operation.body })) expect(text).toContain(name);
 });

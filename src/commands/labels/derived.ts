@@ -8,6 +8,7 @@ import type { Argument, Command, Context, Flag, Values } from '../command.ts';
 import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
+import { pathOf } from './path.ts';
 import type { LabelJson } from './plan/wire-types.ts';
 
 type Row = { readonly command: Command; readonly operation: Operation };
@@ -36,14 +37,6 @@ const argumentsFor = (operation: Operation): readonly Argument[] => {
   const revision = isUnderRevision(operation) ? [revisionArgument] : [];
   // A full permission name is one argument; label, revision and permission are three.
   return isOnePermission(operation) ? [labelArgument, permissionArgument, ...revision] : [labelArgument, ...revision];
-};
-
-/** `labels labels create` is `labels create`; what goes by way of a revision is below `labels revisions`. */
-const pathOf = (path: readonly string[]): readonly string[] => {
-  const [service = '', resource = '', verb = ''] = path;
-  if (resource === 'labels') return [service, verb];
-  const under = /^revision-(.+)$/.exec(resource)?.[1];
-  return under === undefined ? [service, resource, verb] : [service, 'revisions', under, verb];
 };
 
 const paged = (operation: Operation): boolean => operation.query?.pageToken !== undefined;

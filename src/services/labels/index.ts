@@ -3,6 +3,7 @@ import { labels } from './labels.ts';
 import { capabilities, limits } from './limits.ts';
 import { locks, revisionLocks } from './locks.ts';
 import { permissions } from './permissions.ts';
+import { refusals } from './refusal.ts';
 import { revisionPermissions } from './revision-permissions.ts';
 import { scopesFor } from './scopes.ts';
 import { systemQuery } from './system.ts';
@@ -13,6 +14,7 @@ export const labelsService = {
   title: 'Label-Management Service',
   version: 'v2beta',
   basePath: '/v2beta',
+  refusals,
   everywhere: systemQuery,
   scopes: scopesFor,
   tokenHeader: { name: 'Authorization', prefix: 'Bearer ' },

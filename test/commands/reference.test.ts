@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { commandTree } from '../../src/cli/tree.ts';
+import { opsctl } from '../support/program.ts';
+
+let home = '';
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'opsctl-reference-'));
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+const read = async (...words: string[]) => (await opsctl(['reference', ...words, '-o', 'json'], { home })).json();
+
+test('every endpoint of the label service is under the words of its command', async () => {
+  const tree = await commandTree();
+  const entries: { command: string }[] = await read();
+  expect(entries.filter(({ command }) => command.startsWith('opsctl labels '))).toHaveLength(26);
+  for (const { command } of entries.filter((entry) => entry.command.startsWith('opsctl labels '))) {
+    let at: any = tree;
+    for (const word of command.split(' ').slice(1)) at = at?.sub?.[word];
+    expect([command, typeof at?.summary]).toEqual([command, 'string']);
+  }
+});
+
+test('what only the service sets is no part of a request', async () => {
+  const { body, errors } = await read('labels', 'create');
+  expect(body.map(({ name }: { name: string }) => name)).toEqual(['enabledAppSettings', 'fields', 'labelType', 'learnMoreUri', 'properties']);
+  expect(errors).toEqual(['400', '401', '403', '404', '409', '429']);
+});
