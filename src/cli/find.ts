@@ -10,8 +10,29 @@ export type Found =
 
 const starts = (path: readonly string[], words: readonly string[]): boolean => words.every((word, i) => path[i] === word);
 
+/** What other programs call the same thing. */
+const alsoCalled: Readonly<Record<string, string>> = {
+  ls: 'list',
+  all: 'list',
+  show: 'get',
+  view: 'get',
+  describe: 'get',
+  add: 'create',
+  new: 'create',
+  edit: 'update',
+  set: 'update',
+  modify: 'update',
+  rm: 'delete',
+  del: 'delete',
+  remove: 'delete',
+};
+const meant = (typed: string, known: readonly string[]): string | undefined => {
+  const same = Object.hasOwn(alsoCalled, typed) ? alsoCalled[typed] : undefined;
+  return same !== undefined && known.includes(same) ? same : nearest(typed, known);
+};
+
 const unknown = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
-  const close = nearest(typed, known);
+  const close = meant(typed, known);
   const at = ['opsctl', ...before].join(' ');
   return new AppError('usage', `${at}: there is no command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`, {
     code: 'UNKNOWN_COMMAND',

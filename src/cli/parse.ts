@@ -47,10 +47,23 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
   return given;
 };
 
+/** What other programs call the flags of every command. */
+const alsoCalled: Readonly<Record<string, string>> = {
+  json: 'output json',
+  yaml: 'output yaml',
+  csv: 'output csv',
+  format: 'output',
+  fields: 'columns',
+  query: 'jq',
+  force: 'yes',
+  debug: 'verbose',
+  'no-color': 'color never',
+};
+
 const sentence = (error: unknown, flags: readonly string[], command: Command): string => {
   const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
   const unknown = /unknown option '--([^'=]+)/.exec(said)?.[1];
-  const close = unknown && nearest(unknown, flags);
+  const close = unknown && (nearest(unknown, flags) ?? alsoCalled[unknown]);
   const end = close ? `; did you mean --${close}?` : '';
   return `opsctl ${command.path.join(' ')}: ${said}${end}`;
 };

@@ -1,5 +1,6 @@
 import { type Field, type Fields, bare, list, orNull, str } from '../kernel/field.ts';
 import type { LooseInput, Operation } from '../kernel/operation.ts';
+import { AppError } from '../kernel/problem.ts';
 import type { Context, Flag, Values } from './command.ts';
 import { flagName } from './table-flags.ts';
 
@@ -72,11 +73,25 @@ const texts = (naming: Naming, value: unknown): unknown[] =>
       : [item];
   });
 
+/** `ana,ben` is two names when no single thing is called so. */
+const oneOrMore = async (naming: Naming, context: Context, kind: string, text: string, path: string): Promise<unknown[]> => {
+  const find = (name: string) => naming.resolve(context, kind, name, path);
+  try {
+    return [await find(text)];
+  } catch (error) {
+    const parts = text.split(',').map((part) => part.trim());
+    if (parts.length < 2 || parts.includes('') || !(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
+    const found: unknown[] = [];
+    for (const part of parts) found.push(await find(part));
+    return found;
+  }
+};
+
 const ids = async (naming: Naming, context: Context, kind: string, value: unknown, path: string): Promise<unknown> => {
   if (value === null || value === undefined) return value;
   if (!Array.isArray(value)) return naming.resolve(context, kind, String(value), path);
   const found: unknown[] = [];
-  for (const text of texts(naming, value)) found.push(await naming.resolve(context, kind, String(text), path));
+  for (const text of texts(naming, value)) found.push(...(await oneOrMore(naming, context, kind, String(text), path)));
   return found;
 };
 

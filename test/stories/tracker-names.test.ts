@@ -112,6 +112,29 @@ test('a long text comes from a file or from standard input', async () => {
   }
 });
 
+test('names may be given with commas, and a name that has one is still a name', async () => {
+  const owners = async (list: string): Promise<string[]> =>
+    (await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--owner', list])).owner_ids;
+  expect(await owners('ana, ben')).toHaveLength(2);
+  const wrong = await opsctl.run(['tracker', 'epics', 'create', '--name', 'o', '--owner', 'ana,nobody']);
+  expect([wrong.code, wrong.stderr]).toEqual([6, expect.stringContaining('no member is called "nobody"')]);
+  const { id: whole } = await opsctl.json(['tracker', 'objectives', 'create', '--name', 'Fast, safe']);
+  expect((await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--objective', 'Fast, safe'])).objective_ids).toEqual([whole]);
+});
+
+test.each([
+  [['labels', 'ls'], 'did you mean list?'],
+  [['labels', 'show', '105'], 'did you mean get?'],
+  [['labels', 'add'], 'did you mean create?'],
+  [['labels', 'edit', '105'], 'did you mean update?'],
+  [['labels', 'rm', '105'], 'did you mean delete?'],
+  [['labels', 'list', '--json'], 'did you mean --output json?'],
+  [['labels', 'list', '--format', 'json'], 'did you mean --output?'],
+])('words of other programs: tracker %j', async (args, message) => {
+  const wrong = await opsctl.run(['tracker', ...args]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
+});
+
 test('a name that nothing has: where to look', async () => {
   const gone = await opsctl.run(['tracker', 'epics', 'get', 'nothing like it']);
   expect([gone.code, gone.stderr]).toEqual([6, expect.stringMatching(/names an epic that does not exist[^]*opsctl tracker epics list/)]);
