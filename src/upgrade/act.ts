@@ -55,7 +55,8 @@ const takeSnapshot: Act = async (run, step) => {
   const folder = snapshotFolder(cluster, run.folder);
   const path = join(folder, `${cluster.name}-${member.name}-${run.id}.db`);
   const store = openStore(host, { url: member.client_url, tls: access.tls, user: access.user, timeoutMs: streamTimeoutMs });
-  const status = await store.status();
+  // A member that does not answer is found out at once; only the stream itself may take its time.
+  const status = await access.store(member.client_url).status();
   await refuseLittleRoom(run, member.name, path, status.db_size_bytes);
   const verified = await (async () => {
     await host.files.makeFolder(folder, 0o700);
@@ -97,6 +98,8 @@ const moveLeader: Act = async (run, step) => {
 
 const heirsWithinMs = 10_000;
 const heirsPollMs = 100;
+/** What only time may mend gets some. */
+export const patienceMs = 3000;
 /**
  * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (facts A5),
  * and drops every write until its heir has all entries: with an heir far behind that takes seconds, so it waits for them first.
@@ -104,10 +107,16 @@ const heirsPollMs = 100;
 const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const { host, cluster, access, plan } = run;
   const until = host.elapsed() + heirsWithinMs;
+  const patientUntil = host.elapsed() + patienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
     const finding = stopFinding(observation.members, name, plan.options.accept);
-    if (finding !== undefined) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+    if (finding !== undefined) {
+      // An election, the hand-over before this stop too, makes members unhealthy for a moment.
+      if (host.elapsed() > patientUntil) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+      await host.sleep(heirsPollMs);
+      continue;
+    }
     const seen = seenIn(observation, name);
     const behind = notReadyToLead(observation.members, seen);
     if (behind.length === 0) return seen;

@@ -1,12 +1,13 @@
 import { AppError } from '../kernel/problem.ts';
 import type { Category } from '../kernel/problem.ts';
-import { acts, prove, refuseWrongBinary, runHook, startMember } from './act.ts';
+import { acts, patienceMs, prove, refuseWrongBinary, runHook, startMember } from './act.ts';
 import { detailText } from './detail-text.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { giveBack } from './give-back.ts';
 import { observe } from './observe.ts';
 import { decide, progressOf } from './progress.ts';
+import type { Decision } from './progress.ts';
 import { withoutTokens } from './log-lines.ts';
 import { MemberFailure, memberOf, stopReason } from './run.ts';
 import type { Detail, Run } from './run.ts';
@@ -130,10 +131,35 @@ const refusedBy = (findings: readonly Finding[]): Ending => {
   return { outcome: 'stopped', category: 'stopped', message, error: new AppError('stopped', message, { code: 'GUARD', tryThis, data: findings }) };
 };
 
+const lookPollMs = 200;
+/** An election, or packets that are lost for a moment, look like a sick member: what only time may mend gets some. */
+const patientDecision = async (run: Run): Promise<Decision> => {
+  const until = run.host.elapsed() + patienceMs;
+  for (;;) {
+    const decision = decide(run.plan, progressOf(run.journal.entries), await lookAgain(run));
+    const mayPass =
+      decision.kind === 'refuse' && decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
+    if (!mayPass || run.signal.aborted || run.host.elapsed() > until) return decision;
+    await run.host.sleep(lookPollMs);
+  }
+};
+
+/** The operator was told that the return failed, and resumed: whatever was in its way, the run is to go on. After a crash nobody was told. */
+const wasReturnTold = ({ journal }: Run): boolean => {
+  const kinds = journal.entries.map(({ kind }) => kind);
+  return kinds.lastIndexOf('closed') > kinds.lastIndexOf('returning');
+};
+const returned = async (run: Run, member: string, reason: string): Promise<Ending | undefined> => {
+  const goesOn = wasReturnTold(run);
+  const ending = await memberFailed(run, new MemberFailure(member, reason));
+  if (!goesOn || ending.outcome !== 'rolled-back') return ending;
+  run.emit({ event: 'note', level: 'info', text: `${member} runs ${run.plan.from} again, as it should; the upgrade goes on` });
+  return undefined;
+};
+
 /** One decision and what follows from it; undefined when the run goes on. */
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
-  const observation = await lookAgain(run);
-  const decision = decide(run.plan, progressOf(run.journal.entries), observation);
+  const decision = await patientDecision(run);
   const untold = run.journal.failure();
   if (untold !== undefined && (decision.kind === 'steps' || decision.kind === 'ask'))
     return { outcome: 'stopped', message: untold.message, category: 'stopped', error: untold };
@@ -159,7 +185,7 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
         message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it`,
       };
     case 'return':
-      return memberFailed(run, new MemberFailure(decision.member, decision.reason));
+      return returned(run, decision.member, decision.reason);
     default:
       return performed(run, decision.steps);
   }

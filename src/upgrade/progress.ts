@@ -87,10 +87,24 @@ const refusal = (guard: string, member: string, message: string, hint: string): 
   findings: [{ guard, level: 'stop', member, message, hint }],
 });
 
+/**
+ * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
+ * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
+ */
+const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
+  const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
+  if (sick === undefined || plan.options.accept.includes('all-members-healthy')) return undefined;
+  const why = sick.health_reason ?? sick.errors[0] ?? '/health says so';
+  return refusal(
+    'all-members-healthy',
+    sick.name,
+    `${sick.name} is not healthy: ${why}`,
+    'read its log, see whether its peers reach it; then opsctl kv resume',
+  );
+};
+
 /** What to do with the next member that still runs the old version. */
 const nextOld = (plan: Plan, progress: Progress, observation: Observation, name: string, oldCount: number): Decision => {
-  const finding = stopFinding(observation.members, name, plan.options.accept);
-  if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   if (observation.alarms.length > 0)
     return refusal(
       'no-alarms',
@@ -98,6 +112,10 @@ const nextOld = (plan: Plan, progress: Progress, observation: Observation, name:
       `alarm ${observation.alarms[0]?.alarm} is raised`,
       'opsctl kv alarm list; clear its cause, then opsctl kv resume',
     );
+  const sick = sickMember(plan, observation);
+  if (sick !== undefined) return sick;
+  const finding = stopFinding(observation.members, name, plan.options.accept);
+  if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   const isLast = oldCount === 1;
   if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };
   if (isLast && !progress.isNoReturnConfirmed) return { kind: 'ask', member: name };

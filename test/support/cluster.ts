@@ -94,7 +94,10 @@ export type ClusterOptions = {
   readonly settings?: Record<string, unknown>;
   /** HTTPS with client certificates, for clients and between members; the value says what is special about the servers' certificate. */
   readonly tls?: CertificateOptions;
+  /** Members listen elsewhere, and what they advertise is opened by this, which passes everything on: a network that can be cut. */
+  readonly front?: (door: Door) => Promise<void>;
 };
+export type Door = { readonly member: string; readonly kind: 'client' | 'peer'; readonly at: number; readonly behind: number };
 
 const memberOf = (folder: string, name: string, options: ClusterOptions, client: number, peer: number): RealMember => {
   const [from, to] = [binariesOf(options.from), binariesOf(options.to)];
@@ -114,12 +117,13 @@ const memberOf = (folder: string, name: string, options: ClusterOptions, client:
   };
 };
 
-const withCommands = (members: readonly RealMember[], extra: readonly string[]): RealMember[] => {
+type Listening = (member: RealMember) => { readonly client: string; readonly peer: string };
+const withCommands = (members: readonly RealMember[], extra: readonly string[], listening: Listening): RealMember[] => {
   const initial = members.map((member) => `${member.name}=${member.peer_url}`).join(',');
   const words = (member: RealMember): string[] => [
     ...['--name', member.name, '--data-dir', member.data_dir],
-    ...['--listen-client-urls', member.client_url, '--advertise-client-urls', member.client_url],
-    ...['--listen-peer-urls', member.peer_url, '--initial-advertise-peer-urls', member.peer_url],
+    ...['--listen-client-urls', listening(member).client, '--advertise-client-urls', member.client_url],
+    ...['--listen-peer-urls', listening(member).peer, '--initial-advertise-peer-urls', member.peer_url],
     ...['--initial-cluster', initial, '--initial-cluster-state', 'new', '--initial-cluster-token', 'test'],
     ...extra,
   ];
@@ -143,8 +147,16 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
   const bare = Array.from({ length: options.size }, (_, i) =>
     memberOf(folder, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
   );
+  const behind = options.front === undefined ? undefined : await freePorts(2 * options.size);
+  const portOf = (member: RealMember, kind: Door['kind']): number => Number(new URL(member[`${kind}_url`]).port);
+  const listening = (member: RealMember, kind: Door['kind']): number => behind?.[ports.indexOf(portOf(member, kind))] ?? portOf(member, kind);
+  for (const member of bare)
+    for (const kind of ['client', 'peer'] as const)
+      await options.front?.({ member: member.name, kind, at: portOf(member, kind), behind: listening(member, kind) });
+  const url = (port: number): string => `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
+  const urls: Listening = (member) => ({ client: url(listening(member, 'client')), peer: url(listening(member, 'peer')) });
   const extra = [...(certificates === undefined ? [] : tlsFlags(certificates)), ...(options.extra ?? [])];
-  const cluster = clusterOf(folder, withCommands(bare, extra), options, certificates);
+  const cluster = clusterOf(folder, withCommands(bare, extra, urls), options, certificates);
   for (const member of cluster.members) cluster.start(member);
   try {
     await cluster.healthy();

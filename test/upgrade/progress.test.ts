@@ -81,7 +81,13 @@ describe('the next thing to do', () => {
       'n2.stop n2.start n2.gate',
     ],
     ['another member away: no stop', [], [n1, n2, away('n3')], 'refuse all-members-healthy n3'],
-    ['another member unhealthy: no stop', [], [n1, n2, seen('n3', { is_healthy: false })], 'refuse quorum-survives n2'],
+    ['another member unhealthy: no stop', [], [n1, n2, seen('n3', { is_healthy: false })], 'refuse all-members-healthy n3'],
+    [
+      'the next member itself is cut off from its peers',
+      all('n2'),
+      [n1, upgraded('n2'), seen('n3', { is_healthy: false })],
+      'refuse all-members-healthy n3',
+    ],
     ['an upgraded member that fell', all('n2'), [n1, away('n2'), n3], 'refuse all-members-healthy n2'],
     ['a member of a third version', [], [n1, seen('n2', { server_version: '3.5.16' }), n3], 'refuse version-path n2'],
     [
@@ -102,6 +108,17 @@ describe('the next thing to do', () => {
   it('an alarm stops before the next member', () => {
     const observation = observed([n1, upgraded('n2'), n3], { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] });
     expect(text(decide(plan, progressOf(all('n2')), observation))).toBe('refuse no-alarms n3');
+  });
+  it('an alarm is named before those that are unhealthy because of it', () => {
+    const sick = [n1, n2, n3].map((member) => ({ ...member, is_healthy: false }));
+    expect(text(decide(plan, progressOf([]), observed(sick, { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] })))).toBe('refuse no-alarms n2');
+  });
+  it('a sick member that the operator accepted stops nothing that leaves a majority', () => {
+    const five = observed(['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => seen(name)));
+    const accepted = planned(five, undefined, planOptions({ accept: ['all-members-healthy'] }));
+    const now = observed(five.members.map((member) => (member.name === 'n5' ? { ...member, is_healthy: false } : member)));
+    expect(text(decide(accepted, progressOf([]), now))).toMatch(/^n2\.snapshot/);
+    expect(text(decide(planned(five), progressOf([]), now))).toBe('refuse all-members-healthy n5');
   });
   it('--hold-last holds instead of asking', () => {
     const held = planned(observed(), undefined, planOptions({ hold_last: true }));

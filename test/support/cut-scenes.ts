@@ -1,0 +1,154 @@
+/** One member's network is cut in the middle of an upgrade, in one of the two ways in which networks fail. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { AppendFile, Host } from '../../src/host/host.ts';
+import { call, missingWrites, pair, pause, startCluster, startWriter } from './cluster.ts';
+import type { RealCluster, RealMember, Writer } from './cluster.ts';
+import { cutNetwork } from './cut-network.ts';
+import type { Cut, CutNetwork } from './cut-network.ts';
+import { opsctl } from './program.ts';
+import type { Ran } from './program.ts';
+
+const { from, to, prefix } = pair;
+let network: CutNetwork;
+let cluster: RealCluster;
+let writer: Writer | undefined;
+let home: string;
+type Roles = { readonly leader: string; readonly first: string; readonly second: string };
+/** Three members behind the network; who leads, and in which order the others are replaced. */
+const start = async (gateSeconds: number): Promise<Roles> => {
+  network = cutNetwork();
+  cluster = await startCluster({ size: 3, from, to, front: network.open, settings: { timeouts: { gate_seconds: gateSeconds } } });
+  const statuses = await Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}${prefix}/maintenance/status`, {})).text)));
+  const names = cluster.members.map(({ name }) => name);
+  statuses.forEach(({ header }, at) => network.knows(BigInt(header.member_id).toString(16), names[at] as string));
+  const leader = names[statuses.findIndex(({ header, leader: id }) => header.member_id === id)] as string;
+  const [first, second] = names.filter((name) => name !== leader) as [string, string];
+  writer = startWriter(cluster.urls);
+  return { leader, first, second };
+};
+
+const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ran> =>
+  opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], { home, ...(host === undefined ? {} : { host }) });
+const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+/** In the moment in which this line of the journal is on the disk. */
+const at =
+  (fits: string, act: () => void) =>
+  (host: Host): Host => {
+    let isDone = false;
+    return {
+      ...host,
+      files: {
+        ...host.files,
+        append: (path, mode): AppendFile => {
+          const file = host.files.append(path, mode);
+          return {
+            ...file,
+            write: (data) => {
+              file.write(data);
+              if (isDone || !String(data).includes(fits)) return;
+              isDone = true;
+              act();
+            },
+          };
+        },
+      },
+    };
+  };
+
+/** Processes that run, looked at all the time: never two members down by anybody's hand. */
+const watchProcesses = () => {
+  let [isOver, most] = [false, 0];
+  const work = (async () => {
+    while (!isOver) {
+      most = Math.max(most, cluster.members.filter((member) => !cluster.isAlive(member)).length);
+      await pause(5);
+    }
+  })();
+  return async (): Promise<number> => {
+    isOver = true;
+    await work;
+    return most;
+  };
+};
+const versions = async (): Promise<string[]> =>
+  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string));
+const nothingIsLost = async (): Promise<void> => {
+  const { acknowledged } = (await writer?.stop()) ?? { acknowledged: [] };
+  writer = undefined;
+  expect(acknowledged.length).toBeGreaterThan(10);
+  for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
+};
+
+type Scene = {
+  readonly fits: (roles: Roles) => string;
+  readonly who: keyof Roles;
+  readonly cut: Cut;
+  readonly gateSeconds?: number;
+};
+/** Cuts a member in the middle of the upgrade, heals it when the run has ended, and resumes to the end. */
+const play = async ({ fits, who, cut, gateSeconds = 20 }: Scene, judge: (ran: Ran, victim: string) => void): Promise<void> => {
+  const roles = await start(gateSeconds);
+  const victim = roles[who];
+  const most = watchProcesses();
+  const began = performance.now();
+  const ran = await kv(
+    'upgrade',
+    at(fits(roles), () => network.cut(victim, cut)),
+  );
+  process.stderr.write(`${Math.round(performance.now() - began)} ms ${ran.code} ${ran.stderr.trim().split('\n').at(-1)}\n`);
+  judge(ran, victim);
+  expect(cluster.members.every((member: RealMember) => cluster.isAlive(member))).toBe(true);
+  await network.heal(victim);
+  await cluster.healthy();
+  const resumed = await kv('resume');
+  expect(`${resumed.code} ${resumed.stderr}`).toMatch(/^0 /);
+  expect(await versions()).toEqual([to, to, to]);
+  expect(await most()).toBe(1);
+  await nothingIsLost();
+};
+
+const both = ['client', 'peer'] as const;
+const stopsAndNames = (ran: Ran, victim: string): void => {
+  expect(ran.code).toBe(8);
+  expect(error(ran).message).toContain(victim);
+};
+
+export const cutScenes = (how: Cut['how']): void => {
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  });
+  afterEach(async () => {
+    await writer?.stop();
+    writer = undefined;
+    await cluster?.stop();
+    network?.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+  it('a member whose turn has not come: the one in work comes up, the run stops and names the other', async () => {
+    await play({ fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: both } }, (ran, victim) => {
+      stopsAndNames(ran, victim);
+      expect(error(ran).message).toContain('does not answer');
+    });
+  });
+  it('the leader: the others find a new one, the run stops and names it', async () => {
+    await play({ fits: ({ first }) => `"begin","step":"${first}.gate"`, who: 'leader', cut: { how, sides: both } }, stopsAndNames);
+  });
+  it('the one that was just replaced, during its gate: it gets its old version back, now or with the resume', async () => {
+    await play({ fits: ({ first }) => `"begin","step":"${first}.gate"`, who: 'first', cut: { how, sides: both }, gateSeconds: 3 }, (ran, victim) => {
+      expect([8, 12]).toContain(ran.code);
+      expect(error(ran).message).toMatch(new RegExp(`^${victim} did not pass its gate: `));
+    });
+  });
+  it('only its side of the clients, the peers are fine', async () => {
+    await play({ fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: ['client'] } }, stopsAndNames);
+  });
+  it('only its side of the peers: it answers, is not touched, and nobody else is', async () => {
+    await play({ fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: ['peer'] } }, (ran, victim) => {
+      stopsAndNames(ran, victim);
+      expect(error(ran).message).toContain(`${victim} is not healthy`);
+    });
+  });
+};
