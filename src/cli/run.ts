@@ -50,14 +50,21 @@ const settingFlags = (globals: Values): Record<string, string | undefined> => ({
   timeout: globals.timeout,
 });
 
-/** The first signal asks to stop; the second ends the process at once. */
+/** One key press may arrive twice: from the terminal, and handed on by the program that started this one (npm run). */
+const samePressMs = 500;
+/**
+ * The first signal asks to stop; a second one ends the process at once. A terminal that goes away sends its SIGHUP to the
+ * shell, which sends another: that is never a person who insists.
+ */
 const stopper = (host: Host): { signal: AbortSignal; off: () => void; ended: () => Category | undefined } => {
   const controller = new AbortController();
   let got: Category | undefined;
+  let gotMs = 0;
   const off = host.onSignal((name) => {
     const category: Category = name === 'SIGINT' ? 'interrupted' : 'terminated';
+    if (got !== undefined && (name === 'SIGHUP' || host.elapsed() - gotMs < samePressMs)) return;
     if (got !== undefined) host.exit(exitCode(category));
-    got = category;
+    [got, gotMs] = [category, host.elapsed()];
     controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
   });
   return { signal: controller.signal, off, ended: () => got };

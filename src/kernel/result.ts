@@ -21,6 +21,8 @@ export type Result =
       readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
+      /** What counts when the reader went away before the last row; done unless given. */
+      readonly unread?: () => Category | 'done';
     }
   /** Ready-made bytes: a script, a document, a file. */
   | { readonly kind: 'raw'; readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>; readonly exit?: Category }

@@ -75,7 +75,7 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
 export const renderError = async (thrown: unknown, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category> => {
   const error = appErrorFrom(thrown);
   const isJson = options.format === 'json' || options.format === 'ndjson';
-  const text = isJson ? JSON.stringify(errorJson(error, options.notes ?? [])) : await errorText(error, options, host);
+  const text = isJson ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? [])) : await errorText(error, options, host);
   await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => {});
   return error.category;
 };

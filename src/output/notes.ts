@@ -8,7 +8,13 @@ const HOLD_MS = 1000;
 export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
   notes !== undefined && (format === 'json' || format === 'ndjson') && elapsedMs < HOLD_MS;
 
+/** Keeps a message back until the command has ended with it, or has gone on for so long that somebody watches. */
+export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, elapsedMs: number): void => {
+  notes?.push(text);
+  if (notes?.length === 1) void host.sleep(HOLD_MS - elapsedMs).then(() => releaseNotes({ notes }, host));
+};
+
 /** Writes what waited. */
-export const releaseNotes = ({ notes }: OutputOptions, host: Host): void => {
+export const releaseNotes = ({ notes }: Pick<OutputOptions, 'notes'>, host: Host): void => {
   for (const text of notes?.splice(0) ?? []) void host.terminal.stderr.write(`${text}\n`).catch(() => {});
 };

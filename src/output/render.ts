@@ -115,7 +115,7 @@ export const render = async (result: Result, options: OutputOptions, host: Host,
     if (result.kind === 'raw') await writeRaw(result.chunks, host);
     else await writeText(pieces(result, view, { options, host, format, warn }), isDrawn, host, redactor);
   } catch (error) {
-    if (isClosedPipe(error)) return 'done';
+    if (isClosedPipe(error)) return result.kind === 'rows' ? (result.unread?.() ?? 'done') : 'done';
     throw error;
   }
   releaseNotes(options, host);

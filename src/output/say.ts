@@ -1,6 +1,6 @@
 import type { Host } from '../host/host.ts';
 import { isColored } from './color.ts';
-import { isHeld, releaseNotes } from './notes.ts';
+import { holdNote, isHeld, releaseNotes } from './notes.ts';
 import { printable } from './printable.ts';
 import { type Theme, themeFor } from './theme.ts';
 import type { OutputOptions, Redactor } from './types.ts';
@@ -65,8 +65,9 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
   let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
   return (shown: string, paint?: Paint): void => {
-    if (isHeld(options, host.elapsed() - began)) {
-      options.notes?.push(shown);
+    const elapsedMs = host.elapsed() - began;
+    if (isHeld(options, elapsedMs)) {
+      holdNote(options, host, shown, elapsedMs);
       return;
     }
     releaseNotes(options, host);

@@ -71,6 +71,7 @@ const memberIsDown =
     throw new MemberFailure(name, `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`);
   };
 
+const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader', 'stop']);
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
@@ -80,6 +81,8 @@ const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
     await refuseWrongBinary(run, first.member);
   for (const step of steps) {
     const name = step.member as string;
+    // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
+    if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
     await within(run, step, async () => {
       if (step.kind === 'gate') {
         const detail = await prove(run, gate ?? openGate(run, name, run.plan.to));
@@ -175,7 +178,8 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
     case 'refuse':
       return refusedBy(decision.findings);
     case 'ask':
-      if (await confirmed(decision.member)) {
+      // A question that was broken off is answered: no.
+      if (await confirmed(decision.member).catch(() => false)) {
         run.journal.write({ kind: 'no-way-back', confirmed_by: run.host.env['USER'] ?? String(run.host.uid) });
         return undefined;
       }

@@ -9,6 +9,7 @@ import type { Confirmation, Ending } from './execute.ts';
 import { crashedRun, openJournal, runFolder, unfinishedError } from './journal.ts';
 import type { Journal } from './journal.ts';
 import { ownerOf } from './locks/held.ts';
+import type { Lock } from './locks/held.ts';
 import { takeLocks } from './locks/take-locks.ts';
 import { watchLeader } from './leader-watch.ts';
 import { watchLogs } from './log-watch.ts';
@@ -74,6 +75,14 @@ const open = async (input: SessionInput): Promise<Journal> => {
   return journal;
 };
 
+/** Both locks. A run that has to be brought to its end goes on without the one in the store. */
+const locked = (input: SessionInput, emit: Recorder['emit'], lost: AbortController): Promise<Lock> =>
+  takeLocks({
+    ...input,
+    warn: input.action === 'upgrade' ? undefined : (text) => emit({ event: 'note', level: 'warn', text }),
+    onLost: (error) => lost.abort(lockLost(error)),
+  });
+
 /** Two that planned at the same time: the one that comes second finds here what the first has left behind. */
 const refuseUnfinished = async ({ host, state, cluster, run, action }: SessionInput): Promise<void> => {
   if (action !== 'upgrade') return;
@@ -99,12 +108,12 @@ const sweep = async ({ access, run }: SessionInput, seen: Observation | undefine
 };
 
 /** Before the first step nothing was changed, whatever the disk says. Errors that are none of the disk's stay what they are. */
-const unbegun = (error: unknown): unknown => {
+const unbegun = (error: unknown): never => {
   const { message, code } = error as Error & { code?: unknown };
   const isDisk = error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
-  if (!isDisk) return error;
+  if (!isDisk) throw error;
   const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another folder'];
-  return new AppError('unsafe', `refused, nothing was changed: ${message}`, { code: 'DISK', tryThis, cause: error });
+  throw new AppError('unsafe', `refused, nothing was changed: ${message}`, { code: 'DISK', tryThis, cause: error });
 };
 
 /** What was done is done: that it could not be written down must not hide it. */
@@ -115,6 +124,9 @@ const writtenDown = async ({ host, folder, journal, emit }: Run, report: Report,
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };
+
+const stopText =
+  'asked to stop: a member that is down is brought to its end first. Another Ctrl-C leaves everything as it is now; then opsctl kv resume';
 
 /** One run under its locks, with its journal, canary and report: a first run, a resume or a rollback. */
 /** Who goes on with a run sees what was done before, and how the members are now. */
@@ -134,21 +146,15 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { events, startedMs, emit } = recorder(host, sink);
   const startedAt = new Date(host.now()).toISOString();
   const lost = new AbortController();
-  const warn = action === 'upgrade' ? undefined : (text: string) => emit({ event: 'note', level: 'warn', text });
-  const lock = await takeLocks({ host, state, cluster, access, run, warn, onLost: (error) => lost.abort(lockLost(error)) }).catch(
-    (error: unknown) => {
-      throw unbegun(error);
-    },
-  );
+  const lock = await locked(input, emit, lost).catch(unbegun);
   try {
     await refuseUnfinished(input);
-    const journal = await open(input).catch((error: unknown) => {
-      throw unbegun(error);
-    });
+    const journal = await open(input).catch(unbegun);
     const folder = runFolder(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
     if (action !== 'upgrade') await tellBefore(input, journal, emit);
     const signal = AbortSignal.any([input.signal, lost.signal]);
+    signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: stopText }), { once: true });
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
     const { ending, wrote } = await perform(input, parts);
     journal.tell({ kind: 'closed', outcome: ending.outcome, message: ending.message });

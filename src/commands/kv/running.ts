@@ -37,12 +37,12 @@ export type Start = {
 };
 
 export const conducted = async (context: Context, values: Values, { opened, plan, run, action, loop }: Start): Promise<Result> => {
-  const { host, settings, signal } = context;
+  const { host, settings } = context;
   const { conduct } = await import('../../upgrade/session.ts');
   const driver = await driverFor(context, opened.cluster);
   const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
   const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.clusters };
-  return watched(context, (sink, ask) =>
+  return watched(context, (sink, ask, signal) =>
     conduct({
       ...common,
       plan,

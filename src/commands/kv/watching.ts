@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import type { Result } from '../../kernel/result.ts';
 import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
 import type { SessionResult } from '../../upgrade/session.ts';
+import { AppError } from '../../kernel/problem.ts';
 import type { Category } from '../../kernel/problem.ts';
 import type { Context } from '../command.ts';
 
@@ -55,7 +56,7 @@ const finished = ({ ending, report }: SessionResult): Result => {
 };
 
 type Ask = <T>(question: () => Promise<T>) => Promise<T>;
-export type Conduct = (sink: Sink, ask: Ask) => Promise<SessionResult>;
+export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
 
 /** decisions 6: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
@@ -69,7 +70,7 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
     import('../../output/printable.ts'),
   ]);
   const screen = liveScreen(context.host, { isColored: isColored(undefined, context.host.env, true), clean: printable });
-  return conduct(screen.take, screen.pause).finally(screen.finish);
+  return conduct(screen.take, screen.pause, context.signal).finally(screen.finish);
 };
 
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
@@ -78,21 +79,32 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-finished') context.say.info(line);
   };
-  return conduct(sink, atOnce);
+  return conduct(sink, atOnce, context.signal);
 };
 
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
 export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
   if (context.format !== 'ndjson') return finished(await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
-  const events = queue();
+  return followed(context, conduct);
+};
+
+/** The run does not end with its reader: a member may be down. It is brought to its end, and then the run stops as by Ctrl-C. */
+const followed = (context: Context, conduct: Conduct): Result => {
+  const [events, gone] = [queue(), new AbortController()];
   let category: Category | 'done' = 'done';
-  const running = conduct(events.push, atOnce).finally(events.end);
-  const rows = async function* (): AsyncGenerator<UpgradeEvent> {
-    yield* events.rows();
-    const { ending } = await running;
-    category = ending.category ?? 'done';
-    if (ending.error !== undefined) throw ending.error;
-  };
+  const running = conduct(events.push, atOnce, AbortSignal.any([context.signal, gone.signal])).finally(events.end);
   running.catch(() => {});
-  return { kind: 'rows', rows: rows(), exit: () => category };
+  const rows = async function* (): AsyncGenerator<UpgradeEvent> {
+    try {
+      yield* events.rows();
+      const { ending } = await running;
+      category = ending.category ?? 'done';
+      if (ending.error !== undefined) throw ending.error;
+    } finally {
+      gone.abort(new AppError('stopped', 'nobody reads the events any more', { code: 'READER_GONE' }));
+      const over = await running.catch(() => undefined);
+      category = over?.ending.category ?? category;
+    }
+  };
+  return { kind: 'rows', rows: rows(), exit: () => category, unread: () => category };
 };

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
+
+const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+let home: Program;
+let cluster: Simulated;
+beforeEach(async () => {
+  home = program();
+  cluster = await simulated(home, '--monitor-ms', '300', '--members', '3');
+});
+afterEach(async () => {
+  await cluster?.stop();
+  await home.close();
+});
+
+/** Asked to stop while the first member is down: that one is brought to its end, the others are not touched. */
+const isStoppedBetweenMembers = async (): Promise<void> => {
+  expect((await cluster.versions()).sort()).toEqual(['3.2.32', '3.2.32', '3.3.27']);
+  const status = JSON.parse((await cluster.kv('status')).stdout);
+  expect(status.last_run.outcome).toBe('stopped');
+  const writer = startWriting(cluster.urls);
+  const resumed = await cluster.kv('resume');
+  expect(resumed.code, resumed.stderr).toBe(0);
+  expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
+  const history = await writer.stop();
+  expect(history.failed).toBe(0);
+  for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+};
+const upgrading = (...more: string[]) => home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', ...more]);
+
+describe('an upgrade that is asked to stop while a member is down', () => {
+  it.each([
+    ['one Ctrl-C that arrives twice', ['SIGINT', 'SIGINT']],
+    ['the end of its terminal, which signals twice', ['SIGHUP', 'SIGHUP']],
+  ] as [string, NodeJS.Signals[]][])('by %s: finishes that member, says so, and stops with exit code 8', async (_, signals) => {
+    const running = upgrading('-o', 'json');
+    await running.said(/stop n\d/);
+    for (const signal of signals) running.kill(signal);
+    const ended = await running.ended;
+    expect(ended.code).toBe(8);
+    expect(complaint(ended)).toMatchObject({ code: 'STOPPED', message: 'stopped after the step in work, as asked' });
+    expect(ended.stderr).toContain('a member that is down is brought to its end first');
+    await isStoppedBetweenMembers();
+  });
+
+  it('by a reader of its events that went away: never leaves a member down, and does not say that all is well', async () => {
+    const child = spawn(process.execPath, [BIN, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'], {
+      env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let seen = '';
+    child.stdout.on('data', (chunk) => {
+      seen += chunk;
+      if (seen.includes('"member-down"')) child.stdout.destroy();
+    });
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(8);
+    await isStoppedBetweenMembers();
+  });
+
+  it('before a member is touched: it is left alone', async () => {
+    await cluster.mock('fault', 'slow', '--ms', '150');
+    const running = upgrading('-o', 'json', '--no-canary');
+    await running.said(/verified snapshot|save and verify/);
+    running.kill('SIGINT');
+    expect((await running.ended).code).toBe(8);
+    await cluster.mock('fault', 'clear');
+    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+  });
+
+  it('twice, with a pause: it ends at once, and a resume brings it to its end', async () => {
+    await cluster.mock('fault', 'never-healthy', '--only-version', '3.3');
+    const running = upgrading('-o', 'json');
+    await running.said(/prove n\d good/);
+    running.kill('SIGINT');
+    await running.said(/asked to stop/);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    running.kill('SIGINT');
+    expect((await running.ended).code).toBe(130);
+    await cluster.mock('fault', 'clear');
+    const resumed = await cluster.kv('resume');
+    expect(resumed.code, resumed.stderr).toBe(0);
+  });
+});
