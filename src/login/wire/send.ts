@@ -1,5 +1,6 @@
 import { retryAfterMs } from '../../client/retry.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../host/host.ts';
+import { parseDuration } from '../../kernel/duration.ts';
 import { networkFailure } from './failure.ts';
 import type { Read } from './party.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -15,7 +16,7 @@ export const send = async (host: Host, what: string, request: HttpRequest, signa
 };
 
 /** What a request that may be repeated needs of the run it is part of. */
-type Waiting = Pick<Surroundings, 'host' | 'say' | 'signal'>;
+type Waiting = Pick<Surroundings, 'host' | 'say' | 'settings' | 'signal'>;
 
 /** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
 const longestWaitMs = 15_000;
@@ -27,11 +28,37 @@ const waited = async ({ host, say, signal }: Waiting, what: string, why: string,
   await host.sleep(ms, signal);
 };
 
+const usualMs = 30_000;
+const limitOf = ({ settings }: Waiting): number => {
+  const limit = settings.get('timeout');
+  return limit === undefined ? usualMs : parseDuration(limit.value, limit.origin);
+};
+/** A token answer is small: one that drips byte by byte is given up as a whole, because others wait for the lock that is held meanwhile. */
+const sendWithin = async (ms: number, host: Host, what: string, request: HttpRequest, signal: AbortSignal): Promise<Read> => {
+  const [done, late] = [new AbortController(), new AbortController()];
+  host.sleep(ms, done.signal).then(
+    () => late.abort(),
+    () => undefined,
+  );
+  try {
+    return await send(host, what, request, AbortSignal.any([signal, late.signal]));
+  } catch (error) {
+    if (!late.signal.aborted || signal.aborted) throw error;
+    const text = `${new URL(request.url).origin} did not answer completely within ${ms / 1000} s; --timeout changes the limit`;
+    throw networkFailure(what, new NetworkError('TIMEOUT', text, true));
+  } finally {
+    done.abort();
+  }
+};
+
 /** The query stays out: a revoke carries its token there. */
-const told = async ({ host, say, signal }: Waiting, what: string, request: HttpRequest): Promise<Read> => {
+const told = async (around: Waiting, what: string, asked: HttpRequest): Promise<Read> => {
+  const { host, say, signal } = around;
+  const ms = limitOf(around);
+  const request = { ...asked, timeoutMs: ms };
   const line = `${request.method} ${request.url.split('?')[0]}`;
   say.debug(line);
-  const read = await send(host, what, request, signal);
+  const read = await (request.method === 'POST' ? sendWithin(ms, host, what, request, signal) : send(host, what, request, signal));
   say.debug(`${read.status} ${line}`);
   return read;
 };

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { Read } from '../../../src/login/wire/party.ts';
 import { sendCode, sendPatiently } from '../../../src/login/wire/send.ts';
@@ -9,6 +11,8 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
+/** The limit of a whole answer really waits. */
+const limitMs = 30_000;
 type Outcome = {
   readonly read: Read | { readonly code: unknown };
   readonly asked: number;
@@ -20,7 +24,9 @@ const sent = async (how: typeof sendCode, answers: readonly Answer[], query = ''
   let turn = 0;
   const server = await tokenServer(() => answers[Math.min(turn++, answers.length - 1)] ?? {});
   const waits: number[] = [];
-  const around = await makeAround({ host: (host) => ({ ...host, sleep: async (ms) => void waits.push(ms) }) });
+  const around = await makeAround({
+    host: (host) => ({ ...host, sleep: (ms, signal) => (ms === limitMs ? host.sleep(ms, signal) : Promise.resolve(void waits.push(ms))) }),
+  });
   closers.push(server.close, around.close);
   const request = { method: 'POST' as const, url: `${server.url}/token${query}`, headers: {}, body: 'x=1' };
   const read = await how(around, 'refresh', request).catch((error) => ({ code: error.detail.code }));
@@ -80,4 +86,43 @@ test.each([
 test('a cut line during a refresh is tried once more', async () => {
   expect(await sent(sendPatiently, [{ cut: true }, good])).toMatchObject({ read: { status: 200 }, asked: 2 });
   expect(await sent(sendPatiently, [{ cut: true }])).toMatchObject({ read: { code: 'RESET' }, asked: 2 });
+});
+
+test.each([
+  ['is never begun', false],
+  ['drips for ever', true],
+])('an answer that %s ends at the limit of the settings, not never', async (_, drips) => {
+  const server = createServer((request, reply) => {
+    request.resume();
+    if (!drips) return;
+    reply.writeHead(200, { 'content-type': 'application/json' });
+    const drip = setInterval(() => reply.write(' '), 20);
+    reply.on('close', () => clearInterval(drip));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const around = await makeAround({ settings: { timeout: '200ms' } });
+  closers.push(
+    around.close,
+    async () => void server.closeAllConnections(),
+    async () => void server.close(),
+  );
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  const asked = sendPatiently(around, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' });
+  await expect(asked).rejects.toMatchObject({ category: 'network', detail: { code: 'TIMEOUT' }, message: expect.stringContaining('within 0.2 s') });
+});
+
+test('Ctrl-C while an answer drips is an interruption, not a timeout', async () => {
+  const around = await makeAround({ settings: { timeout: '20s' } });
+  const server = createServer((request) => {
+    request.resume();
+    around.abort.abort(new Error('stopped'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(
+    around.close,
+    async () => void server.closeAllConnections(),
+    async () => void server.close(),
+  );
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  await expect(sendPatiently(around, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' })).rejects.toMatchObject({ code: 'ABORTED' });
 });
