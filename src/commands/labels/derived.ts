@@ -5,7 +5,7 @@ import { type Result, recordResult, rowsResult } from '../../kernel/result.ts';
 import { labelsService } from '../../services/labels/index.ts';
 import { systemQuery } from '../../services/labels/system.ts';
 import type { Argument, Command, Context, Flag, Values } from '../command.ts';
-import { columnsOf, commandsFrom, inputFrom } from '../from-table.ts';
+import { columnsOf, commandsFrom, inputFrom, requiredAreGiven } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 import { pathOf } from './path.ts';
@@ -205,6 +205,8 @@ const run =
       const running = hasTwoSegments(operation, named) ? deletedByBatch(context, named) : command.run(context, named);
       return shown(operation, context.format, await running);
     };
+    // Judged before a title is looked up, and under the words that were typed.
+    requiredAreGiven(row, inputFrom(row, values), `opsctl ${pathOf(command.path).join(' ')}`);
     if (operation.params === undefined) return act(values);
     const [param = ''] = Object.keys(operation.params);
     return withName(context, operation, values, (name) => act({ ...values, [param]: name }));

@@ -73,6 +73,16 @@ test('what is missing to create a label is told at once', async () => {
   expect([code, stderr]).toEqual([2, expect.stringMatching(/--title is required[^\n]*\n {2}--label-type is required/)]);
 });
 
+test('a missing flag is told under the words that were typed, before a title is looked up', async () => {
+  expect(await at.run('update-copy-mode', 'No such label')).toMatchObject({
+    code: 2,
+    stderr: 'error: opsctl labels update-copy-mode: wrong usage\n  --copy-mode is required\n  try: opsctl labels update-copy-mode --help\n',
+  });
+  expect((await at.run('revisions', 'permissions', 'batch-update', 'Contract')).stderr).toContain(
+    'opsctl labels revisions permissions batch-update: wrong usage\n  --requests is required',
+  );
+});
+
 test('a permission is named by who has it; one that nobody has is not found', async () => {
   expect(await at.run('permissions', 'delete', 'Retention', 'nobody@x.com', '--yes')).toMatchObject({
     code: 6,
