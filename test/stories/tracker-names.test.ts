@@ -137,7 +137,7 @@ test.each([
 
 test('a name that nothing has: where to look', async () => {
   const gone = await opsctl.run(['tracker', 'epics', 'get', 'nothing like it']);
-  expect([gone.code, gone.stderr]).toEqual([6, expect.stringMatching(/names an epic that does not exist[^]*opsctl tracker epics list/)]);
+  expect([gone.code, gone.stderr]).toEqual([6, expect.stringMatching(/names an epic that does not exist[\s\S]*opsctl tracker epics list/)]);
 });
 
 test('a day where a time belongs is its first moment in UTC', async () => {

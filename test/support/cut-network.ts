@@ -33,7 +33,10 @@ export const cutNetwork = () => {
   };
   const flow = (link: Link): void => {
     const cut = cutOf(link);
-    if (cut?.how === 'refused' || (cut === undefined && link.isOver)) return end(link);
+    if (cut?.how === 'refused' || (cut === undefined && link.isOver)) {
+      end(link);
+      return;
+    }
     for (const { to, from, waiting } of link.halves) {
       if (cut !== undefined) from.pause();
       else {

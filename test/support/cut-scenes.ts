@@ -23,7 +23,7 @@ const start = async (gateSeconds: number): Promise<Roles> => {
   cluster = await startCluster({ size: 3, from, to, front: network.open, settings: { timeouts: { gate_seconds: gateSeconds } } });
   const statuses = await Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}${prefix}/maintenance/status`, {})).text)));
   const names = cluster.members.map(({ name }) => name);
-  statuses.forEach(({ header }, at) => network.knows(BigInt(header.member_id).toString(16), names[at] as string));
+  for (const [at, { header }] of statuses.entries()) network.knows(BigInt(header.member_id).toString(16), names[at] as string);
   const leader = names[statuses.findIndex(({ header, leader: id }) => header.member_id === id)] as string;
   const [first, second] = names.filter((name) => name !== leader) as [string, string];
   writer = startWriter(cluster.urls, prefix, 25);
