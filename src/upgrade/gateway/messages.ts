@@ -26,6 +26,7 @@ const compare: Shape = {
   target: [2, ['VERSION', 'CREATE', 'MOD', 'VALUE', 'LEASE']],
   key: [3, 'bytes'],
   version: [4, 'int64'],
+  mod_revision: [6, 'int64'],
 };
 const step: Shape = { requestRange: [1, { shape: range }], requestPut: [2, { shape: put }] };
 const alarms = ['NONE', 'NOSPACE', 'CORRUPT'] as const;

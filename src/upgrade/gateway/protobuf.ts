@@ -25,14 +25,18 @@ const encodeOne = (number: number, kind: Kind, value: unknown): Buffer => {
 };
 
 /** A message from the JSON that the gateway would take: numbers as decimal texts, bytes as base64, enums by name. */
-export const encode = (shape: Shape, json: Json): Buffer =>
-  Buffer.concat(
+export const encode = (shape: Shape, json: Json): Buffer => {
+  // A condition that is left out is another condition: better no request at all.
+  const unknown = Object.keys(json).find((name) => shape[name] === undefined);
+  if (unknown !== undefined) throw new Error(`the message has no field ${unknown}`);
+  return Buffer.concat(
     Object.entries(shape).flatMap(([name, [number, kind]]) => {
       const value: unknown = json[name];
       if (value === undefined) return [];
       return (Array.isArray(value) ? value : [value]).map((one) => encodeOne(number, kind, one));
     }),
   );
+};
 
 type Cursor = { at: number };
 const readVarint = (bytes: Buffer, cursor: Cursor): bigint => {

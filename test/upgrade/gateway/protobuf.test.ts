@@ -42,4 +42,10 @@ describe('messages of the store', () => {
     const whole = encode(shape, { name: 'abcdef', small: 300 });
     for (const at of [1, 3, whole.length - 1]) expect(() => decode(shape, whole.subarray(0, at))).toThrow(/cut off|middle of a number/);
   });
+  it('a condition is never left out: on the revision of a key, and none that is not known', () => {
+    const request = directCalls['/kv/txn']?.request as Shape;
+    const compare = [{ key: 'YQ==', target: 'MOD', result: 'EQUAL', mod_revision: '300' }];
+    expect(encode(request, { compare }).toString('hex')).toBe('0a0a' + '0800' + '1002' + '1a0161' + '30ac02');
+    expect(() => encode(request, { compare: [{ key: 'YQ==', target: 'LEASE', lease: '1' }] })).toThrow('no field lease');
+  });
 });
