@@ -1,11 +1,26 @@
 import { isAbsolute, join } from 'node:path';
+import { AppError } from '../../kernel/problem.ts';
 import { type Result, rowsResult } from '../../kernel/result.ts';
 import type { Context, Values } from '../command.ts';
 import { liveFrom } from './plan/from-label.ts';
 import { fileFrom } from './plan/to-file.ts';
 import type { LabelJson } from './plan/wire-types.ts';
-import { allLabels, getLabel } from './read.ts';
+import { type Asking, allLabels, getLabel } from './read.ts';
 import { withLabel } from './reference.ts';
+
+/** A label that is there without a published revision is not one that is not there. */
+const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LabelJson> => {
+  try {
+    return await getLabel(context, `${name}@published`, asking);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.category !== 'not-found') throw error;
+    const { properties } = await getLabel(context, name, asking);
+    throw new AppError('not-found', `label ${properties?.title ?? name} was never published`, {
+      code: 'NEVER_PUBLISHED',
+      tryThis: [`opsctl labels export ${name}`, `opsctl labels publish ${name}`],
+    });
+  }
+};
 
 async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJson> {
   const asking = { admin: values.admin ?? false };
@@ -21,7 +36,7 @@ async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJs
   }
   for (const typed of values.labels as string[]) {
     yield await withLabel(context, typed, asking, (name) =>
-      getLabel(context, values.published && !name.includes('@') ? `${name}@published` : name, asking),
+      values.published && !name.includes('@') ? publishedOf(context, name, asking) : getLabel(context, name, asking),
     );
   }
 }

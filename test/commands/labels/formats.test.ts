@@ -73,6 +73,14 @@ test('what is missing to create a label is told at once', async () => {
   expect([code, stderr]).toEqual([2, expect.stringMatching(/--title is required[^\n]*\n {2}--label-type is required/)]);
 });
 
+test('the published form of a label that never was published is not found in so many words', async () => {
+  expect(await at.run('export', 'Sensitivity', '--published')).toMatchObject({
+    code: 6,
+    stderr: expect.stringMatching(/label Sensitivity was never published\n {2}try: opsctl labels export labels\/\w+\n/),
+  });
+  expect((await at.run('export', 'Contract', '--published')).code).toBe(0);
+});
+
 test('a missing flag is told under the words that were typed, before a title is looked up', async () => {
   expect(await at.run('update-copy-mode', 'No such label')).toMatchObject({
     code: 2,
