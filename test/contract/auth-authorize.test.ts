@@ -108,6 +108,7 @@ describe('redirect URIs', () => {
     ['[OAS-2.7] other path', 'http://127.0.0.1:80/'],
     ['[OAS-2.8]', 'urn:ietf:wg:oauth:2.0:oob'],
     ['[OAS-2.8]', 'urn:ietf:wg:oauth:2.0:oob:auto'],
+    ['[OAS-2.8]', 'urn:ietf:wg:oauth:2.0:oob:other'],
     ['[OAS-2.9]', 'com.example.app:/cb'],
     ['[OAS-2.10] port 0', 'http://127.0.0.1:0/cb'],
     ['[OAS-2.10] port 65536', 'http://127.0.0.1:65536/cb'],

@@ -1,23 +1,40 @@
 import { int, list, str } from '../../kernel/field.ts';
+import { AppError } from '../../kernel/problem.ts';
 import type { Result } from '../../kernel/result.ts';
+import { fails, type Finding } from '../../login/doctor/finding.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { serverFlags } from '../login-flags.ts';
 
-const run = async (context: Context, values: Values): Promise<Result> => {
-  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import('../../login/doctor/machine.ts');
+/** Settings that are missing or wrong are a finding like any other: the machine's own checks are shown all the same. */
+const settingsFinding = (error: unknown): Finding[] => {
+  if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage')) throw error;
+  const { problems = [], tryThis = [] } = error.detail;
+  return [
+    fails('settings', [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '), tryThis[0] ?? 'opsctl config list'),
+  ];
+};
+const serverRows = async (context: Context, values: Values): Promise<readonly Finding[]> => {
   const { serverFindings } = await import('../../login/doctor/server.ts');
   const { probeFor } = await import('../../login/conformance/run.ts');
   const { loginServer } = await import('../../login/settings.ts');
   const { givenServer } = await import('../auth/run-login.ts');
   const { fullScope } = await import('../../services/auth/scopes.ts');
-  const server = await loginServer(context, await givenServer(context, values));
-  const probe = probeFor(context.host, server, values.scope ?? [fullScope('media.readonly')], values['redirect-path'] ?? '', context.signal);
+  const server = await loginServer(context, await givenServer(context, values)).catch(settingsFinding);
+  if (!('endpoints' in server)) return server;
+  return serverFindings(
+    context,
+    probeFor(context.host, server, values.scope ?? [fullScope('media.readonly')], values['redirect-path'] ?? '', context.signal),
+  );
+};
+
+const run = async (context: Context, values: Values): Promise<Result> => {
+  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import('../../login/doctor/machine.ts');
   const rows = [
     ...(await portFindings(context, values.port ?? 0)),
     await browserFinding(context, context.isInteractive),
     await keychainFinding(context),
     await vaultFinding(context),
-    ...(await serverFindings(context, probe)),
+    ...(await serverRows(context, values)),
   ];
   const failed = rows.filter(({ state }) => state === 'fails').length;
   const message = failed === 0 ? 'signing in should work here' : `${failed} of ${rows.length} checks fail`;

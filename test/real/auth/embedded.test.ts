@@ -200,6 +200,18 @@ test('doctor auth: a server that is gone, exit 20 with a remedy on each line', a
   for (const row of JSON.parse(gone.stdout) as { state: string; remedy: string }[]) expect(row.state === 'ok' || row.remedy !== '').toBe(true);
 });
 
+test.each([
+  [['--auth-url', 'https://accounts.example.com'], 'the client ID is not set'],
+  [['--auth-url', 'http://accounts.example.com', '--client-id', 'c'], 'must be https'],
+])('doctor auth %j: the wrong setting is a finding, and the machine is looked at all the same', async (flags, found) => {
+  const ended = await opsctl.run(['doctor', 'auth', ...flags]);
+  expect(ended.code).toBe(20);
+  const rows = JSON.parse(ended.stdout) as { check: string; state: string; found: string; remedy: string }[];
+  expect(rows.map(({ check }) => check)).toContain('listen on 127.0.0.1');
+  const setting = rows.find(({ check }) => check === 'settings');
+  expect(setting).toMatchObject({ state: 'fails', found: expect.stringContaining(found), remedy: expect.stringContaining('opsctl') });
+});
+
 test('a redirect URI that the client has not registered is found before anybody signs in', async () => {
   const { flags } = await serve();
   const found = await opsctl.run([
