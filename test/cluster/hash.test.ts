@@ -81,6 +81,15 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
   });
 });
 
+describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('hashes of %s over TLS', (minor) => {
+  it('are asked for with the certificates of the cluster file', async () => {
+    cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
+    const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], { home });
+    expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
+    expect(new Set(ran.json().map((row: { hash: number }) => row.hash)).size).toBe(1);
+  });
+});
+
 describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
   // 3.2 has no hash of its keyspace: there nothing can be found out.
   it.runIf(from !== '3.2')('are found before anything is touched', async () => {
