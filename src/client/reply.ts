@@ -46,7 +46,7 @@ const WRONG_SERVER = 'check the base URL: a proxy or sign-in page may be answeri
 const isPage = (reply: WireReply): boolean => reply.text.trimStart().startsWith('<');
 
 const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
-  'rate-limit': ['wait a minute and run it again, or lower --concurrency'],
+  'rate-limit': ['wait a minute and run it again (bulk: with a lower --concurrency)'],
 };
 
 /** What an answer that is not a success means. Pure. */
