@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,7 +45,10 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
       signal?.removeEventListener('abort', stop);
       resolve();
     }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
+    if (signal === undefined) return;
+    // Any number of waits may hang on one signal (deliveries of many webhooks): that is no leak to warn of.
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', stop, { once: true });
   });
 
 const onSignal: Host['onSignal'] = (listener) => {
