@@ -8,6 +8,7 @@ const others: readonly (readonly [string, string])[] = [
   ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],
   ['OPSCTL_KEYCHAIN', '`never` keeps credentials in an encrypted file instead of the system keychain'],
   ['OPSCTL_KV_CLUSTER', 'Cluster file of the kv commands'],
+  ['OPSCTL_KV_PASSWORD', "Password of the store's user, when no file is given"],
   ['OPSCTL_MOCK_URL', 'Running mock server that the mock commands talk to'],
   ['OPSCTL_WEBHOOK_SECRET', 'Secret of `tracker webhooks listen`, when no file is given'],
   ['CI', 'When set, nothing is asked and nothing turns'],

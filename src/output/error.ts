@@ -53,7 +53,8 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
 const errorLines = ({ message, detail }: AppError): string[] => [
   message,
-  ...(detail.problems ?? []).map((problem) => `  ${problemText(problem)}`),
+  // The only problem is often the message already.
+  ...(detail.problems ?? []).map(problemText).flatMap((text) => (message.endsWith(text) ? [] : [`  ${text}`])),
   ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),

@@ -117,10 +117,13 @@ export const readCluster = async (host: Host, path: string, purpose: Purpose = '
 
 /** The cluster in a YAML (or JSON) text; an error names every line that is wrong. */
 const clusterFrom = async (text: string, what: string, purpose: Purpose): Promise<ClusterFile> => {
-  const { parseDocument } = await import('./yaml.ts');
+  const { isMap, isScalar, parseDocument } = await import('./yaml.ts');
   const document = parseDocument(text, { prettyErrors: true });
   const broken = document.errors[0];
   if (broken !== undefined) throw new AppError('config', `${what} is not YAML: ${broken.message}`, { code: 'CLUSTER_FILE' });
+  // `to: 3.4` is a number to YAML, and 3.10 would become 3.1: what was typed counts.
+  const to = isMap(document.contents) ? document.get('to', true) : undefined;
+  if (isScalar(to) && typeof to.value === 'number') to.value = to.source;
   const content: unknown = document.toJS();
   const problems = clusterProblems(content, purpose);
   if (problems.length > 0) throw new AppError('config', `${what}: ${problemText(problems[0] as Problem)}`, { code: 'CLUSTER_FILE', problems });

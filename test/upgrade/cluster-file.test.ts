@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { clusterProblems, clusterSchema, readCluster } from '../../src/upgrade/cluster-file.ts';
@@ -23,6 +23,28 @@ const found = (content: unknown): string =>
 describe('a cluster file', () => {
   it('is good as the document of the local driver describes it', () => {
     expect(clusterProblems(file())).toEqual([]);
+  });
+  it('is good as the README shows it', async () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(readme) ?? [];
+    const real = await realHost();
+    writeFileSync(join(real.folder, 'orders.yaml'), text);
+    const cluster = await readCluster(real.host, join(real.folder, 'orders.yaml'), 'upgrade');
+    expect(cluster).toMatchObject({ to: '3.3', driver: 'local', members: [{ name: 'n1', config_file: '/etc/kv/n1.yaml' }] });
+    await real.close();
+  });
+  it('says a version without quotes as it was typed', async () => {
+    const real = await realHost();
+    const read = async (to: string): Promise<unknown> => {
+      writeFileSync(join(real.folder, 'c.yaml'), `name: a\nto: ${to}\nmembers: [{ name: n1, client_url: "http://127.0.0.1:1" }]\n`);
+      return readCluster(real.host, join(real.folder, 'c.yaml')).then(
+        (cluster) => cluster.to,
+        (error: Error) => error.message,
+      );
+    };
+    expect(await read('3.4')).toBe('3.4');
+    expect(await read('3.10')).toContain('got 3.10');
+    await real.close();
   });
   it.each<[string, unknown, RegExp]>([
     ['no mapping', [], /must be a mapping/],
