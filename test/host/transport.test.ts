@@ -407,6 +407,20 @@ describe('whose certificate is the trouble', () => {
   };
   const issue = (options: CertificateOptions = {}) => authority.issue({ hosts: ['127.0.0.1'], ...options });
   const mine = { ca: authority.cert, ...authority.issue({ uses: ['client'] }) };
+  test('HTTP/2 that is given up while it connects ends its request, never the whole program', async () => {
+    const url = await secure(issue());
+    for (let ms = 0; ms < 12; ms += 0.25) {
+      const host = nodeHost({ env: {} });
+      const asked = host.network.request({ method: 'GET', url, tls: mine, transport: 'http2' }).then(
+        (reply) => reply.status,
+        (error: unknown) => error,
+      );
+      const began = performance.now();
+      while (performance.now() - began < ms) await new Promise((resolve) => setImmediate(resolve));
+      await host.network.close();
+      expect([200, 'failed']).toContain((await asked) instanceof NetworkError ? 'failed' : await asked);
+    }
+  });
   test.each(['single', 'pooled', 'http2'] as const)('%s', async (transport) => {
     const host = makeHost();
     const troubleWith = async (url: string, tls: HttpRequest['tls']) =>

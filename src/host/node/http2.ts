@@ -13,7 +13,10 @@ const connect = ({ url, tls }: Prepared): ClientHttp2Session => {
       ? { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) }
       : {};
   const session = builtin.http2.connect(url.origin, { settings: { initialWindowSize: windowBytes, enablePush: false }, ...secure });
-  session.once('connect', () => session.setLocalWindowSize(windowBytes));
+  session.once('connect', () => {
+    // A connection that was cut at once, or given up, is said to be there all the same.
+    if (!session.destroyed) session.setLocalWindowSize(windowBytes);
+  });
   return session;
 };
 

@@ -7,7 +7,8 @@ import type { ClusterTls } from '../certificates.ts';
 import { callDirect, isGatewaysOwn } from './direct.ts';
 import type { PastGateway } from './grpc-call.ts';
 import { grpcFrame } from './grpc-stream.ts';
-import { networkFailure, receiveLimitError, storeError } from './errors.ts';
+import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
+import { answersPlainToTls, wantsHttps } from './tls-failure.ts';
 import { asTlsFailure } from './tls-probe.ts';
 
 export type Credentials = { readonly name: string; readonly password: string };
@@ -63,6 +64,7 @@ export const parsed = (text: string): unknown => {
 
 const versionsFrom = async (base: string, get: Connection['get']): Promise<Versions> => {
   const { status, text } = await get('/version');
+  if (answersPlainToTls(status, text)) throw new AppError('network', `${hostOf(base)}: ${wantsHttps}`, { code: 'TLS', httpStatus: status });
   const found = versionsIn(text);
   if (found === undefined)
     throw new AppError('network', `${base}/version answered ${status} and no version: is this the client URL of a store?`, {

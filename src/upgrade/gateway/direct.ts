@@ -24,5 +24,6 @@ export const isGatewaysOwn = (error: unknown, { url, tls, user, isGatewayOnly }:
   if (!(error instanceof AppError) || !url.startsWith('https:') || isGatewayOnly === true) return false;
   const { code } = error.detail;
   if (code === 'GATEWAY_CERTIFICATE' || code === 'CERTIFICATE_NAME') return true;
-  return tls?.cert !== undefined && user === undefined && (code === 'USER_NEEDED' || code === 'PERMISSION_DENIED');
+  // On 3.2 the user of a certificate wins over a token, and for the gateway that is the member's own certificate.
+  return tls?.cert !== undefined && (code === 'PERMISSION_DENIED' || (user === undefined && code === 'USER_NEEDED'));
 };

@@ -66,8 +66,8 @@ const known: readonly Known[] = [
   },
   { text: /not leader/, code: 'NOT_LEADER', category: 'refused', tryThis: ['ask the leader: opsctl kv status'] },
   {
-    // The gateway calls its own member with the certificate that the member serves with (seen on 3.3, 3.4, 3.5 with --client-cert-auth).
-    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^connection closed$/,
+    // The gateway calls its own member with the certificate that the member serves with (seen with --client-cert-auth; 3.2 only says that the transport is closing).
+    text: /(transport: authentication handshake failed|error reading server preface): .*bad certificate|^connection closed$|^transport is closing$/,
     code: 'GATEWAY_CERTIFICATE',
     isTlsOnly: true,
     category: 'network',

@@ -25,10 +25,13 @@ const texts: Readonly<Record<TlsTrouble['kind'], (trouble: TlsTrouble, failed: F
   protocol: ({ reason }) => `no secure connection could be agreed on (${reason}); is this the client URL of a member?`,
 };
 
+/** Servers close such a connection, or answer 400 and say it in plain text; that depends on what they were built with. */
+export const answersPlainToTls = (status: number, text: string): boolean => status === 400 && text.includes('HTTP request to an HTTPS server');
+export const wantsHttps = 'it speaks TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and name certificates';
+
 const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
   if (isHttps && speaks === 'plain') return 'it does not speak TLS; write http:// in its URL (client_url in the cluster file, or --endpoints)';
-  if (!isHttps && speaks === 'tls')
-    return 'it speaks TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and name certificates';
+  if (!isHttps && speaks === 'tls') return wantsHttps;
   return undefined;
 };
 

@@ -71,6 +71,7 @@ describe("refusals that are the gateway's alone", () => {
       https,
       true,
     ],
+    ['its member does not take its certificate (3.2)', refusal('transport is closing'), https, true],
     ['its member does not take its certificate (3.4)', closed, https, true],
     [
       'its member does not take its certificate (3.5)',
@@ -88,9 +89,15 @@ describe("refusals that are the gateway's alone", () => {
     ['the user of the member may not', refusal('etcdserver: permission denied', 7), { ...https, tls: { cert: 'x', named: {} } }, true],
     ['no user and no certificate', refusal('etcdserver: user name is empty', 3), https, false],
     [
-      'a given user may not',
+      "a given user may not: on 3.2 it was the member's certificate that was asked",
       refusal('etcdserver: permission denied', 7),
       { ...https, tls: { cert: 'x', named: {} }, user: { name: 'a', password: 'b' } },
+      true,
+    ],
+    [
+      'a given user may not, and there is no certificate',
+      refusal('etcdserver: permission denied', 7),
+      { ...https, user: { name: 'a', password: 'b' } },
       false,
     ],
     ['plain HTTP', closed, { url: 'http://a:1' }, false],

@@ -129,6 +129,12 @@ describe('health and version in every form (doc3 Interfaces, facts A1)', () => {
     expect(await store(url).versions()).toEqual({ server: '3.4.23', cluster: '3.4.0' });
     server.removeAllListeners('request').on('request', (_, reply: ServerResponse) => reply.end('<html>'));
     await expect(store(url).versions()).rejects.toMatchObject({ detail: { code: 'NOT_A_STORE' } });
+    const plainToTls = (_: unknown, reply: ServerResponse) => reply.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n');
+    server.removeAllListeners('request').on('request', plainToTls);
+    await expect(store(url).versions()).rejects.toMatchObject({
+      message: expect.stringContaining('it speaks TLS; write https:// in its URL'),
+      detail: { code: 'TLS' },
+    });
   });
 });
 
