@@ -1,5 +1,6 @@
 import { argvOf } from '../command-line.ts';
 import { lintFile, lintFlags } from '../configuration.ts';
+import { configPath } from '../drivers/folder-facts.ts';
 import { guard } from './guard.ts';
 
 /** Facts A4: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
@@ -19,7 +20,11 @@ export const configurationFits = guard('configuration-fits', 'the new version un
         say[level]({
           member: member.name,
           message: `${member.name}: ${key} ${message}`,
-          hint: isMended === true ? `opsctl kv config migrate FILE --to ${to}` : hint,
+          // Not `config migrate` first: the running version could not start with that file any more.
+          hint:
+            isMended === true
+              ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
+              : hint,
         });
     }
   }

@@ -221,3 +221,17 @@ describe('who could take the leadership over now', () => {
     expect(notReadyToLead([leader, seen('n2', { raft_index: 1 }), seen('n3')], seen('n2'))).toEqual([]);
   });
 });
+
+it('a configuration file that only the command names is asked for by name, not migrated before its time', () => {
+  const cluster = clusterFile(3);
+  const named = { ...cluster, members: cluster.members.map((one) => ({ ...one, new_command: ['new', '--config-file', `/etc/${one.name}.yml`] })) };
+  const input = {
+    observation: host({ config: { 'auto-compaction-retention': 1 } }),
+    cluster: named,
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  const found = findingsOf(input).find(({ guard, level }) => guard === 'configuration-fits' && level === 'stop');
+  expect(found?.hint).toBe('name it in the cluster file (config_file: /etc/n2.yml): then the plan rewrites it between stop and start');
+});
