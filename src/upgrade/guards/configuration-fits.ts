@@ -13,6 +13,13 @@ export const configurationFits = guard('configuration-fits', 'the new version un
     }
     if (host?.config_error !== undefined)
       say.stop({ member: member.name, message: `${member.name}: ${host.config_error}`, hint: 'mend the configuration file' });
+    const folder = host?.config?.['data-dir'];
+    if ((cluster.driver ?? 'local') === 'local' && typeof folder === 'string' && !folder.startsWith('/'))
+      say.warn({
+        member: member.name,
+        message: `${member.name}: data-dir is ${folder}, which is found only when opsctl runs in the folder that the member was started from`,
+        hint: `write the whole path${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
+      });
     for (const { level, key, message, hint, isMended } of lintFile(host?.config ?? {}, to)) {
       const isRewritten = isMended === true && member.config_file !== undefined;
       if (isRewritten) say.warn({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `the plan rewrites it: ${hint}` });

@@ -235,3 +235,17 @@ it('a configuration file that only the command names is asked for by name, not m
   const found = findingsOf(input).find(({ guard, level }) => guard === 'configuration-fits' && level === 'stop');
   expect(found?.hint).toBe('name it in the cluster file (config_file: /etc/n2.yml): then the plan rewrites it between stop and start');
 });
+
+it('a relative data folder in the configuration file of a local member is warned of', () => {
+  const input = {
+    observation: host({ config: { 'data-dir': 'data' } }),
+    cluster: clusterFile(3),
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  const warned = (cluster: ClusterFile) =>
+    findingsOf({ ...input, cluster }).filter(({ guard, level }) => guard === 'configuration-fits' && level === 'warn');
+  expect(warned(input.cluster)).toMatchObject([{ member: 'n2', hint: 'write the whole path, /data/n2' }]);
+  expect(warned(clusterFile(3, { driver: 'docker' }))).toEqual([]);
+});
