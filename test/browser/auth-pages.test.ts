@@ -106,6 +106,8 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
 
   test('with the keyboard alone', async () => {
     await page.goto(url());
+    // A busy machine gives the field its focus a moment after the page is there.
+    await page.locator('#email:focus').waitFor();
     await page.keyboard.type(ada.email);
     await page.keyboard.press('Tab');
     await page.keyboard.type(ada.password);

@@ -120,6 +120,10 @@ const stopsAndNames = (ran: Ran, victim: string): void => {
 };
 
 export const cutScenes = (how: Cut['how']): void => {
+  /** Every scene with both kinds of cut takes minutes: in the short suite each is played with one. */
+  const scene = (kind: Cut['how'], title: string, test: () => Promise<void>): void => {
+    if (isSoak || kind === how) it(title, test);
+  };
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'kv-home-'));
   });
@@ -130,22 +134,22 @@ export const cutScenes = (how: Cut['how']): void => {
     network?.close();
     rmSync(home, { recursive: true, force: true });
   });
-  it('a member whose turn has not come: the one in work comes up, the run stops and names the other', async () => {
+  scene('refused', 'a member whose turn has not come: the one in work comes up, the run stops and names the other', async () => {
     await play({ fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: both } }, (ran, victim) => {
       stopsAndNames(ran, victim);
       expect(error(ran).message).toContain('does not answer');
     });
   });
-  it('the leader: the others find a new one, the run stops and names it', async () => {
+  scene('silent', 'the leader: the others find a new one, the run stops and names it', async () => {
     await play({ fits: ({ first }) => `"begin","step":"${first}.gate"`, who: 'leader', cut: { how, sides: both } }, stopsAndNames);
   });
-  it('the one that was just replaced, during its gate: it gets its old version back, now or with the resume', async () => {
+  scene('silent', 'the one that was just replaced, during its gate: it gets its old version back, now or with the resume', async () => {
     await play({ fits: ({ first }) => `"begin","step":"${first}.gate"`, who: 'first', cut: { how, sides: both }, gateSeconds: 3 }, (ran, victim) => {
       expect([8, 12]).toContain(ran.code);
       expect(error(ran).message).toMatch(new RegExp(`^${victim} did not pass its gate: `));
     });
   });
-  it('for a moment only: the run waits for it, and goes on', async () => {
+  scene('refused', 'for a moment only: the run waits for it, and goes on', async () => {
     const { first, second } = await start(20);
     const cutShort = (): void => {
       network.cut(second, { how, sides: both });
@@ -155,13 +159,13 @@ export const cutScenes = (how: Cut['how']): void => {
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^0 /);
     await nothingIsLost();
   });
-  it('only its side of the clients, the peers are fine', async () => {
+  scene('refused', 'only its side of the clients, the peers are fine', async () => {
     await play(
       { fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: ['client'] }, isResumed: false },
       stopsAndNames,
     );
   });
-  it('only its side of the peers: it answers, is not touched, and nobody else is', async () => {
+  scene('silent', 'only its side of the peers: it answers, is not touched, and nobody else is', async () => {
     await play(
       { fits: ({ first }) => `"begin","step":"${first}.start"`, who: 'second', cut: { how, sides: ['peer'] }, isResumed: false },
       (ran, victim) => {

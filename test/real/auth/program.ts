@@ -85,7 +85,7 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
 
 /** The address that a waiting login printed, as the parts a browser needs. */
 export const addressOf = async (running: Running): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {
-  const url = new URL((await running.seen(/https?:\/\/\S+code_challenge=\S+/))[0]);
+  const url = new URL((await running.seen(/https?:\/\/[^\s"]+code_challenge=[^\s"]+/))[0]);
   const redirectUri = url.searchParams.get('redirect_uri') ?? '';
   return { url, state: url.searchParams.get('state') ?? '', redirect: (params) => `${redirectUri}?${new URLSearchParams(params)}` };
 };

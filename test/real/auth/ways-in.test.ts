@@ -105,7 +105,7 @@ test('split login: start, finish in another process, and no second finish', asyn
   expect((await opsctl.run(['login', '--finish', redirect({ code: 'x', state: 'wrong' })])).code).toBe(2);
   expect(tokens.asked).toEqual([]);
   const finished = await opsctl.run(['login', '--finish', '-'], { input: `${redirect({ code: 'code-secret-1', state })}\n` });
-  expect(finished.code).toBe(0);
+  expect(finished.code, finished.stderr).toBe(0);
   expect(tokens.asked[0]?.form.get('redirect_uri')).toBe(redirect({}).slice(0, -1));
   expect((await opsctl.run(['login', '--finish', '-'], { input: 'code-secret-1\n' })).code).toBe(4);
 });
