@@ -18,7 +18,7 @@ import { stopFinding } from './guards/quorum-survives.ts';
 import { seeFolder, snapshotFolder } from './snapshot-room.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
-import type { ClusterFile, HostFacts, MemberSeen, Step, StepKind } from './types.ts';
+import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Step, StepKind } from './types.ts';
 
 const streamTimeoutMs = 30_000;
 const hookMs = 600_000;
@@ -71,11 +71,25 @@ const takeSnapshot: Act = async (run, step) => {
   return { path, revision, size_bytes: verified.size_bytes };
 };
 
+const calmWithinMs = 100;
+/**
+ * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
+ * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
+ */
+const justAfterWrite = async ({ host, access }: Run, { client_url }: MemberSpec): Promise<void> => {
+  const store = access.store(client_url);
+  const index = async (): Promise<number | undefined> => (await store.status().catch(() => undefined))?.raft_index;
+  const until = host.elapsed() + calmWithinMs;
+  const first = await index();
+  while (host.elapsed() < until && (await index()) === first);
+};
+
 const leaderPollMs = 20;
 const moveLeader: Act = async (run, step) => {
   const { host, access } = run;
   const target = seenIn(run.plan.observation, step.target as string);
   const store = access.store(memberOf(run, nameOf(step)).client_url, 5000);
+  await justAfterWrite(run, memberOf(run, nameOf(step)));
   try {
     await store.moveLeader(target.member_id as string);
   } catch (error) {
@@ -167,6 +181,7 @@ const stopMember: Act = async (run, step) => {
   await runHook(run, 'before_member', member.name);
   await driver.install?.(member, 'new');
   const seen = await safeToStop(run, member.name);
+  if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);
   run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
