@@ -1,3 +1,4 @@
+import { firstAnswer } from './gateway/first-answer.ts';
 import type { Store } from './gateway/store.ts';
 
 /** Keys that a run writes into the store; the lock's key goes with its lease. */
@@ -5,9 +6,10 @@ export const canaryKey = (run: string): string => `opsctl/canary/${run}`;
 const probeFolder = (run: string): string => `opsctl/probe/${run}`;
 export const probeKey = (run: string, member: string): string => `${probeFolder(run)}/${member}`;
 
-/** Nothing of a run stays behind, also not what it wrote before it was killed. */
-export const removeOwnKeys = async (store: Store, run: string): Promise<void> => {
-  await store.del(canaryKey(run));
-  // `0` follows `/`: every key below the folder.
-  await store.del(`${probeFolder(run)}/`, `${probeFolder(run)}0`);
-};
+/** Nothing of a run stays behind, also not what it wrote before it was killed. Where no member answers nothing can be done now. */
+export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<void> =>
+  firstAnswer(stores, async (store) => {
+    await store.del(canaryKey(run));
+    // `0` follows `/`: every key below the folder.
+    await store.del(`${probeFolder(run)}/`, `${probeFolder(run)}0`);
+  }).catch(() => {});

@@ -101,12 +101,6 @@ const perform = async (input: SessionInput, parts: Run): Promise<{ readonly endi
   return { ending, wrote };
 };
 
-/** Through a member that answers: without one there is nothing to be swept now. */
-const sweep = async ({ access, run }: SessionInput, seen: Observation | undefined): Promise<void> => {
-  const url = seen?.members.find(({ is_healthy }) => is_healthy)?.client_url;
-  if (url !== undefined) await removeOwnKeys(access.store(url), run).catch(() => {});
-};
-
 /** Before the first step nothing was changed, whatever the disk says. Errors that are none of the disk's stay what they are. */
 const unbegun = (error: unknown): never => {
   const { message, code } = error as Error & { code?: unknown };
@@ -157,9 +151,13 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: stopText }), { once: true });
     const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
     const { ending, wrote } = await perform(input, parts);
+    // Before the last line: whoever is killed in between goes on, and takes the keys away then.
+    await removeOwnKeys(
+      cluster.members.map(({ client_url }) => access.store(client_url)),
+      run,
+    );
     journal.tell({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
-    await sweep(input, after);
     const finishedAt = new Date(host.now()).toISOString();
     const times = { startedAt, finishedAt, durationMs: host.elapsed() - startedMs };
     const { outcome, message } = ending;

@@ -55,7 +55,10 @@ export const abort: Command = {
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
       const { removeOwnKeys } = await import('../../upgrade/own-keys.ts');
-      await removeOwnKeys(opened.access.store(members[0]?.client_url as string), found.run).catch(() => {});
+      await removeOwnKeys(
+        members.map(({ client_url }) => opened.access.store(client_url)),
+        found.run,
+      );
     } finally {
       await lock.release();
     }

@@ -92,16 +92,24 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
   return { opened, found, plan: first.plan, isRollback };
 };
 
+/** Killed after its last line, it could not take its lock away; nobody waits for its lease. */
+const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<void> => {
+  const { dropLock } = await import('../../upgrade/locks/store-lock.ts');
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  await dropLock(stores, run).catch(() => {});
+};
+
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
 export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
-  const { cluster } = await openCluster(context, values, 'upgrade');
+  const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, isRolledBack } = await import('../../upgrade/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster.name);
+  const [newest] = await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name);
   if (newest === undefined) return undefined;
   const { run, entries } = newest;
   const last = entries.at(-1);
-  if (last?.kind === 'closed' && last.outcome === 'done')
-    return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
+  const isDone = last?.kind === 'closed' && last.outcome === 'done';
+  if (isDone || isRolledBack(entries)) await dropLockOf(opened, run);
+  if (isDone) return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
   if (!isRolledBack(entries)) return undefined;
   const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
   return recordResult({ run, outcome: 'rolled-back' }, { message }, 'rolled-back');

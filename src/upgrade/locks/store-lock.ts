@@ -2,6 +2,7 @@ import type { Host } from '../../host/host.ts';
 import { isGone } from '../../host/file-lock.ts';
 import { AppError } from '../../kernel/problem.ts';
 import type { KeyValue, Store } from '../gateway/store.ts';
+import { firstAnswer } from '../gateway/first-answer.ts';
 import { taken } from './held.ts';
 import type { Held, Lock } from './held.ts';
 
@@ -25,18 +26,6 @@ const heldIn = ({ value }: KeyValue): Held => {
 const hasGone = (host: Host, { owner: { host: machine, pid, start_mark: mark } }: Held): boolean =>
   isGone(host, { pid, machine, mark, nonce: '', sinceMs: 0 }, Number.POSITIVE_INFINITY);
 
-/** The members are asked one after the other until one answers. */
-const firstAnswer = async <T>(stores: readonly Store[], work: (store: Store) => Promise<T>): Promise<T> => {
-  let last: unknown = new AppError('network', 'no member answers', { code: 'UNAVAILABLE' });
-  for (const store of stores) {
-    try {
-      return await work(store);
-    } catch (error) {
-      last = error;
-    }
-  }
-  throw last;
-};
 type Ask = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 
 /** Writes the key, or replaces the very value that a dead process of this machine left. Throws LOCKED. */
@@ -91,11 +80,12 @@ export const lockStore = async (host: Host, stores: () => readonly Store[], held
   };
 };
 
-/** A store rebuilt from a snapshot of a run holds that run's lock, though nobody has it. */
-export const dropRestoredLock = async (store: Store, run: string): Promise<void> => {
-  const there = (await store.range(lockKey)).kvs[0];
-  if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
-};
+/** The lock of a run that is over: left by a kill after its last line, or restored with a snapshot that was taken while it worked. */
+export const dropLock = (stores: readonly Store[], run: string): Promise<void> =>
+  firstAnswer(stores, async (store) => {
+    const there = (await store.range(lockKey)).kvs[0];
+    if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
+  });
 
 /** Throws LOCKED when the store names somebody at work. Reads only, and without a quorum too. */
 export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promise<void> => {

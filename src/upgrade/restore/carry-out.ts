@@ -7,7 +7,7 @@ import { configBefore } from '../config-before.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { Shell } from '../drivers/shell.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
-import { dropRestoredLock } from '../locks/store-lock.ts';
+import { dropLock } from '../locks/store-lock.ts';
 import { removeOwnKeys } from '../own-keys.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 import { buildFolder, refuseWrongCtl, swapFolder } from './place.ts';
@@ -88,7 +88,7 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   const fresh = accessWith(restoring.host, access.tls, access.user);
   const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
   const { revision } = await store.range('opsctl/none');
-  await dropRestoredLock(store, plan.run);
-  await removeOwnKeys(store, plan.run);
+  await dropLock([store], plan.run);
+  await removeOwnKeys([store], plan.run);
   return { revision, kept };
 };
