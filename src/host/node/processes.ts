@@ -25,16 +25,24 @@ const bootId = (): string => {
   }
 };
 
-/** A process that has ended and waits for its parent to notice still answers signal 0. */
-const isZombie = (pid: number): boolean => process.platform === 'linux' && stat(pid)?.[STATE] === 'Z';
-
-const isAlive = (pid: number): boolean => {
+const answers = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
+    return true;
   } catch (error) {
     return (error as { code?: string }).code === 'EPERM';
   }
-  return !isZombie(pid);
+};
+
+/**
+ * A process that has ended and waits for its parent to notice still answers signal 0. When its /proc entry is not there, the parent
+ * has noticed between the two looks, or the entry is hidden from this user: signal 0 tells which.
+ */
+const isAlive = (pid: number): boolean => {
+  if (!answers(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  const state = stat(pid)?.[STATE];
+  return state === undefined ? answers(pid) : state !== 'Z';
 };
 
 const signal = (pid: number, name: string): boolean => {

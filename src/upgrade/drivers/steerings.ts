@@ -7,8 +7,9 @@ import type { MakeSteering } from './steering.ts';
 const commandOf = (member: MemberSpec, which: Which): string => shellLine(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []);
 const askedVersion = (binary: string | undefined): string | undefined => (binary === undefined ? undefined : `${quoted(binary)} --version`);
 
+/** The last look is for one whose parent noticed its end after the first. */
 const alive = (member: MemberSpec): string =>
-  `pid=$(cat ${quoted(member.pid_file)} 2>/dev/null) && kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null`;
+  `pid=$(cat ${quoted(member.pid_file)} 2>/dev/null) && kill -0 "$pid" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null && kill -0 "$pid" 2>/dev/null`;
 /** A process with a pid file on another host. */
 export const pidFileSteering: MakeSteering = () => ({
   isRunning: alive,
