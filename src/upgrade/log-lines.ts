@@ -29,7 +29,7 @@ const meanings: readonly Meaning[] = [
   },
   // Expected while a member is replaced.
   {
-    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped/,
+    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped|failed to process raft message \(context canceled\)/,
     expected: true,
     meaning: 'a member is away',
   },

@@ -14,6 +14,7 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 I | etcdserver/api: enabled capabilities for version 3.3',
     '2026-01-01 00:00:00.0 I | etcdserver: restarting member 387034d4bbb9e811 in cluster a4be660caa3c9071 at commit index 161',
     '2026-01-01 00:00:00.0 W | rafthttp: failed to process raft message (raft: stopped)',
+    '2026-01-01 00:00:00.0 W | rafthttp: failed to process raft message (context canceled)',
     '2026-01-01 00:00:00.0 W | auth: invalid auth token: JeIYzKKJamyGOPVF.40',
     '{"level":"warn","msg":"prober detected unhealthy status"}',
     '2026-01-01 00:00:00.0 I | raft: 387034d4bbb9e811 is starting a new election at term 2',
