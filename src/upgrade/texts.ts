@@ -29,8 +29,6 @@ export const planText = (plan: Plan): string => {
   return [head, '', ...lines, '', ...(warnings.length === 0 ? [] : [findingsText(warnings), '']), `digest ${plan.digest}`].join('\n');
 };
 
-const sizeText = (bytes: number): string => (bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : mebibytes(bytes));
-
 const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   return rows
@@ -63,7 +61,7 @@ export const observationText = (observation: Observation): string => {
     member.cluster_version ?? '-',
     member.is_leader ? 'leader' : member.is_learner ? 'learner' : '',
     member.raft_index === undefined ? '-' : String(member.raft_index),
-    member.db_size_bytes === undefined ? '-' : sizeText(member.db_size_bytes),
+    member.db_size_bytes === undefined ? '-' : mebibytes(member.db_size_bytes),
     member.member_id === undefined ? '-' : hexId(member.member_id),
   ]);
   const head = `cluster ${observation.cluster}: version ${observation.cluster_version ?? 'unknown'}${mixedText(observation)}, leader ${observation.leader ?? 'none'}${observation.alarms.length > 0 ? `, alarms ${observation.alarms.map(({ alarm }) => alarm).join(' ')}` : ''}`;

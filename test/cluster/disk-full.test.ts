@@ -16,13 +16,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AppendFile, Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/host.ts';
 import { openAppend } from '../../src/host/node/append-file.ts';
 import { parseJournal } from '../../src/upgrade/journal.ts';
 import { call, gatewayPut, hasBinaries, missingWrites, pair, startCluster, startWriter } from '../support/cluster.ts';
 import type { RealCluster, RealMember, Writer } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
+import { whenJournal } from '../support/when-journal.ts';
 
 const { from, to } = pair;
 const mib = 1024 * 1024;
@@ -124,30 +125,6 @@ const fillWith = (journal: string): void => {
   fill(disk);
   fillLastBlock(journal);
 };
-/** Fills a disk in the moment in which a line of the journal, that this fits, has been written. */
-const whenJournal =
-  (fits: RegExp, act: (journal: string) => void) =>
-  (host: Host): Host => {
-    let isDone = false;
-    return {
-      ...host,
-      files: {
-        ...host.files,
-        append: (path, mode): AppendFile => {
-          const file = host.files.append(path, mode);
-          return {
-            ...file,
-            sync: () => {
-              file.sync();
-              if (isDone || !fits.test(readFileSync(path, 'utf8'))) return;
-              isDone = true;
-              act(path);
-            },
-          };
-        },
-      },
-    };
-  };
 const resumed = async (at = home): Promise<void> => {
   const ran = await kv('resume', [], undefined, at);
   expect(`${ran.code} ${ran.stderr}`).toMatch(/^0 /);

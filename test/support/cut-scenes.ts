@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { AppendFile, Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/host/host.ts';
 import { call, missingWrites, pair, pause, startCluster, startWriter } from './cluster.ts';
 import type { RealCluster, RealMember, Writer } from './cluster.ts';
 import { cutNetwork } from './cut-network.ts';
 import type { Cut, CutNetwork } from './cut-network.ts';
 import { opsctl } from './program.ts';
 import type { Ran } from './program.ts';
+import { whenJournal } from './when-journal.ts';
 
 const { from, to, prefix } = pair;
 let network: CutNetwork;
@@ -33,31 +34,6 @@ const start = async (gateSeconds: number): Promise<Roles> => {
 const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ran> =>
   opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], { home, ...(host === undefined ? {} : { host }) });
 const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
-/** In the moment in which this line of the journal is on the disk. */
-const at =
-  (fits: string, act: () => void) =>
-  (host: Host): Host => {
-    let isDone = false;
-    return {
-      ...host,
-      files: {
-        ...host.files,
-        append: (path, mode): AppendFile => {
-          const file = host.files.append(path, mode);
-          return {
-            ...file,
-            write: (data) => {
-              file.write(data);
-              if (isDone || !String(data).includes(fits)) return;
-              isDone = true;
-              act();
-            },
-          };
-        },
-      },
-    };
-  };
-
 /** Processes that run, looked at all the time: never two members down by anybody's hand. */
 const watchProcesses = () => {
   let [isOver, most] = [false, 0];
@@ -97,7 +73,7 @@ const play = async ({ fits, who, cut, gateSeconds = 20, isResumed = true }: Scen
   const most = watchProcesses();
   const ran = await kv(
     'upgrade',
-    at(fits(roles), () => network.cut(victim, cut)),
+    whenJournal(new RegExp(fits(roles)), () => network.cut(victim, cut)),
   );
   judge(ran, victim);
   expect(cluster.members.every((member: RealMember) => cluster.isAlive(member))).toBe(true);
@@ -155,7 +131,7 @@ export const cutScenes = (how: Cut['how']): void => {
       network.cut(second, { how, sides: both });
       setTimeout(() => void network.heal(second), 1000);
     };
-    const ran = await kv('upgrade', at(`"end","step":"${first}.gate"`, cutShort));
+    const ran = await kv('upgrade', whenJournal(new RegExp(`"end","step":"${first}.gate"`), cutShort));
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^0 /);
     await nothingIsLost();
   });
