@@ -40,10 +40,16 @@ const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.st
 const post = async (path: string, body: unknown): Promise<any> => JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
 
 const mark = 'A'.repeat(64);
+/** Written and applied by every member: one that was behind would read it from its log after a restart, and its disk could not lie. */
+const putMark = async (): Promise<void> => {
+  await gatewayPut(url(), 'marked', mark);
+  for (const one of cluster.urls) await call(`${one}${pair.prefix}/kv/range`, { key: base64('marked') });
+};
 /** What a disk that lies would do: other bytes of the same length in the db file, which has no check sums of its own. */
 const spoil = (member: RealMember): void => {
   const path = join(member.data_dir, 'member', 'snap', 'db');
   const bytes = readFileSync(path);
+  if (!bytes.includes(mark)) throw new Error(`${path} does not hold the mark yet`);
   for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at)) bytes.fill('B', at, at + mark.length);
   writeFileSync(path, bytes);
 };
@@ -94,7 +100,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
   // 3.2 has no hash of its keyspace: there nothing can be found out.
   it.runIf(from !== '3.2')('are found before anything is touched', async () => {
     cluster = await startCluster({ size: 3, from, to });
-    await gatewayPut(url(), 'marked', mark);
+    await putMark();
     const victim = cluster.members[1] as RealMember;
     cluster.kill(victim, 'SIGTERM');
     await cluster.gone(victim);
@@ -112,7 +118,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
 
   it.runIf(from !== '3.2')('in the middle: the gate of the member that was just replaced fails, and its return cannot mend it', async () => {
     cluster = await startCluster({ size: 3, from, to });
-    await gatewayPut(url(), 'marked', mark);
+    await putMark();
     const real = (binariesOf(to) as Binaries).server;
     const program = join(cluster.folder, 'spoiling');
     const body = `[ "$1" = --version ] && exec ${real} --version\nfor word; do [ -f "$word/member/snap/db" ] && LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ "$word/member/snap/db"; done\nexec ${real} "$@"\n`;
@@ -131,7 +137,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
 
   it.runIf(from !== '3.2')('another member than the one in work: the run stops and names it, the good one keeps its new version', async () => {
     cluster = await startCluster({ size: 3, from, to });
-    await gatewayPut(url(), 'marked', mark);
+    await putMark();
     const leader = JSON.parse((await call(`${url()}${pair.prefix}/maintenance/status`, {})).text).leader as string;
     const ids = await Promise.all(
       cluster.urls.map(async (one) => JSON.parse((await call(`${one}${pair.prefix}/maintenance/status`, {})).text).header.member_id as string),
