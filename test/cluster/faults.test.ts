@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/host/host.ts';
 import { base64, binariesOf, call, gatewayPut, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
 import type { ClusterOptions, RealCluster, RealMember, Writer } from '../support/cluster.ts';
-import { opsctl } from '../support/program.ts';
+import { opsctl, soonest } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
 
 const { older, from, to, beyond, prefix } = pair;
@@ -67,7 +67,7 @@ const withNewProgram = (path: string, settings: Record<string, unknown> = {}): v
 
 /** A refusal names its reason, comes within two seconds, and touches nothing. */
 const isRefusedUntouched = async (code: string, text: RegExp, more: string[] = [], before = pids()): Promise<void> => {
-  const ran = await upgrade(more);
+  const ran = await soonest(2000, () => upgrade(more));
   expect(ran.code).toBe(10);
   expect(error(ran)).toMatchObject({ code, exit_code: 10 });
   expect(error(ran).message).toMatch(text);
