@@ -1,4 +1,4 @@
-// The checks behind `npm run check`, `npm test` and `npm run test:soak`. Each step prints what it is; the closing line
+// The checks behind `npm run check`, `npm test`, `npm run test:cluster` and `npm run test:soak`. Each step prints what it is; the closing line
 // `N passed, N failed, N skipped` counts every test and every step.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -60,6 +60,7 @@ const built = step('build', process.execPath, ['test/tools/build.mjs']);
 step('types', bin('tsc'), ['--noEmit', '-p', '.']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
 if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
+else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
 else if (built && kind !== 'nodes') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', ['--project', 'fast'], env);
