@@ -16,6 +16,8 @@ export type Form = {
   /** `", "` between the fields of an answer. */
   readonly isSpaced: boolean;
   readonly tokenHeaders: readonly string[];
+  /** A gateway call without a body is the empty request, not an error. */
+  readonly takesNothing: boolean;
   readonly snapshotNewlines: boolean;
   readonly logLines: 'text' | 'json';
   readonly has: {
@@ -40,6 +42,7 @@ const base = {
   errorBody: 'error+code',
   isSpaced: false,
   tokenHeaders: ['authorization', 'grpc-metadata-token'],
+  takesNothing: false,
   snapshotNewlines: true,
   logLines: 'text',
 } as const;
@@ -72,7 +75,7 @@ const forms: readonly Form[] = [
   },
   // doc3 B: requests to /v3alpha redirect to /v3beta; removed in 3.4.
   { ...base, minor: '3.3', prefixes: ['/v3beta'], redirects: { '/v3alpha': '/v3beta' }, has: { ...since33, v2: true } },
-  { ...base, minor: '3.4', prefixes: ['/v3', '/v3beta'], errorBody: 'error+message+code', has: since34 },
+  { ...base, minor: '3.4', prefixes: ['/v3', '/v3beta'], errorBody: 'error+message+code', takesNothing: true, has: since34 },
   {
     ...base,
     minor: '3.5',
@@ -80,6 +83,7 @@ const forms: readonly Form[] = [
     health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
     errorBody: 'code+message',
     isSpaced: true,
+    takesNothing: true,
     logLines: 'json',
     has: { ...since34, hashKv: true, authStatus: true, readyz: true, alarmHeader: true },
   },

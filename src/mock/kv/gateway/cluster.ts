@@ -15,7 +15,7 @@ export const listedMembers = ({ settings, ids, node }: Pick<Api, 'settings' | 'i
 
 export const memberList = async (api: Api): Promise<Body> => {
   const members = listedMembers(api).map(({ id, name, peerURLs, clientURLs }) => filled({ ID: decimal(id), name, peerURLs, clientURLs }));
-  return { header: header(api), members };
+  return { header: header(api, 0), members };
 };
 
 export const authenticate = async (api: Api, call: Call): Promise<Body> => {

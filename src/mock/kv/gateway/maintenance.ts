@@ -30,9 +30,9 @@ export const status = async (api: Api): Promise<Body> => {
   });
 };
 
-const alarmOf = (call: Call): 'NONE' | 'NOSPACE' | 'CORRUPT' => enumField(call.body, 'alarm', ['NONE', 'NOSPACE', 'CORRUPT']);
+const alarmOf = (call: Call): 'NONE' | 'NOSPACE' | 'CORRUPT' => enumField(call.body, 'alarm', ['NONE', 'NOSPACE', 'CORRUPT'], 'AlarmType');
 export const alarm = async (api: Api, call: Call): Promise<Body> => {
-  const action = enumField(call.body, 'action', ['GET', 'ACTIVATE', 'DEACTIVATE']);
+  const action = enumField(call.body, 'action', ['GET', 'ACTIVATE', 'DEACTIVATE'], 'AlarmRequest_AlarmAction');
   const kind = alarmOf(call);
   const member = bigField(call.body, 'memberID');
   const { machine } = api.node;
@@ -44,8 +44,11 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
   };
   if (action === 'GET') return shown();
   checkToken(api, call);
+  const wasRaised = machine.alarms.some((one) => one.alarm === kind && (one.member === member || member === '0'));
   await agreed(api, { op: 'alarm', action, member, alarm: kind } satisfies Command);
-  return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), alarms: [filled({ memberID: member, alarm: kind })] };
+  // What was not raised is not taken back: then there is nothing to name.
+  const changed = action === 'ACTIVATE' || wasRaised ? [filled({ memberID: member, alarm: kind })] : [];
+  return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms: changed }) };
 };
 
 export const hash = async (api: Api): Promise<Body> => ({ header: header(api), hash: crc32(JSON.stringify([...api.node.machine.keys.versions()])) });
@@ -70,7 +73,7 @@ const noUser = (call: Call, api: Api): void => {
 };
 export const defragment = async (api: Api, call: Call): Promise<Body> => {
   noUser(call, api);
-  return { header: header(api) };
+  return {};
 };
 
 /** facts kv A3: pieces with the bytes that remain, then one with only the sha256 of everything before. */

@@ -70,6 +70,9 @@ export const v2Stats = (api: Api, path: string): string => {
   });
 };
 
+export const v2Missing = (api: Api, path: string): string =>
+  `${JSON.stringify({ errorCode: 100, message: 'Key not found', cause: path.slice('/v2/keys'.length), index: api.node.machine.applied })}\n`;
+
 const V2_VALUE = 64 * 1024;
 /** The v2 data, made up in values of 64 KiB as it is read. */
 export const v2Keys = (api: Api, query: string): AsyncIterable<Uint8Array> | string => {

@@ -1,9 +1,10 @@
 import type { Form } from '../forms.ts';
 import { authDisable, authEnable, authStatus, authenticate, memberList, userAdd } from './cluster.ts';
-import { compaction, deleteRange, put, range, txn } from './kv.ts';
+import { compaction, deleteRange, put, range } from './kv.ts';
 import { grant, keepAlive, leases, revoke, timeToLive } from './lease.ts';
 import { alarm, defragment, downgrade, hash, hashKv, snapshot, status, transferLeader } from './maintenance.ts';
 import type { Rpc } from './rpc.ts';
+import { txn } from './txn.ts';
 
 type Routes = Readonly<Record<string, Rpc>>;
 /** What each version answers below its gateway prefix (facts kv A1). */

@@ -1,8 +1,7 @@
 /** What the members agree on, one after the other. Keys are byte strings (one character a byte), values base64 as they came. */
 export type KeyRange = { readonly key: string; readonly end?: string };
-export type Compare = {
-  readonly key: string;
-  readonly target: 'VERSION' | 'CREATE' | 'MOD' | 'VALUE';
+export type Compare = KeyRange & {
+  readonly target: 'VERSION' | 'CREATE' | 'MOD' | 'VALUE' | 'LEASE';
   readonly result: 'EQUAL' | 'GREATER' | 'LESS' | 'NOT_EQUAL';
   readonly value: string | number;
 };
@@ -14,9 +13,24 @@ export type RangeOptions = KeyRange & {
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
 };
-export type Put = { readonly op: 'put'; readonly key: string; readonly value: string; readonly lease?: string; readonly prevKv?: boolean };
+export type Put = {
+  readonly op: 'put';
+  readonly key: string;
+  readonly value: string;
+  readonly lease?: string;
+  readonly prevKv?: boolean;
+  /** Keeps the value, or the lease, that the key has. */
+  readonly ignoreValue?: boolean;
+  readonly ignoreLease?: boolean;
+};
 export type Delete = { readonly op: 'delete'; readonly prevKv?: boolean } & KeyRange;
-export type TxnOp = Put | Delete | ({ readonly op: 'range' } & RangeOptions);
+export type Txn = {
+  readonly op: 'txn';
+  readonly compare: readonly Compare[];
+  readonly success: readonly TxnOp[];
+  readonly failure: readonly TxnOp[];
+};
+export type TxnOp = Put | Delete | ({ readonly op: 'range' } & RangeOptions) | Txn;
 export type AlarmType = 'NONE' | 'NOSPACE' | 'CORRUPT';
 export type StoredKey = {
   readonly key: string;
@@ -30,7 +44,7 @@ export type StoredKey = {
 export type Command =
   | Put
   | Delete
-  | { readonly op: 'txn'; readonly compare: readonly Compare[]; readonly success: readonly TxnOp[]; readonly failure: readonly TxnOp[] }
+  | Txn
   | { readonly op: 'compact'; readonly revision: number }
   | { readonly op: 'grant'; readonly id: string; readonly ttl: number }
   | { readonly op: 'revoke'; readonly id: string }
@@ -56,4 +70,5 @@ export type TxnResult = { readonly succeeded: boolean; readonly responses: reado
 export type TxnResponse =
   | { readonly op: 'put'; readonly prev?: KeyValue }
   | { readonly op: 'delete'; readonly deleted: number; readonly prev: readonly KeyValue[] }
+  | ({ readonly op: 'txn' } & TxnResult)
   | ({ readonly op: 'range' } & RangeResult);

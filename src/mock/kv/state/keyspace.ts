@@ -7,6 +7,10 @@ export const failures = {
   emptyKey: { code: 3, message: 'etcdserver: key is not provided' },
   compacted: { code: 11, message: 'etcdserver: mvcc: required revision has been compacted' },
   futureRevision: { code: 11, message: 'etcdserver: mvcc: required revision is a future revision' },
+  noKey: { code: 3, message: 'etcdserver: key not found' },
+  valueProvided: { code: 3, message: 'etcdserver: value is provided' },
+  leaseProvided: { code: 3, message: 'etcdserver: lease is provided' },
+  tooManyOps: { code: 3, message: 'etcdserver: too many operations in txn request' },
   noSpace: { code: 8, message: 'etcdserver: mvcc: database space exceeded' },
   noLease: { code: 5, message: 'etcdserver: requested lease not found' },
   leaseExists: { code: 9, message: 'etcdserver: lease already exists' },
@@ -15,7 +19,7 @@ export const failures = {
 } as const satisfies Record<string, Failure>;
 
 /** `end` of a range: absent is the one key, one zero byte is everything from the key on. */
-const contains = ({ key, end }: KeyRange, name: string): boolean =>
+export const contains = ({ key, end }: KeyRange, name: string): boolean =>
   end === undefined || end === '' ? name === key : name >= key && (end === '\0' || name < end);
 
 const sorters: Readonly<Record<NonNullable<RangeOptions['sortTarget']>, (kv: KeyValue) => string | number>> = {
@@ -24,6 +28,20 @@ const sorters: Readonly<Record<NonNullable<RangeOptions['sortTarget']>, (kv: Key
   CREATE: (kv) => kv.create,
   MOD: (kv) => kv.mod,
   VALUE: (kv) => Buffer.from(kv.value, 'base64').toString('latin1'),
+};
+
+const bytes = (base64: string | number): string => Buffer.from(String(base64), 'base64').toString('latin1');
+const compared: Readonly<Record<Compare['target'], (kv: KeyValue | undefined, wanted: string | number) => readonly [unknown, unknown]>> = {
+  VERSION: (kv, wanted) => [kv?.version ?? 0, Number(wanted)],
+  CREATE: (kv, wanted) => [kv?.create ?? 0, Number(wanted)],
+  MOD: (kv, wanted) => [kv?.mod ?? 0, Number(wanted)],
+  LEASE: (kv, wanted) => [BigInt(kv?.lease ?? 0), BigInt(wanted)],
+  VALUE: (kv, wanted) => [bytes(kv?.value ?? ''), bytes(wanted)],
+};
+const fits = ({ target, result, value }: Compare, kv: KeyValue | undefined): boolean => {
+  if (target === 'VALUE' && kv === undefined) return false;
+  const [a, b] = compared[target](kv, value) as [number, number];
+  return { EQUAL: a === b, NOT_EQUAL: a !== b, GREATER: a > b, LESS: a < b }[result];
 };
 
 /** Every version of every key since the last compaction. */
@@ -87,16 +105,11 @@ export class Keyspace {
     for (const [i, kv] of gone.entries()) this.#add(kv.key, { mod: revision, sub: firstSub + i });
     return gone;
   }
+  /** Of a range every key must fit; one without keys is compared as a key that is not there. */
   holds(compare: Compare): boolean {
-    const kv = this.get(compare.key);
-    const actual = { VERSION: kv?.version ?? 0, CREATE: kv?.create ?? 0, MOD: kv?.mod ?? 0, VALUE: kv?.value }[compare.target];
-    if (actual === undefined) return false;
-    const wanted = compare.value;
-    const [a, b] =
-      compare.target === 'VALUE'
-        ? [sorters.VALUE(kv as KeyValue), Buffer.from(String(wanted), 'base64').toString('latin1')]
-        : [actual, Number(wanted)];
-    return { EQUAL: a === b, NOT_EQUAL: a !== b, GREATER: a > b, LESS: a < b }[compare.result];
+    const names = compare.end === undefined || compare.end === '' ? [compare.key] : this.#names(compare);
+    const found = names.flatMap((name) => this.get(name) ?? []);
+    return found.length === 0 ? fits(compare, undefined) : found.every((kv) => fits(compare, kv));
   }
   compact(revision: number): Failure | undefined {
     if (revision <= this.compacted) return failures.compacted;

@@ -1,5 +1,6 @@
-import type { AlarmType, Applied, Command, Delete, Failure, Put, TxnOp, TxnResponse } from './command.ts';
+import type { AlarmType, Applied, Command, Delete, Failure, Put, TxnResult } from './command.ts';
 import { Keyspace, failures } from './keyspace.ts';
+import { transact, writes } from './transaction.ts';
 
 export type Alarm = { readonly member: string; readonly alarm: AlarmType };
 export type Published = { readonly name: string; readonly clientUrls: readonly string[] };
@@ -53,9 +54,8 @@ export class Machine {
       case 'delete':
         return this.#single(command);
       case 'txn': {
-        const succeeded = command.compare.every((compare) => this.keys.holds(compare));
-        const responses = this.#all(succeeded ? command.success : command.failure);
-        return Array.isArray(responses) ? this.#ok({ txn: { succeeded, responses } }) : { ok: false, failure: responses as Failure };
+        const done = transact(this, [command]);
+        return 'code' in done ? { ok: false, failure: done } : this.#ok({ txn: done[0] as TxnResult });
       }
       case 'compact': {
         const problem = this.keys.compact(command.revision);
@@ -73,41 +73,20 @@ export class Machine {
     return { ok: true, revision: this.keys.revision, ...more };
   }
   #refusal(command: Command): Failure | undefined {
-    const writes = command.op === 'put' || (command.op === 'txn' && [...command.success, ...command.failure].some((one) => one.op === 'put'));
-    if (this.has('CORRUPT') && (writes || command.op === 'delete')) return failures.corrupt;
-    if (this.has('NOSPACE') && (writes || command.op === 'grant')) return failures.noSpace;
-    if (command.op === 'put' && command.lease !== undefined && !this.leases.has(command.lease)) return failures.noLease;
+    const isWrite = (command.op === 'put' || command.op === 'txn') && writes(command);
+    if (this.has('CORRUPT') && (isWrite || command.op === 'delete')) return failures.corrupt;
+    if (this.has('NOSPACE') && (isWrite || command.op === 'grant')) return failures.noSpace;
     if (command.op === 'grant' && this.leases.has(command.id)) return failures.leaseExists;
     if (command.op === 'revoke' && !this.leases.has(command.id)) return failures.noLease;
     return undefined;
   }
   #single(command: Put | Delete): Applied {
-    const [response] = this.#all([command]) as TxnResponse[];
-    if (response?.op === 'delete') return this.#ok({ deleted: response.deleted, prev: command.prevKv ? response.prev : [] });
+    const done = transact(this, [command]);
+    if ('code' in done) return { ok: false, failure: done };
+    const [response] = done;
+    if (response?.op === 'delete') return this.#ok({ deleted: response.deleted, prev: response.prev });
     const before = response?.op === 'put' ? response.prev : undefined;
-    return this.#ok({ prev: command.prevKv && before !== undefined ? [before] : [] });
-  }
-  /** Changes of one transaction share a revision, which moves only when something changed. */
-  #all(ops: readonly TxnOp[]): TxnResponse[] | Failure {
-    const revision = this.keys.revision + 1;
-    let sub = 0;
-    const responses: TxnResponse[] = [];
-    for (const one of ops) {
-      if (one.op === 'put') {
-        responses.push({ op: 'put', prev: this.keys.put(one.key, one.value, one.lease, revision, sub) });
-        sub += 1;
-      } else if (one.op === 'delete') {
-        const prev = this.keys.delete(one, revision, sub);
-        sub += prev.length;
-        responses.push({ op: 'delete', deleted: prev.length, prev });
-      } else {
-        const found = this.keys.range(one);
-        if ('code' in found) return found;
-        responses.push({ op: 'range', ...found });
-      }
-      if (sub > 0) this.keys.revision = revision;
-    }
-    return responses;
+    return this.#ok({ prev: before === undefined ? [] : [before] });
   }
   #administer(command: Command): void {
     if (command.op === 'grant') this.leases.set(command.id, { id: command.id, ttl: command.ttl });
