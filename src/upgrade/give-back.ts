@@ -27,6 +27,7 @@ const refuseReturn = (run: Run, name: string, reason: string, { members }: Obser
     throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, { code: 'QUORUM', tryThis: [finding.hint as string] });
 };
 
+const silentGraceMs = 15_000;
 /** Old binary, old configuration, same data folder. Returns when the member has passed the gate on its old version. */
 export const giveBack = async (run: Run, name: string, reason: string): Promise<void> => {
   const { host, driver, cluster, access, plan, journal } = run;
@@ -39,8 +40,10 @@ export const giveBack = async (run: Run, name: string, reason: string): Promise<
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
     journal.tell({ kind: 'returning', member: name, reason });
-    // It runs the failed version: when it does not end by itself, nothing is lost by ending it.
-    if (!(await driver.stop(member, graceMs(cluster)))) await driver.kill(member);
+    const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
+    // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
+    const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
+    if (!(await driver.stop(member, grace))) await driver.kill(member);
     await driver.install?.(member, 'old');
     await restoreConfig(run, name);
   }

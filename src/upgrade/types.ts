@@ -17,6 +17,8 @@ export type ListedMember = {
 export type HostFacts = {
   readonly is_running?: boolean;
   readonly pid?: number;
+  /** Stopped by a signal (SIGSTOP, a debugger): it is there and does nothing. */
+  readonly is_suspended?: boolean;
   readonly old_binary_version?: string;
   readonly new_binary_version?: string;
   readonly new_binary_error?: string;

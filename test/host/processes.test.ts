@@ -48,6 +48,14 @@ test('a child that takes too long is ended', async () => {
   expect(done).toMatchObject({ code: null, timedOut: true, signal: 'SIGTERM' });
 });
 
+test('a child of the child that holds the output open does not hold up the answer', async () => {
+  const done = await host.processes.run('/bin/sh', ['-c', 'sleep 600 & echo "$!"; wait'], { timeoutMs: 3000 });
+  const left = Number(done.stdout);
+  expect(done).toMatchObject({ code: null, timedOut: true });
+  expect(host.processes.isAlive(left)).toBe(true);
+  host.processes.signal(left, 'SIGKILL');
+});
+
 test('an aborted run ends the child', async () => {
   const controller = new AbortController();
   const running = host.processes.run(...node('setInterval(() => {}, 1000)'), { signal: controller.signal });

@@ -74,7 +74,7 @@ export const prepare = async (context: Context, values: Values, given?: PlanOpti
   const options = given ?? (await optionsOf(opened, values));
   const run = runId(host);
   const { cluster, access } = opened;
-  const folder = runFolder(context.settings.folders.state, cluster.name, run);
+  const folder = runFolder(context.settings.folders.clusters, cluster.name, run);
   const observation = await observe({ host, cluster, access, driver, sizes: options.copy_data, isDeep: true, runFolder: folder });
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };

@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import type { ResultPromise } from 'execa';
 import type { Finished, RunOptions } from '../host.ts';
 
 const DEFAULT_BYTES = 64 * 1024 * 1024;
@@ -12,10 +13,18 @@ const inputOf = ({ input, inputFile }: RunOptions, isPiped: boolean) => {
   return input === undefined ? { stdin: isPiped ? ('ignore' as const) : ('inherit' as const) } : { input };
 };
 
+const LET_GO_MS = 100;
+/** What a child started itself may hold its output open for long after it: a time limit is one for the answer, not for the child alone. */
+const letGo = (child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>): void => {
+  child.kill('SIGKILL');
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+};
+
 /** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
 export const run = async (command: string, args: readonly string[], options: RunOptions): Promise<Finished> => {
   const isPiped = options.stdio !== 'inherit';
-  const result = await execa(command, args, {
+  const child = execa(command, args, {
     cwd: options.cwd,
     env: options.env as Record<string, string>,
     extendEnv: false,
@@ -28,6 +37,9 @@ export const run = async (command: string, args: readonly string[], options: Run
     cancelSignal: options.signal,
     maxBuffer: options.maxBytes ?? DEFAULT_BYTES,
   });
+  const cut = options.timeoutMs === undefined || !isPiped ? undefined : setTimeout(() => letGo(child), options.timeoutMs + LET_GO_MS);
+  const result = await child;
+  clearTimeout(cut);
   const startError = startErrorOf(result);
   return {
     // The child may have ended well after its output was cut; what is left of it is no answer.

@@ -1,47 +1,25 @@
-import { basename } from 'node:path';
 import { AppError } from '../../kernel/problem.ts';
-import type { Host, Started } from '../../host/host.ts';
+import type { Exit, Host, Started } from '../../host/host.ts';
 import { argvOf, shellLine } from '../command-line.ts';
 import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
 import { configFacts, folderFacts } from './folder-facts.ts';
+import { memberProcess, serversBelow, unnamedServer } from './member-process.ts';
+import { placeProblems, startedProgram } from './place-problems.ts';
 
 const pollMs = 10;
 const pidFileWithinMs = 1000;
 const tailBytes = 256 * 1024;
 
-/** The process id of the pid file, when that process runs and is this member. */
-const runningPid = (host: Host, member: MemberSpec): { readonly pid?: number; readonly problem?: string } => {
-  const text = member.pid_file === undefined ? undefined : host.files.readNow(member.pid_file);
-  const pid = Number.parseInt(text ?? '', 10);
-  if (!(pid > 1) || !host.processes.isAlive(pid)) return {};
-  const cmdline = host.files.readNow(`/proc/${pid}/cmdline`);
-  // Empty for the moment in which a process becomes another program: the shell that starts a member, its wrapper, the server.
-  if (cmdline === undefined || cmdline === '') return { pid };
-  const line = cmdline.split('\0');
-  // A pid that was given to another program since must never be signalled.
-  if (isOf(line, member)) return { pid };
-  return { problem: `${member.pid_file} names process ${pid}, which is ${basename(line[0] ?? '?')} and not this member` };
-};
-
-const isOf = (words: readonly string[], member: MemberSpec): boolean => {
-  const marks = [member.data_dir, member.client_url, member.config_file].filter((mark) => mark !== undefined);
-  const commands = [argvOf(member.old_command, member.old_binary), argvOf(member.new_command, member.new_binary)];
-  const names = commands.flatMap((command) => (command === undefined ? [] : [basename(command[0])]));
-  return words.some((word) => marks.some((mark) => word.includes(mark)) || names.includes(basename(word)));
-};
-
-const binaryOf = (member: MemberSpec, which: Which): string | undefined =>
-  member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0];
-
+const mostSaidBytes = 64 * 1024;
 /** Version that a program says of itself with --version. */
 export const binaryVersion = async (host: Host, binary: string | undefined): Promise<{ readonly version?: string; readonly error?: string }> => {
   if (binary === undefined) return { error: 'no binary is named' };
-  const done = await host.processes.run(binary, ['--version'], { timeoutMs: 1500 });
-  const version = versionInText(`${done.stdout}\n${done.stderr}`);
+  const done = await host.processes.run(binary, ['--version'], { timeoutMs: 1200, maxBytes: mostSaidBytes });
+  const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
   if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
-  if (version === undefined) return { error: `${binary} --version does not say a version${done.timedOut ? ' within 1.5 s' : ''}` };
+  if (version === undefined) return { error: `${binary} --version does not say a version${done.timedOut ? ' within 1.2 s' : ''}` };
   return { version };
 };
 
@@ -53,17 +31,12 @@ export const localDriver = (host: Host): Driver => {
     asking.set(binary ?? '', found);
     return found;
   };
-  const pidOf = (member: MemberSpec): number | undefined => runningPid(host, member).pid;
   return {
     kind: 'local',
     facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
-    isRunning: async (member) => pidOf(member) !== undefined,
-    stop: (member, graceMs) => stop(host, pidOf(member), graceMs),
-    kill: async (member) => {
-      const pid = pidOf(member);
-      if (pid !== undefined) host.processes.signal(pid, 'SIGKILL');
-      await ended(host, pid, 10_000);
-    },
+    isRunning: async (member) => (await pidOf(host, member)) !== undefined,
+    stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
+    kill: async (member) => void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
     start: (member, which) => start(host, member, which),
     copyData: (member, to) => copyData(host, member.data_dir as string, to),
     readConfig: async (member) => (member.config_file === undefined ? undefined : host.files.read(member.config_file)),
@@ -96,59 +69,100 @@ const facts = async (
   sizes: boolean,
   versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
 ): Promise<HostFacts> => {
-  const { pid, problem } = runningPid(host, member);
-  const [folder, fresh, old, config] = await Promise.all([
+  const { pid, problem, isSuspended } = await memberProcess(host, member);
+  const [folder, fresh, old, config, places] = await Promise.all([
     folderFacts(host.files, member.data_dir, sizes).catch((error: unknown): HostFacts => ({ problems: [`data folder: ${String(error)}`] })),
-    versionOf(binaryOf(member, 'new')),
-    versionOf(binaryOf(member, 'old')),
+    versionOf(startedProgram(member, 'new')),
+    versionOf(startedProgram(member, 'old')),
     configFacts(host.files, member),
+    placeProblems(host.files, member),
   ]);
+  const problems = [...(folder.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
   const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
   const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
   const isOther = owner !== undefined && data !== undefined && owner.uid !== data.uid;
   return {
     is_running: pid !== undefined,
     ...(pid === undefined ? {} : { pid }),
+    ...(isSuspended === true ? { is_suspended: true } : {}),
     ...folder,
     ...(fresh.version === undefined ? { new_binary_error: fresh.error as string } : { new_binary_version: fresh.version }),
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
     ...(isOther ? { owner_mismatch: `the folder belongs to uid ${data.uid}, the process to uid ${owner.uid}` } : {}),
     ...config,
     clock_skew_ms: 0,
-    ...(problem === undefined ? {} : { problems: [problem] }),
+    ...(problems.length === 0 ? {} : { problems }),
   };
 };
 
-const ended = async (host: Host, pid: number | undefined, withinMs: number): Promise<boolean> => {
-  const end = host.elapsed() + withinMs;
-  while (pid !== undefined && host.processes.isAlive(pid)) {
-    if (host.elapsed() > end) return false;
+/** The process of the pid file; else a server of this member that its start command put into the background. */
+const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> =>
+  (await memberProcess(host, member)).pid ?? (await unnamedServer(host, member));
+
+const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
+  while (host.processes.isAlive(pid)) {
+    if (host.elapsed() > until) return false;
     await host.sleep(pollMs);
   }
   return true;
 };
 
-const stop = async (host: Host, pid: number | undefined, graceMs: number): Promise<boolean> => {
-  if (pid !== undefined) host.processes.signal(pid, 'SIGTERM');
-  return ended(host, pid, graceMs);
+/** A process that was suspended takes no signal before it goes on. */
+const askToEnd = ({ processes }: Host, pid: number): void => {
+  processes.signal(pid, 'SIGTERM');
+  processes.signal(pid, 'SIGCONT');
+};
+
+const killWithinMs = 10_000;
+/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data folder and ports. */
+const end = async (host: Host, member: MemberSpec, withinMs: number, ask: (pid: number) => void): Promise<boolean> => {
+  const pid = await pidOf(host, member);
+  if (pid === undefined) return true;
+  const below = await serversBelow(host, member, pid);
+  const until = host.elapsed() + withinMs;
+  for (const one of [pid, ...below]) {
+    if (host.processes.isAlive(one)) ask(one);
+    if (!(await ended(host, one, until))) return false;
+  }
+  return true;
 };
 
 const start = async (host: Host, member: MemberSpec, which: Which) => {
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
   if (argv === undefined) throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
-  const running = runningPid(host, member).pid;
+  const running = await pidOf(host, member);
   if (running !== undefined) throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, { code: 'ALREADY_RUNNING' });
   // The shell writes the pid file before it becomes the server: a crash of ours between the two leaves no process without one.
   const script = 'echo "$$" > "$1" && shift && exec "$@"';
-  const started = await host.processes.start('/bin/sh', ['-c', script, 'sh', member.pid_file as string, ...argv], {
-    env: member.env,
-    detached: true,
-    logFile: member.log_file,
+  const words = ['-c', script, 'sh', member.pid_file as string, ...argv];
+  const launch = (log: { readonly logFile?: string }): Promise<Started> =>
+    host.processes.start('/bin/sh', words, { env: member.env, detached: true, ...log });
+  const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch((error: unknown) => {
+    // A log that cannot be written must not keep a member from its way back.
+    if (which === 'old') return launch({});
+    throw error;
   });
   const isWritten = (): boolean => Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
   while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
   await pidFileWritten(host, member.pid_file as string, started);
-  return { pid: started.pid, exited: started.exited };
+  return { pid: started.pid, exited: lastExit(host, member, started.exited) };
+};
+
+const backgroundWithinMs = 150;
+/** A start command may put the server into the background and end well: that is no end of the member, and its pid file names the server from now on. */
+const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
+  const exit = await exited;
+  const until = host.elapsed() + backgroundWithinMs;
+  while (exit.code === 0 && host.elapsed() < until) {
+    const pid = await pidOf(host, member);
+    if (pid !== undefined) {
+      if ((await memberProcess(host, member)).pid === undefined) await host.files.replace(member.pid_file as string, `${pid}\n`);
+      // Nobody is told of its end: whoever wants to know looks.
+      return new Promise(() => {});
+    }
+    await host.sleep(pollMs);
+  }
+  return exit;
 };
 
 /** Until the shell has written it the pid file still names the process before. */

@@ -8,6 +8,12 @@ export const allMembersHealthy = guard('all-members-healthy', 'every member answ
     // It runs; how it is called is wrong, and the text says what to change.
     if (member.error_code === 'TLS')
       say.stop({ member: member.name, message: `${member.name} cannot be asked: ${member.error}`, hint: 'opsctl kv version asks again' });
+    else if (!member.is_reachable && member.host?.is_suspended === true)
+      say.stop({
+        member: member.name,
+        message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
+        hint: `kill -CONT ${member.host.pid} lets it go on`,
+      });
     else if (!member.is_reachable)
       say.stop({
         member: member.name,

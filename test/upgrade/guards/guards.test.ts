@@ -41,6 +41,18 @@ const refused: [title: string, guard: string, observation: Observation, cluster?
     'one-cluster',
     observed(undefined, { listed: [{ id: '1009', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }] }),
   ],
+  ['client URLs crosswise', 'one-cluster', observed([seen('n1', { member_id: '1002' }), seen('n2', { member_id: '1001' }), seen('n3')])],
+  [
+    'a command that starts another member',
+    'one-cluster',
+    observed(),
+    { members: clusterFile().members.map((member) => ({ ...member, new_command: ['/opt/new/etcd', '--name', 'n1'] })) },
+  ],
+  [
+    'a member whose process is suspended',
+    'all-members-healthy',
+    observed([seen('n1'), away('n2', { host: { is_suspended: true, pid: 7 } }), seen('n3')]),
+  ],
   ['no leader', 'leader-agreed', every({ leader_id: undefined, is_leader: false })],
   [
     'a leader that cannot be seen because the login fails',
@@ -98,6 +110,12 @@ const allowed: [title: string, observation: Observation, cluster?: Partial<Clust
     'hashes that differ between versions after a compaction',
     observed(undefined, { hashes: hashes('a', 'b', 'a').map((row) => ({ ...row, compact_revision: 9 })) }),
   ],
+  [
+    'members that the file calls by other names',
+    observed(undefined, {
+      listed: ['a', 'b', 'c'].map((name, i) => ({ id: `${1001 + i}`, name, peer_urls: [], client_urls: [], is_learner: false })),
+    }),
+  ],
   ['one member', observed([seen('n1', { listed_ids: ['1001'] })])],
   ['two members, accepted', observed([seen('n1'), seen('n2')]), {}, { accept: ['quorum-survives'] }],
   ['a mixed cluster', three({ server_version: '3.4.23' })],
@@ -123,6 +141,14 @@ describe('guards', () => {
   it('each says a pass of its own when nothing is wrong', () => {
     const findings = findingsOf({ observation: observed(), cluster: clusterFile(), options: planOptions(), from: '3.3', to: '3.4' });
     expect(findings.map(({ level, guard }) => `${level} ${guard}`)).toEqual(guards.map(({ id }) => `pass ${id}`));
+  });
+  it('a leader that the file leaves out is no missing leader', () => {
+    const four = [1, 2, 3].map((i) => ({ id: `${1000 + i}`, name: `n${i}`, peer_urls: [], client_urls: [], is_learner: false }));
+    const observation = observed(
+      ['n1', 'n2'].map((name) => seen(name, { leader_id: '1003', is_leader: false })),
+      { listed: four },
+    );
+    expect(refusals(observation, clusterFile(2), planOptions({ accept: ['quorum-survives'] }))).toEqual(['one-cluster']);
   });
   it('room on the machine of the operator: refused, a warning below twice of it, and both figures are named', () => {
     const said = (free_bytes: number) => {
