@@ -32,14 +32,20 @@ const siblingOf = (token: string): string => {
   return url.href;
 };
 
-const flagOf = { authorize: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
+const flagOf = { auth: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
 
-/** doc1 Endpoints 1: TLS only; plain HTTP is for a server on this machine. */
-export const endpointProblems = (endpoints: Endpoints): Problem[] =>
+/** doc1 Endpoints 1: TLS only; plain HTTP is for a server on this machine. What was not given is made from what was, and needs no second message. */
+export const endpointProblems = (given: Partial<Readonly<Record<keyof typeof flagOf, string | undefined>>>): Problem[] =>
   (Object.keys(flagOf) as (keyof typeof flagOf)[]).flatMap((key) => {
-    const url = parsed(endpoints[key]);
-    const flag = flagOf[key];
-    if (url === undefined) return [problem(flag, 'format', 'must be an absolute address', `for example --${flag} https://accounts.example.com`)];
+    const text = given[key];
+    const flag = `--${flagOf[key]}`;
+    if (text === undefined) return [];
+    const url = parsed(text);
+    if (url === undefined) return [problem(flag, 'format', 'must be an absolute address', `for example ${flag} https://accounts.example.com`)];
+    if (url.username !== '' || url.password !== '')
+      return [problem(flag, 'rule', 'must not hold a user name or password', 'use --client-id, and OPSCTL_CLIENT_SECRET for a secret')];
+    // RFC 6749 3.1 and 3.2.
+    if (url.hash !== '') return [problem(flag, 'rule', 'must not have a fragment (#…)')];
     if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) return [];
     return [problem(flag, 'rule', `must be https, is ${url.protocol.slice(0, -1)} (plain http is for loopback only)`)];
   });

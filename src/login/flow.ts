@@ -66,7 +66,7 @@ const partyOf = async (around: Surroundings, plan: Pick<LoginPlan, 'server' | 's
   const { endpoints, clientId, clientSecret } = plan.server;
   const base: Party = { endpoints, clientId, clientSecret };
   const isNeeded = plan.scopes.some(isIdentity) || callback?.params.has('iss') === true;
-  const metadata = isNeeded ? await discover(around.host, endpoints) : undefined;
+  const metadata = isNeeded ? await discover(around.host, endpoints, around.signal) : undefined;
   const issuer = callback?.params.get('iss') ?? undefined;
   if (metadata === undefined) return { ...base, ...(issuer === undefined ? {} : { issuer }) };
   if (issuer !== undefined && issuer !== metadata.issuer)
@@ -150,13 +150,15 @@ const openWith = async (around: Surroundings, plan: LoginPlan, redirect: Redirec
 };
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
-const failureFor = (error: unknown): ReturnType<typeof failurePage> =>
-  error instanceof AppError
-    ? failurePage(
-        sentence(error.message),
-        error.detail.tryThis?.[0] === undefined ? 'The terminal says more.' : `To try again: ${error.detail.tryThis[0]}.`,
-      )
-    : failurePage('opsctl met an unexpected error.', 'The terminal says more.');
+/** The last page after a failure. A service may repeat what it was sent: no secret of this login gets into the page. */
+const failureFor = ({ signal }: Surroundings, error: unknown, secrets: readonly string[]): ReturnType<typeof failurePage> => {
+  if (signal.aborted) return failurePage('The sign-in was stopped in the terminal.', 'What to do: opsctl login.');
+  if (!(error instanceof AppError)) return failurePage('opsctl met an unexpected error.', 'The terminal says more.');
+  const next = error.detail.tryThis?.[0];
+  const page = [sentence(error.message), next === undefined ? 'The terminal says more.' : sentence(`What to do: ${next}`)];
+  const [reason = '', whatNext = ''] = page.map((text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text));
+  return failurePage(reason, whatNext);
+};
 
 const outcomeOf = async (
   around: Surroundings,
@@ -179,6 +181,7 @@ export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Acc
     redirectHost: plan.redirectHost,
     onIgnored: (line) => around.say.warn(line),
   });
+  const own = [secrets.verifier, secrets.state, secrets.nonce];
   try {
     if (redirect.without !== undefined) around.say.debug(`not listening on ${redirect.without}`);
     for (const secret of [secrets.state, secrets.nonce]) around.say.hide(secret);
@@ -188,11 +191,12 @@ export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Acc
     if (!isScripted) await openWith(around, plan, redirect, attempt.url, await place(around.host));
     const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
     const verdict = await firstAnswer(around, plan, redirect, secrets, walk);
+    if (verdict.kind === 'code') own.push(verdict.callback.code);
     const account = await outcomeOf(around, plan, attempt, verdict);
     redirect.answer(successPage(account.email, scopeTable(account.requested, account.granted)));
     return account;
   } catch (error) {
-    redirect.answer(failureFor(error));
+    redirect.answer(failureFor(around, error, own));
     throw error;
   } finally {
     await redirect.close();

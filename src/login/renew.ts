@@ -1,5 +1,6 @@
 import { AppError } from '../kernel/problem.ts';
 import { notSignedIn, withEndpoints } from './access.ts';
+import { sharedFailure } from './shared-failure.ts';
 import type { Surroundings } from './surroundings.ts';
 import { type Account, endedAccount, isFresh, merged, type VaultData, withChanged } from './vault/account.ts';
 import { openVault, type Vault } from './vault/vault.ts';
@@ -35,12 +36,20 @@ const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, no
 export const renewed = async (around: Surroundings, seen: Account, renewal: Renewal): Promise<Account> => {
   const vault = openVault(around);
   const current = async (): Promise<Account> => named(await vault.read(), seen.name);
-  const isDone = async (): Promise<boolean> => isRenewed(await current(), seen, renewal, around.host.now());
+  const shared = sharedFailure(around, vault.failurePath(seen.name));
+  const isDone = async (): Promise<boolean> => {
+    shared.throwIfLeft();
+    return isRenewed(await current(), seen, renewal, around.host.now());
+  };
   const lock = await vault.lockAccount(seen.name, { waitMs: 120_000, signal: around.signal, isDone });
   try {
     const now = await current();
     if (lock === undefined || isRenewed(now, seen, renewal, around.host.now())) return now;
-    return await refreshUnderLock(around, vault, now);
+    shared.throwIfLeft();
+    return await refreshUnderLock(around, vault, now).catch(async (error: unknown) => {
+      await shared.leave(error);
+      throw error;
+    });
   } finally {
     await lock?.release();
   }
@@ -80,6 +89,6 @@ const ask = async (around: Surroundings, stored: Account): Promise<Answer> => {
   const { endpoints, clientId, clientSecret, refreshToken = '' } = account;
   const party: Party = { endpoints, clientId, clientSecret: clientSecret ?? around.settings.get('auth.client_secret')?.value };
   const read = await sendPatiently(around, 'refresh', refreshRequest(party, refreshToken));
-  const metadata = read.text.includes('"id_token"') ? await discover(around.host, endpoints) : undefined;
+  const metadata = read.text.includes('"id_token"') ? await discover(around.host, endpoints, around.signal) : undefined;
   return processRefresh({ ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri }, read, around.host);
 };

@@ -54,13 +54,10 @@ export const loginServer = async (around: Surroundings, given: Given): Promise<L
       ...secret,
     };
   }
-  const endpoints = endpointsFrom({
-    auth,
-    token: given.tokenUrl ?? setting('auth.token_url'),
-    revoke: given.revokeUrl ?? setting('auth.revoke_url'),
-  });
-  const problems = endpointProblems(endpoints);
+  const named = { auth, token: given.tokenUrl ?? setting('auth.token_url'), revoke: given.revokeUrl ?? setting('auth.revoke_url') };
+  const problems = endpointProblems(named);
   if (problems.length > 0) throw usageError('an address of the authorization server is wrong', problems);
+  const endpoints = endpointsFrom(named);
   const clientId = given.clientId ?? setting('auth.client_id');
   if (clientId === undefined) throw noClient();
   return { endpoints, key: serverKey(endpoints), isMock: false, clientId, ...secret };

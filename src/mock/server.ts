@@ -2,6 +2,7 @@ import type { Host, Incoming, Listener, Outgoing } from '../host/host.ts';
 import { CONTROL_PATH, type Controlled, control } from './control.ts';
 import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
+import { isOwnHost } from './own-host.ts';
 import { type Noted, RequestLog, noteBody } from './request-log.ts';
 import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
 import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
@@ -115,7 +116,15 @@ const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promis
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
 };
 
+const foreignName = (host: string, path: string): MockReply =>
+  message(421, `the host name ${JSON.stringify(host.slice(0, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`, path);
+
 const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
+  const { host } = noted.headers;
+  if (!isOwnHost(host, serving.setup.host.hostname, serving.setup.options.allowHosts)) {
+    serving.log.add(noted);
+    return foreignName(host ?? '', noted.path);
+  }
   if (noted.path.startsWith(CONTROL_PATH) && serving.on.services.find(noted.path) === undefined) return steer(serving, incoming, noted);
   serving.log.add(noted);
   const fault = serving.on.faults.meet(noted.method, noted.path);

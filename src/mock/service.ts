@@ -33,6 +33,8 @@ export type MockOptions = {
   readonly trackerToken: string;
   /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
   readonly rateRetryAfter?: boolean;
+  /** Further host names under which the server answers; `*` is any. */
+  readonly allowHosts?: readonly string[];
 };
 
 /** What every service of the mock shares. */

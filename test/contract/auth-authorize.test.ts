@@ -112,6 +112,7 @@ describe('redirect URIs', () => {
     ['[OAS-2.9]', 'com.example.app:/cb'],
     ['[OAS-2.10] port 0', 'http://127.0.0.1:0/cb'],
     ['[OAS-2.10] port 65536', 'http://127.0.0.1:65536/cb'],
+    ['[OAS-2.10] port 080', 'http://127.0.0.1:080/cb'],
     ['[OAS-2.11]', 'http://localhost:1234/cb'],
     ['[OAS-2.12]', 'https://127.0.0.1:1234/cb'],
     ['[OAS-2.12]', 'http://127.0.0.2:1234/cb'],
@@ -143,6 +144,13 @@ describe('redirect URIs', () => {
     await passes({ client_id: made.plain, redirect_uri: 'http://localhost:1234' });
     await control(server, 'PATCH', '/settings', { accept_localhost: false });
     expect(await error({ client_id: made.plain, redirect_uri: 'http://localhost:1234' })).toBe('redirect_uri_mismatch');
+  });
+  test('[OAS-2.11] localhost is accepted when the developer registered it', async () => {
+    const uris = ['http://localhost/cb'];
+    const { json } = await control(server, 'POST', '/clients', { type: 'desktop', name: 'named', redirect_uris: uris });
+    await passes({ client_id: json.id, redirect_uri: 'http://localhost:3000/cb' });
+    expect(await error({ client_id: json.id, redirect_uri: 'http://127.0.0.1:3000/cb' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: json.id, redirect_uri: 'http://localhost.evil.example:3000/cb' })).toBe('redirect_uri_mismatch');
   });
   test.each(['mobileA', 'mobileB', 'extension'] as const)('[OAS-2.9] %s with a loopback URI', async (type) => {
     expect(await error({ client_id: clients[type], redirect_uri: 'http://127.0.0.1:1234/cb' })).toBe('redirect_uri_mismatch');
@@ -223,6 +231,11 @@ describe('user agents', () => {
     'Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/120.0 Mobile Safari/537.36',
     'Mozilla/5.0 (Linux; Android 5) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/43.0 Mobile Safari/537.36',
     `${phone} Mobile/15E148`,
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)',
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64; WebView/3.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/70 Safari/537.36 Edge/18',
+    'Mozilla/5.0 (Windows NT 10.0; MSAppHost/3.0) like Gecko',
+    `${phone} Mobile/15E148 Safari/604.1 musical_ly_2023`,
+    `${phone} Mobile/15E148 Safari/604.1 [Pinterest/iOS]`,
     `${phone} Mobile/15E148 Safari/604.1 [FBAN/FBIOS;FBAV/430.0]`,
     `${phone} Mobile/15E148 Instagram 300.0`,
     `${desktop} app/1.0 Chrome/120.0 Electron/28.0 Safari/537.36`,
@@ -236,6 +249,8 @@ describe('user agents', () => {
     `${desktop} Chrome/120.0.0.0 Safari/537.36 Edg/120.0`,
     `${phone} Version/17.0 Mobile/15E148 Safari/604.1`,
     'Mozilla/5.0 (X11; Linux x86_64; rv:120.0) Gecko/20100101 Firefox/120.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:120.0) Gecko/20100101 Firefox/120.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.1 Safari/605.1.15',
     'curl/8.5.0',
     'Lynx/2.9.0',
     '',

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type AuthServer, ada, authServer, channels, clients, control, refresh, tokensFor } from '../support/auth-server.ts';
+import { type AuthServer, ada, authServer, channels, clients, control, post, refresh, tokensFor } from '../support/auth-server.ts';
 
 // What the real service does beyond the document: off unless a setting or a receiver asks for it.
 const base = 'https://schemas.opsctl.example/secevent';
@@ -122,4 +122,24 @@ test('a deleted account can be neither disabled nor enabled', async () => {
   for (const verb of ['disable', 'enable']) expect((await control(server, 'POST', `/users/${ada.sub}/${verb}`, {})).status).toBe(409);
   const users = (await control(server, 'GET', '/users')).json;
   expect(users.find(({ id }: { id: string }) => id === ada.sub).state).toBe('deleted');
+});
+
+test('[OAS-6.5] hours after the end of a refresh token its refusal says less, when the setting says so', async () => {
+  const text = async (token: string) => (await answerOf(token)).error_description;
+  const revoke = (token: string) => post(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, '');
+  const early = await tokensFor(server);
+  await revoke(early.refresh_token);
+  server.advance(13 * 3_600_000);
+  expect(await text(early.refresh_token)).toBe('Token has been expired or revoked.');
+  await set({ refusal_text_hours: 12 });
+  const tokens = await tokensFor(server);
+  await revoke(tokens.refresh_token);
+  expect(await text(tokens.refresh_token)).toBe('Token has been expired or revoked.');
+  expect((await channels(server, tokens.access_token)).status).toBe(401);
+  expect((await revoke(tokens.refresh_token)).json.error).toBe('invalid_token');
+  server.advance(12 * 3_600_000 - 1);
+  expect(await text(tokens.refresh_token)).toBe('Token has been expired or revoked.');
+  server.advance(1);
+  expect(await text(tokens.refresh_token)).toBe('Bad Request');
+  expect(await answerOf('1//never-issued')).toEqual({ status: 400, error: 'invalid_grant', error_description: 'Bad Request' });
 });

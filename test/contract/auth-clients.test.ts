@@ -232,9 +232,9 @@ test('the console refuses pages of other sites and other host names', async () =
   const json = { 'content-type': 'application/json' };
   expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'https://evil.example' } })).status).toBe(403);
   expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'null' } })).status).toBe(403);
-  expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(403);
+  expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(421);
   expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(415);
-  expect((await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status).toBe(403);
+  expect((await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status).toBe(421);
   const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, {
     method: 'POST',
     body: 'do=clients.create&name=x&type=desktop',

@@ -174,6 +174,21 @@ describe('forms are safe', () => {
     expect(page.text).toContain('wants to access');
     expect(location(await browser.allow()).searchParams.get('state')).toBe('first');
   });
+  test('a form that was open in another tab during a sign-in is still good', async () => {
+    const browser = new Browser(server);
+    const first = await browser.ask({ state: 'first' });
+    await browser.ask({ state: 'second' });
+    const consent = await browser.signIn();
+    browser.page = first;
+    const other = await browser.signIn(bob);
+    expect(other.text).toContain(bob.email);
+    browser.page = consent;
+    expect(location(await browser.allow()).searchParams.get('state')).toBe('second');
+    const stranger = new Browser(server);
+    await stranger.ask();
+    stranger.page = other;
+    expect(pageError(await stranger.allow())).toBe('invalid_request');
+  });
 });
 
 describe('the redirect', () => {

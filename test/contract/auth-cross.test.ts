@@ -55,6 +55,20 @@ describe('metadata', () => {
     for (const scope of json.scopes_supported) expect((await ask(server, { scope })).status, scope).toBe(200);
     expect((await raw(server.origin + path, { method: 'POST' })).status).toBe(405);
   });
+  test.each(['localhost', '[::1]', 'authority'])('[OAS-12.1] who came by the name %s finds an issuer of that name everywhere', async (name) => {
+    const host = `${name}:${new URL(server.origin).port}`;
+    const issuer = `http://${host}`;
+    const { json } = await raw(`${server.origin}/.well-known/openid-configuration`, { headers: { host } });
+    expect(json).toMatchObject({ issuer, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/oauth2/certs` });
+    await control(server, 'PUT', '/consent', { mode: 'auto' });
+    const to = location(await ask(server, { scope: 'openid' }, { host }));
+    await control(server, 'PUT', '/consent', { mode: 'ask' });
+    expect(to.searchParams.get('iss')).toBe(issuer);
+    const fields = { client_id: clients.desktop, code: to.searchParams.get('code') ?? '', code_verifier: verifier, redirect_uri: redirect };
+    const tokens = await post(`${server.origin}/token`, { ...fields, grant_type: 'authorization_code' }, { host });
+    const claims = JSON.parse(Buffer.from(tokens.json.id_token.split('.')[1], 'base64url').toString());
+    expect(claims.iss).toBe(issuer);
+  });
   test('the key set has public halves only', async () => {
     const { keys } = (await raw(`${server.origin}/oauth2/certs`)).json;
     expect(keys.map(({ kty, alg, use }: Record<string, string>) => [kty, alg, use])).toEqual([

@@ -182,6 +182,14 @@ describe('data API', () => {
     expect(await status(`${scopes.readonly} ${full('mediapartner-channel-audit')}`, 'GET', '/channels?part=auditDetails')).toBe(200);
     expect(await status(scopes.readonly, 'GET', '/nothing?part=id')).toBe(404);
   });
+  test('parts and parameters that applications usually send along are no error; an unknown word is', async () => {
+    const { access_token: token } = await tokensFor(server, { scope: scopes.readonly });
+    const usual = await channels(server, token, 'part=snippet,contentDetails,brandingSettings&mine=true&maxResults=5&hl=en');
+    expect(usual.status, usual.text).toBe(200);
+    expect(Object.keys(usual.json.items[0])).toEqual(['kind', 'id', 'snippet', 'contentDetails']);
+    expect((await channels(server, token, 'part=everything&mine=true')).json.error.errors[0].reason).toBe('unknownPart');
+    expect((await channels(server, token, 'part=id&mine=true&maxresults=5')).status).toBe(400);
+  });
   test('videos are made, listed, counted and deleted', async () => {
     const { access_token: token } = await tokensFor(server, { scope: scopes.media }, bob);
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

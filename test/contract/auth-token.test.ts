@@ -411,5 +411,9 @@ describe('id_token', () => {
     const reply = await raw(at, { headers: { authorization: `Bearer ${tokens.access_token}` } });
     expect(reply.json).toEqual({ sub: ada.sub, email: ada.email, email_verified: true, hd: 'demo.example' });
     expect((await raw(at)).status).toBe(401);
+    const posted = await raw(at, { method: 'POST', headers: { authorization: `Bearer ${tokens.access_token}` } });
+    expect(posted.json).toEqual(reply.json);
+    const wrong = await raw(at, { method: 'PUT' });
+    expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, POST']);
   });
 });

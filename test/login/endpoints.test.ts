@@ -30,12 +30,21 @@ test.each([
 test.each(['http://a.example', 'http://10.0.0.1', 'ftp://a.example', 'a.example', 'http://127.0.0.1.evil.example'])(
   'doc1 TLS only: %s is refused',
   (auth) => {
-    expect(endpointProblems(endpointsFrom({ auth })).map(({ path }) => path)).toContain('auth-url');
+    expect(endpointProblems({ auth }).map(({ path }) => path)).toEqual(['--auth-url']);
   },
 );
 
 test.each(['https://a.example', 'http://127.0.0.1:8', 'http://[::1]:8', 'http://localhost:8'])('%s is accepted', (auth) => {
-  expect(endpointProblems(endpointsFrom({ auth }))).toEqual([]);
+  expect(endpointProblems({ auth })).toEqual([]);
+});
+
+test.each([
+  [{ auth: 'https://ada:pw@a.example' }, ['--auth-url must not hold a user name or password']],
+  [{ auth: 'https://a.example/x#y' }, ['--auth-url must not have a fragment (#…)']],
+  [{ auth: 'https://a.example', token: 'http://t.example' }, ['--token-url must be https, is http (plain http is for loopback only)']],
+  [{ auth: 'nowhere', revoke: 'neither' }, ['--auth-url must be an absolute address', '--revoke-url must be an absolute address']],
+])('each address that was given has its own problem: %j', (given, said) => {
+  expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);
 });
 
 test('accounts are kept apart by the origin of the authorization server', () => {

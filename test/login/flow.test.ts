@@ -115,6 +115,24 @@ test('Ctrl-C', async () => {
   expect(await failed(login)).toMatchObject({ category: 'interrupted' });
 });
 
+test('Ctrl-C while the code is exchanged: the browser hears of it too', async () => {
+  const login = await start();
+  login.tokens.answer({ ...goodTokens, delayMs: 60_000 });
+  const page = login.redirect();
+  while (login.tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  login.around.abort.abort(new AppError('interrupted', 'interrupted'));
+  expect((await page).body).toContain('The sign-in was stopped in the terminal.');
+  expect(await login.outcome).toBeInstanceOf(Error);
+});
+
+test('a service that repeats the code in its refusal does not bring it into the page', async () => {
+  const login = await start();
+  login.tokens.answer({ status: 400, body: { error: 'invalid_grant', error_description: `no such code: code-secret-1, state ${login.state}` } });
+  const page = await login.redirect();
+  expect(page.body).toContain('Code exchange: invalid_grant (no such code: ***, state ***).');
+  expect(page.body).toContain('What to do: opsctl login.');
+});
+
 test('a port that another program has is named', async () => {
   const first = await start();
   const error = await waitingLogin({ port: first.port }).catch((found: AppError) => found);

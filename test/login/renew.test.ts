@@ -68,6 +68,53 @@ test('thirty at once ask once', async () => {
   expect(tokens.asked).toHaveLength(1);
 });
 
+/** Another process of the same user: it asks the network only when every one of them waits. */
+const crowd = async (first: Around, size: number): Promise<Around[]> => {
+  let waiting = 0;
+  const seen = new Set<number>();
+  const all = await Promise.all(
+    Array.from({ length: size }, (_, i) =>
+      makeAround({
+        folder: first.folder,
+        host: (host) => ({
+          ...host,
+          hostname: host.hostname,
+          files: {
+            ...host.files,
+            readNow: (path) => {
+              if (path.endsWith('.failed') && !seen.has(i)) {
+                seen.add(i);
+                waiting += 1;
+              }
+              return host.files.readNow(path);
+            },
+          },
+          network: {
+            ...host.network,
+            request: async (request) => {
+              while (waiting < size) await host.sleep(5);
+              return host.network.request(request);
+            },
+          },
+        }),
+      }),
+    ),
+  );
+  closers.push(...all.map(({ close }) => close));
+  return all;
+};
+
+test('fifty who wait for an outage share it: one asks, and no time limit comes after another', async () => {
+  const { around, tokens } = await signedIn({ status: 503, body: 'x', type: 'text/plain', headers: { 'retry-after': '0' } });
+  const all = await crowd(around, 50);
+  const outcomes = await Promise.all(all.map((each) => accessToken(each).catch((error: unknown) => error)));
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ category: 'network', detail: { code: 'SERVER_ERROR', retryable: true } });
+  // The three attempts of the one that asked.
+  expect(tokens.asked).toHaveLength(3);
+  tokens.answer(fresh);
+  expect((await accessToken(around)).token).toBe('at-2-secret');
+});
+
 test.each([
   ['an outage', { status: 503, body: 'x', type: 'text/plain', headers: { 'retry-after': '0' } }],
   ['a cut line', { cut: true as const }],

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { defaultOptions } from '../../src/mock/defaults.ts';
 import type { MockSetup } from '../../src/mock/server.ts';
 import { makeIdentity } from '../../src/mock/local-authority.ts';
 import { type Small, document, smallMock } from '../support/small-mock.ts';
@@ -21,6 +22,27 @@ describe('the server', () => {
     expect(reply.status).toBe(200);
     expect(mock.origin).toBe(`http://127.0.0.1:${mock.port}`);
     expect(await machine.host.network.canConnect('127.0.0.1', mock.port, 1000)).toBe(true);
+  });
+
+  it('answers to no name that a page of another site could have led here', async () => {
+    const { ask, mock } = await begin();
+    const foreign = { host: `evil.example:${mock.port}` };
+    for (const path of ['/notes', '/__opsctl/status', '/nowhere']) {
+      const reply = await ask('GET', path, undefined, foreign);
+      expect(reply.status).toBe(421);
+      expect(reply.body.message).toContain('--allow-host');
+    }
+    expect((await ask('POST', '/notes', 'x', foreign)).status).toBe(421);
+    expect(await texts()).toEqual([]);
+    expect((await ask('GET', '/v2beta/labels', undefined, foreign)).body.error).toMatchObject({ code: 421 });
+    const noted = (await ask('GET', '/__opsctl/requests')).body;
+    expect(JSON.stringify(noted)).toContain('"status":421');
+  });
+
+  it('answers to a name that it was given', async () => {
+    const { ask } = await begin({ options: { ...defaultOptions, allowHosts: ['mock.company.example'] } });
+    expect((await ask('GET', '/notes', undefined, { host: 'Mock.Company.example:8080' })).status).toBe(200);
+    expect((await ask('GET', '/notes', undefined, { host: 'other.example' })).status).toBe(421);
   });
 
   it('gives every answer a request id of its own', async () => {

@@ -13,7 +13,7 @@ import type { Context, Values } from '../command.ts';
 import { givenServer } from './run-login.ts';
 
 const withLogin = async (context: Context, values: Values, server: LoginServer, scopes: readonly string[]): Promise<Row[]> => {
-  const metadata = await discover(context.host, server.endpoints);
+  const metadata = await discover(context.host, server.endpoints, context.signal);
   const { endpoints, clientId, clientSecret } = server;
   const isScripted = values.scripted === true || (server.isMock && !context.isInteractive);
   return grantRows({

@@ -53,7 +53,7 @@ export const runEvents = async (context: Context, values: Values): Promise<Resul
     tokenUrl: values['token-url'],
     clientId: values['client-id'] ?? accounts[0]?.clientId,
   });
-  const metadata = await discover(context.host, server.endpoints);
+  const metadata = await discover(context.host, server.endpoints, context.signal);
   const issuer: string | undefined = values.issuer ?? metadata?.issuer;
   const jwksUri: string | undefined = values['jwks-url'] ?? metadata?.jwksUri;
   if (issuer === undefined || jwksUri === undefined)

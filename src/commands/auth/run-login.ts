@@ -93,6 +93,8 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
       `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
+  if (account.refreshToken === undefined)
+    context.say.warn('The server gave no refresh token: when this access token ends, `opsctl login` is needed again.');
   const text = scopeLines(account).join('\n');
   return recordResult(describeAccount(account, nowMs), { message, text, name: 'account' }, requiresAll && gone.length > 0 ? 'auth' : undefined);
 };

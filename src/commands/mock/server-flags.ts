@@ -1,4 +1,4 @@
-import { bool, int, oneOf, str } from '../../kernel/field.ts';
+import { bool, int, list, oneOf, str } from '../../kernel/field.ts';
 import { problem, usageError } from '../../kernel/problem.ts';
 import { defaultOptions } from '../../mock/defaults.ts';
 import type { MockOptions } from '../../mock/service.ts';
@@ -36,6 +36,12 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   },
   tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
   clock: { field: { ...str(40), format: 'datetime' }, summary: "The mock's time at the start; it runs on from there", value: 'time' },
+  'allow-host': {
+    field: list(str(253, { min: 1 })),
+    repeat: true,
+    summary: 'A further host name to answer under, for example behind a proxy; * is any. This machine, addresses and container names need none',
+    value: 'name',
+  },
   'seed-ids': { field: str(100, { min: 1 }), summary: 'Repeatable identifiers and tokens: the same word, the same values', value: 'word' },
 };
 
@@ -64,6 +70,7 @@ export const mockOptions = (values: Values): MockOptions => ({
   labelDeletePolicy: values['label-delete-policy'] ?? defaultOptions.labelDeletePolicy,
   ...labelLimits(values),
   trackerToken: values.token ?? defaultOptions.trackerToken,
+  ...(values['allow-host'] === undefined ? {} : { allowHosts: values['allow-host'] }),
 });
 
 export const portFlag: Flag = {

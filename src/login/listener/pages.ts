@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { relayMark } from '../callback.ts';
-import type { ScopeRow } from '../scopes.ts';
+import { lastPart, type ScopeRow } from '../scopes.ts';
 
 export type Page = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string };
 
@@ -20,11 +20,12 @@ export const escapeHtml = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]
 const style = `:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e3e6eb;--good:#12805c;--bad:#b3261e;--plain:#3457a6}
 @media(prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b2129;--ink:#eef1f5;--soft:#a2adbb;--line:#2d3540;--good:#4cc79a;--bad:#ff8a80;--plain:#8fb0ff}}
 *{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-main{width:100%;max-width:460px;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:36px 36px 28px;box-shadow:0 12px 40px rgba(20,30,50,.08)}
+main{width:100%;min-width:0;max-width:460px;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:36px 36px 28px;box-shadow:0 12px 40px rgba(20,30,50,.08)}
 svg{width:52px;height:52px;display:block;margin-bottom:20px}.good{color:var(--good)}.bad{color:var(--bad)}.plain{color:var(--plain)}
-h1{font-size:22px;line-height:1.3;margin:0 0 12px;font-weight:650}p{margin:0 0 10px;color:var(--soft);overflow-wrap:anywhere}
+h1{font-size:22px;line-height:1.3;margin:0 0 12px;font-weight:650;overflow-wrap:anywhere}p{margin:0 0 10px;color:var(--soft);overflow-wrap:anywhere}
 ul{list-style:none;margin:16px 0 6px;padding:0;border-top:1px solid var(--line)}li{display:flex;gap:10px;padding:9px 0;border-bottom:1px solid var(--line);font-size:14px;overflow-wrap:anywhere}
-footer{margin-top:22px;font-size:13px;color:var(--soft)}code{font:13px ui-monospace,SFMono-Regular,Menlo,monospace}`;
+footer{margin-top:22px;font-size:13px;color:var(--soft)}code{font:14px ui-monospace,SFMono-Regular,Menlo,monospace}small{display:block;font-size:12px;color:var(--soft)}
+@media(max-width:480px){body{padding:16px}main{padding:28px 22px 22px}}`;
 
 const marks: Readonly<Record<Content['tone'], string>> = {
   good: '<path d="M15 27l8 8 15-17"/>',
@@ -49,7 +50,7 @@ const policy = (script: string | undefined): string =>
 const scopeList = (rows: readonly ScopeRow[]): string =>
   rows.length === 0
     ? ''
-    : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapeHtml(scope)}</code>${granted ? '' : ' (not granted)'}</span></li>`).join('')}</ul>`;
+    : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapeHtml(lastPart(scope))}</code>${granted ? '' : ' (not granted)'}${scope === lastPart(scope) ? '' : `<small>${escapeHtml(scope)}</small>`}</span></li>`).join('')}</ul>`;
 
 const render = (content: Content): Page => ({
   status: content.status,

@@ -16,7 +16,10 @@ export const checkTrust = async (host: Host, path: string): Promise<boolean> => 
   if (info === undefined) return false;
   const found = distrust(info, host.uid, host.platform);
   if (found === undefined) return true;
-  throw new AppError('config', `${path} is not used: ${found.why}`, { code: 'UNSAFE_FILE', tryThis: [`${found.remedy}: ${path}`] });
+  throw new AppError('config', `${path} is not used: ${found.why}`, {
+    code: 'UNSAFE_FILE',
+    tryThis: [found.remedy === 'chmod 600' ? `chmod 600 ${path}` : `${found.remedy}: ${path}`],
+  });
 };
 
 /** The text of a file that only its owner can read, or undefined when there is none. */

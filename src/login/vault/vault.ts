@@ -18,6 +18,8 @@ export type Vault = {
   keyPlace(): Promise<KeyPlace | undefined>;
   /** One refresh at a time per account, among all processes. */
   lockAccount(name: string, options: LockOptions): Promise<Lock | undefined>;
+  /** Where a failed refresh of the account is told to those who wait for it. */
+  failurePath(name: string): string;
 };
 
 type Opened = { readonly data: VaultData; readonly key: Key | undefined };
@@ -37,6 +39,9 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
   if (plain === undefined) throw damaged(path, 'the key does not fit, or the file was changed');
   return { data: parse(plain, path), key };
 };
+
+/** Names of accounts may hold anything; names of files may not. */
+const refreshOf = (name: string): string => `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 
 export const openVault = (around: Surroundings): Vault => {
   const { host, settings, say } = around;
@@ -70,6 +75,7 @@ export const openVault = (around: Surroundings): Vault => {
       const text = await readGuarded(host, path);
       return text === undefined ? undefined : sealedFrom(text, path).key;
     },
-    lockAccount: (name, options) => lockAt(`refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}.lock`, options),
+    lockAccount: (name, options) => lockAt(`${refreshOf(name)}.lock`, options),
+    failurePath: (name) => join(folder, `${refreshOf(name)}.failed`),
   };
 };

@@ -9,6 +9,16 @@ const paramsOf = (query: string, fragment: string): URLSearchParams => {
 
 const unquoted = (line: string): string => line.trim().replace(/^<(.*)>$|^"(.*)"$|^'(.*)'$/s, '$1$2$3');
 
+/** What terminals, shells and web pages put around or into an address that is copied from them. */
+const unwrapped = (line: string): string =>
+  unquoted(line.replaceAll('\u001b[200~', '').replaceAll('\u001b[201~', ''))
+    // "Copy as cURL" and sentences: the address alone.
+    .replace(/^(?![a-z][a-z0-9+.-]*:).*?\b(https?:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)[:/?][^'"<>]*).*$/s, '$1')
+    .replaceAll(/\\(?=[?&=#%])/g, '')
+    .replaceAll('&amp;', '&');
+/** Answers to a question that nobody asked. */
+const isWord = (text: string): boolean => /^(y|n|q|yes|no|ok|exit|quit|help|\?)$/i.test(text);
+
 const decoded = (text: string): string => {
   try {
     return text.includes('%') ? decodeURIComponent(text) : text;
@@ -22,13 +32,16 @@ const joined = (text: string): string => text.replace(/\s+/g, '');
 
 /** The whole redirected address, its query, its fragment, or the code alone. The state is checked in all but the last. */
 export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
-  const text = joined(unquoted(line));
+  const bare = unwrapped(line);
+  const text = joined(bare);
   if (text === '') return { kind: 'ignored', why: 'the line is empty' };
   if (/^[a-z][a-z0-9+.-]*:/i.test(text)) return verdictOfAddress(text, expected);
   if (/^[?#]?([a-z_]+=)/i.test(text) && /(^|[?&#])(code|error|state)=/.test(text)) {
     const [query = '', fragment = ''] = text.replace(/^\?/, '').split('#');
     return settle(checkCallback(paramsOf(query, fragment), expected));
   }
+  // A code has no blanks; only an address is long enough to be broken.
+  if (text !== bare || isWord(text)) return { kind: 'ignored', why: 'this is neither an address nor a code' };
   return typedCode(decoded(text), expected);
 };
 

@@ -33,6 +33,8 @@ const limitOf = ({ settings }: Waiting): number => {
   const limit = settings.get('timeout');
   return limit === undefined ? usualMs : parseDuration(limit.value, limit.origin);
 };
+/** The flag of `login` is the wait for the browser. */
+const limitName = (what: string): string => (what === 'code exchange' ? 'OPSCTL_TIMEOUT' : '--timeout');
 /** A token answer is small: one that drips byte by byte is given up as a whole, because others wait for the lock that is held meanwhile. */
 const sendWithin = async (ms: number, host: Host, what: string, request: HttpRequest, signal: AbortSignal): Promise<Read> => {
   const [done, late] = [new AbortController(), new AbortController()];
@@ -44,7 +46,7 @@ const sendWithin = async (ms: number, host: Host, what: string, request: HttpReq
     return await send(host, what, request, AbortSignal.any([signal, late.signal]));
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
-    const text = `${new URL(request.url).origin} did not answer completely within ${ms / 1000} s; --timeout changes the limit`;
+    const text = `${new URL(request.url).origin} did not answer completely within ${ms / 1000} s; ${limitName(what)} changes the limit`;
     throw networkFailure(what, new NetworkError('TIMEOUT', text, true));
   } finally {
     done.abort();

@@ -5,12 +5,17 @@ const fields = ['access_token', 'token_type', 'expires_in', 'refresh_token', 're
 
 export const isJson = (read: Read): boolean => /^application\/([a-z.+-]*\+)?json\b/i.test(read.headers['content-type'] ?? '');
 
+/** Servers that give none of these send an empty one instead of leaving it out. */
+const mayBeEmpty = ['refresh_token', 'id_token'];
+
 /** The body of a token answer: a field that is null counts as left out. Undefined when it is no JSON, for example cut off. */
 export const bodyOf = (read: Read): unknown => {
   try {
     const body: unknown = JSON.parse(read.text.replace(/^\uFEFF/, ''));
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-    return Object.fromEntries(Object.entries(body).filter(([name, value]) => value !== null || !fields.includes(name)));
+    return Object.fromEntries(
+      Object.entries(body).filter(([name, value]) => !(value === null && fields.includes(name)) && !(value === '' && mayBeEmpty.includes(name))),
+    );
   } catch {
     return undefined;
   }

@@ -25,13 +25,13 @@ export const redirectReply = (
   asked: Asked,
   values: Readonly<Record<string, string>>,
   cookies: readonly string[],
-  status: 302 | 303,
+  { status, issuer }: { readonly status: 302 | 303; readonly issuer: string },
 ): MockReply => ({
   status,
   headers: {
     ...pageHeaders(),
     // RFC 9207: which server answers.
-    location: answerUri(asked, { ...values, iss: world.origin() }, world.options.stateIn),
+    location: answerUri(asked, { ...values, iss: issuer }, world.options.stateIn),
     ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
   },
 });

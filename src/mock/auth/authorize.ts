@@ -6,6 +6,7 @@ import { base64url } from './digest.ts';
 import { PageRefusal, RedirectRefusal } from './errors.ts';
 import { type Visit, nextStep, refuse, scripted } from './flow.ts';
 import { submitted } from './forms.ts';
+import { issuerFor } from './issuer.ts';
 import { errorPage } from './pages/error-page.ts';
 import { readParams, reencoded } from './params.ts';
 import { challengeIsPresent } from './rules/challenge-is-present.ts';
@@ -81,7 +82,7 @@ const begin = (call: RequestCall, browser: Browser): MockReply => {
   broken(requestRules, call);
   const id = base64url(auth.world.random(18));
   const pending = { id, asked: askedFrom(call), browser: browser.hash, user: null, failures: 0, created_at: auth.world.now() };
-  const visit: Visit = { auth, browser, pending, client: clientOf(call), status: 302 };
+  const visit: Visit = { auth, browser, pending, client: clientOf(call), status: 302, issuer: issuerFor(auth.world, call.request) };
   try {
     const done = scripted(visit);
     if (done !== undefined) return done;

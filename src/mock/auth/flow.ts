@@ -25,6 +25,8 @@ export type Visit = {
   readonly pending: Pending;
   readonly client: Client;
   readonly status: 302 | 303;
+  /** This server under the name by which the browser came. */
+  readonly issuer: string;
 };
 
 const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
@@ -32,7 +34,7 @@ const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =
 
 const stepOf = (visit: Visit, step: string): Step => ({
   request: visit.pending.id,
-  proof: proofOf(visit.auth, visit.browser, visit.pending.id, step),
+  proof: proofOf(visit.auth, visit.pending.id, step),
   client: visit.client,
   redirectUri: visit.pending.asked.redirect_uri,
   cookies: cookiesFor(visit),
@@ -95,12 +97,12 @@ export const grant = (visit: Visit, user: User, scopes: readonly string[], acces
     auth.pending.delete(pending.id);
     return issueCode(auth, pending.asked, user, scopes, accessForSeconds, visit.browser.session?.created_at ?? auth.world.now());
   });
-  return redirectReply(auth.world, pending.asked, { code: issued.code, scope: issued.scopes.join(' ') }, cookiesFor(visit), visit.status);
+  return redirectReply(auth.world, pending.asked, { code: issued.code, scope: issued.scopes.join(' ') }, cookiesFor(visit), visit);
 };
 
 /** The user refused, or a rule that the application must hear of by redirect is broken. */
-export const refuse = (visit: { auth: Auth; browser: Browser; status: 302 | 303 }, asked: Asked, refusal: RedirectRefusal): MockReply =>
-  redirectReply(visit.auth.world, asked, { error: refusal.code, error_description: refusal.message }, cookiesFor(visit), visit.status);
+export const refuse = (visit: Pick<Visit, 'auth' | 'browser' | 'status' | 'issuer'>, asked: Asked, refusal: RedirectRefusal): MockReply =>
+  redirectReply(visit.auth.world, asked, { error: refusal.code, error_description: refusal.message }, cookiesFor(visit), visit);
 
 /** decisions 2: consent without pages, for scripts; an account rule still shows its error page. */
 export const scripted = (visit: Visit): MockReply | undefined => {

@@ -5,6 +5,7 @@ import { isClientActive } from './client-life.ts';
 import { sameText } from './digest.ts';
 import { PageRefusal, RedirectRefusal } from './errors.ts';
 import { type Visit, grant, hintedEmail, nextStep, refuse, showSignIn } from './flow.ts';
+import { issuerFor } from './issuer.ts';
 import { pageHeaders } from './pages/layout.ts';
 import { accessTimes } from './pages/consent-page.ts';
 import { findUser, passwordIsRight } from './passwords.ts';
@@ -29,12 +30,12 @@ const visitOf = (call: RequestCall, browser: Browser): Visit => {
   const pending = pendingOf(call, browser);
   const client = call.auth.clients.get(pending.asked.client);
   if (client === undefined || !isClientActive(call.auth, client)) throw new PageRefusal('deleted_client', 'The OAuth client was deleted.');
-  return { auth: call.auth, browser, pending, client, status: 303 };
+  return { auth: call.auth, browser, pending, client, status: 303, issuer: issuerFor(call.auth.world, call.request) };
 };
 
 /** RFC 6749 10.12: the form was made by this server for this browser and this step. */
 const proofIsRight = (call: RequestCall, visit: Visit, step: string): void => {
-  const proof = proofOf(call.auth, visit.browser, visit.pending.id, step);
+  const proof = proofOf(call.auth, visit.pending.id, step);
   if (!sameText(proof, call.params.get('proof') ?? '')) {
     throw new PageRefusal('invalid_request', 'The form does not carry the proof that it came from this server. Start again from the application.');
   }

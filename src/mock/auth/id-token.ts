@@ -14,12 +14,17 @@ export const userClaims = (user: User, scopes: readonly string[]): Record<string
 const halfHash = (text: string): string => createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url');
 
 /** doc1 id_token: "returned only when an identity scope such as openid, profile or email was requested". */
-export const idToken = (auth: Auth, signer: Signer, client: Client, code: Code, accessToken: string): { id_token?: string } => {
+export const idToken = (
+  auth: Auth,
+  signer: Signer,
+  { client, code, issuer }: { readonly client: Client; readonly code: Code; readonly issuer: string },
+  accessToken: string,
+): { id_token?: string } => {
   const user = auth.users.get(code.user);
   if (user === undefined || !code.scopes.some(isIdentityScope)) return {};
   const now = Math.floor(auth.world.now() / 1000);
   const claims = {
-    iss: auth.world.origin(),
+    iss: issuer,
     azp: client.id,
     aud: client.id,
     ...userClaims(user, code.scopes),

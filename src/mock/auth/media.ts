@@ -64,12 +64,14 @@ const needScope = (access: Access, names: readonly string[]): void => {
   refuse(403, 'insufficientPermissions', 'Request had insufficient authentication scopes.', 'insufficient_scope');
 };
 
-const PARTS = ['id', 'snippet', 'status', 'statistics', 'auditDetails'];
+const PARTS = ['id', 'snippet', 'status', 'statistics', 'contentDetails', 'auditDetails'];
+/** Parts that applications ask for in one breath with the others; there is nothing in them here. */
+const EMPTY_PARTS = ['brandingSettings', 'contentOwnerDetails', 'localizations', 'topicDetails', 'player', 'recordingDetails'];
 type Item = { readonly kind: string; readonly id: string } & Readonly<Record<string, unknown>>;
 /** Only the parts asked for. An unknown part is refused by name (facts 8.10). */
 const shaped = (access: Access, part: string, items: readonly Item[]): Item[] => {
   const parts = part.split(',').map((name) => name.trim());
-  const unknown = parts.find((name) => !PARTS.includes(name));
+  const unknown = parts.find((name) => !PARTS.includes(name) && !EMPTY_PARTS.includes(name));
   if (unknown !== undefined || part === '') refuse(400, 'unknownPart', `part: "${unknown ?? ''}" is not one of ${PARTS.join(', ')}`);
   for (const [name, scope] of Object.entries(partScopes)) if (parts.includes(name)) needScope(access, [scope]);
   return items.map(
@@ -91,6 +93,7 @@ const channelsOf = (auth: Auth, user: User): Item[] =>
     snippet: { title: user.channels === 1 ? user.name : `${user.name} ${i + 1}`, publishedAt: day(user.created_at) },
     status: { privacyStatus: 'public', isLinked: true },
     statistics: { videoCount: String(i === 0 ? auth.videos.filter((video) => video.user === user.id).length : 0), viewCount: '0' },
+    contentDetails: { relatedPlaylists: { uploads: `up-${user.id}-${i + 1}` } },
     auditDetails: { overallGoodStanding: true, communityGuidelinesGoodStanding: true, copyrightStrikesGoodStanding: true },
   }));
 const videoItem = (video: Video): Item => ({
@@ -98,6 +101,7 @@ const videoItem = (video: Video): Item => ({
   id: video.id,
   snippet: { title: video.title, description: video.description, publishedAt: day(video.created_at) },
   status: { privacyStatus: 'private' },
+  contentDetails: { duration: 'PT0S', definition: 'hd' },
   statistics: { viewCount: '0' },
 });
 const membersOf = (user: User): Item[] => [
@@ -105,6 +109,9 @@ const membersOf = (user: User): Item[] => [
 ];
 const wanted = (ids: string | undefined, items: Item[]): Item[] =>
   ids === undefined ? items : items.filter(({ id }) => ids.split(',').includes(id));
+
+/** What real clients send along and what changes nothing with so few items. */
+const UNUSED = ['hl', 'managedByMe', 'maxResults', 'onBehalfOfContentOwner', 'pageToken'];
 
 type State = { readonly auth: Auth };
 type MediaCall = Pick<Call<State>, 'request' | 'named'> & { readonly state: State };
@@ -166,5 +173,5 @@ export const makeMedia = (auth: Auth) =>
     world: auth.world,
     admit: (request) => void callerOf(auth, request),
     refusal,
-    commonQuery: new Set(['access_token', 'alt', 'fields', 'key', 'prettyPrint']),
+    commonQuery: new Set(['access_token', 'alt', 'fields', 'key', 'prettyPrint', 'quotaUser', ...UNUSED]),
   });

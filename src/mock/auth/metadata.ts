@@ -3,14 +3,15 @@ import { allScopes } from '../../services/auth/scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { bearerOf } from './bearer.ts';
 import { userClaims } from './id-token.ts';
+import { issuerFor } from './issuer.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Signer } from './keys.ts';
 import type { Auth } from './state.ts';
 import { liveAccess } from './tokens.ts';
 
 /** RFC 8414 and OpenID Connect Discovery; facts 12.1: true to fact. */
-export const metadataOf = (auth: Auth): Record<string, unknown> => {
-  const origin = auth.world.origin();
+export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
+  const origin = issuerFor(auth.world, request);
   const authentication = ['client_secret_post', 'client_secret_basic', 'none'];
   return {
     issuer: origin,

@@ -9,7 +9,7 @@ export type RedirectForm =
 
 // No fragment, no user name, and nothing that browsers read in another way than we do (blanks, backslashes, quotes).
 const TAIL = String.raw`(?:[/?][!$%&'()*+,\-./0-9:;=?@A-Z_a-z~\[\]]*)?`;
-const LOOPBACK = new RegExp(String.raw`^http://(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?(${TAIL})$`);
+const LOOPBACK = new RegExp(String.raw`^http://(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9]\d{0,4}))?(${TAIL})$`);
 const HTTPS = new RegExp(String.raw`^https://([a-z0-9.-]+)${TAIL}$`);
 const CUSTOM = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s;
 
@@ -18,7 +18,7 @@ export const redirectForm = (uri: string): RedirectForm => {
   const loopback = LOOPBACK.exec(uri);
   if (loopback !== null) {
     const port = Number(loopback[2] ?? 80);
-    if (port < 1 || port > 65_535) return { kind: 'other' };
+    if (port > 65_535) return { kind: 'other' };
     return { kind: 'loopback', host: loopback[1] ?? '', path: loopback[3] === '' || loopback[3] === undefined ? '/' : loopback[3] };
   }
   const https = HTTPS.exec(uri);

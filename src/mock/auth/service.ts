@@ -20,7 +20,7 @@ type Handle = (request: MockRequest) => MockReply | Promise<MockReply>;
 const exactRoutes = (auth: Auth): ReadonlyMap<string, Handle> => {
   const signer = makeSigner(auth);
   const keepRate = makeRateRule(auth);
-  const metadata = () => jsonReply(200, metadataOf(auth));
+  const metadata = (request: MockRequest) => jsonReply(200, metadataOf(auth, request));
   return new Map<string, Handle>([
     [authPaths.authorize, (request) => authorize(auth, request)],
     [authPaths.token, (request) => tokenEndpoint(auth, signer, keepRate, request)],
@@ -32,7 +32,13 @@ const exactRoutes = (auth: Auth): ReadonlyMap<string, Handle> => {
     [authPaths.console, () => ({ status: 302, headers: { location: `${authPaths.console}/console` } })],
   ]);
 };
-const readOnly: readonly string[] = [authPaths.metadata, authPaths.openidMetadata, authPaths.keys, authPaths.userinfo];
+const readOnly: Readonly<Record<string, readonly string[]>> = {
+  [authPaths.metadata]: ['GET'],
+  [authPaths.openidMetadata]: ['GET'],
+  [authPaths.keys]: ['GET'],
+  // OpenID Connect Core 5.3: both.
+  [authPaths.userinfo]: ['GET', 'POST'],
+};
 
 /** Events that were not delivered when the server stopped go on with the next one. */
 const resume = (auth: Auth): void => {
@@ -61,8 +67,10 @@ export const makeAuth = (world: World): MockService => {
         isResumed = true;
         resume(auth);
       }
-      if (readOnly.includes(request.path) && request.method !== 'GET' && request.method !== 'HEAD') {
-        return jsonReply(405, { error: 'invalid_request', error_description: `${request.method} is not supported; use GET` }, { allow: 'GET' });
+      const methods = readOnly[request.path];
+      if (methods !== undefined && !methods.includes(request.method)) {
+        const text = `${request.method} is not supported; use ${methods.join(' or ')}`;
+        return jsonReply(405, { error: 'invalid_request', error_description: text }, { allow: methods.join(', ') });
       }
       const reply = handlerOf(request.path)?.(request) ?? jsonReply(404, { error: 'not_found' });
       sweep();

@@ -10,6 +10,7 @@ export const defaultSettings: Settings = {
   refresh_tokens_per_client: 100,
   refresh_tokens_per_user: 500,
   refresh_token_days: null,
+  refusal_text_hours: null,
   revoke_on_password_change: false,
   reauth_after_seconds: null,
   require_pkce: false,

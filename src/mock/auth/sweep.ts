@@ -2,6 +2,7 @@ import { isSessionOver } from './browser-session.ts';
 import { isCodeOver } from './codes.ts';
 import type { Collection } from '../store.ts';
 import type { Auth, Family } from './state.ts';
+import { rememberedMs } from './tokens.ts';
 
 const PENDING_MS = 15 * 60_000;
 type Bin<T> = { readonly records: Collection<T>; readonly most: number; isOver(record: T): boolean };
@@ -32,11 +33,9 @@ const isFamilyOver =
   (family: Family): boolean => {
     const now = auth.world.now();
     const { access_token_seconds: access, revoke_delay_seconds: delay } = auth.settings();
-    return (
-      (family.ends_at !== null && family.ends_at <= now) ||
-      (family.stopped_at !== null && family.stopped_at + access * 1000 <= now) ||
-      (family.revoked_at !== null && family.revoked_at + delay * 1000 <= now)
-    );
+    const kept = rememberedMs(auth);
+    const isPast = (at: number | null, ms: number): boolean => at !== null && at + Math.max(ms, kept) <= now;
+    return isPast(family.ends_at, 0) || isPast(family.stopped_at, access * 1000) || isPast(family.revoked_at, delay * 1000);
   };
 
 /**

@@ -5,6 +5,7 @@ import { credentialsOf } from './credentials.ts';
 import { sha256 } from './digest.ts';
 import { TokenRefusal } from './errors.ts';
 import { emitTokenRevoked } from './security-events.ts';
+import { issuerFor } from './issuer.ts';
 import { idToken } from './id-token.ts';
 import { jsonReply, tokenRefusal } from './json-reply.ts';
 import type { Signer } from './keys.ts';
@@ -36,7 +37,7 @@ import { tokenMethodIsPost } from './rules/token-method-is-post.ts';
 import { verifierIsWellFormed } from './rules/verifier-is-well-formed.ts';
 import { verifierMatchesTheChallenge } from './rules/verifier-matches-the-challenge.ts';
 import type { Auth, Code } from './state.ts';
-import { accessAnswer, issueFamily, readRefresh, revokeFamily } from './tokens.ts';
+import { accessAnswer, issueFamily, readRefresh, refusedRefresh, revokeFamily } from './tokens.ts';
 
 const formRules: readonly Rule<RequestCall>[] = [tokenConnectionIsSafe, tokenMethodIsPost, bodyIsSmall, bodyIsAForm, formIsWellFormed];
 const identityRules: readonly Rule<TokenCall>[] = [grantTypeIsKnown, credentialsAgree, tokenClientIsGiven, tokenClientIsKnown];
@@ -75,14 +76,18 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
     return issued;
   });
   const answer = accessAnswer(auth, family, family.scopes, family.issued_at);
-  return jsonReply(200, { ...answer, refresh_token: refreshToken, ...idToken(auth, signer, client, code, answer.access_token) });
+  return jsonReply(200, {
+    ...answer,
+    refresh_token: refreshToken,
+    ...idToken(auth, signer, { client, code, issuer: issuerFor(auth.world, call.request) }, answer.access_token),
+  });
 };
 
 const refresh = (call: ClientCall): MockReply => {
   const { auth, params } = call;
   refreshTokenIsGiven(call);
   const family = readRefresh(auth, params.get('refresh_token') ?? '');
-  if (family === undefined) throw new TokenRefusal('invalid_grant', 'Token has been expired or revoked.');
+  if (family === undefined) throw refusedRefresh(auth, family);
   broken(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
   const asked = splitScopes(params.get('scope') ?? '');

@@ -55,16 +55,23 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
   return found;
 };
 
-/** facts 6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced. */
-const isTooOld = (auth: Auth, family: Family): boolean => {
+/** When a refresh token stopped or will stop working; infinite while nothing ends it. */
+const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Family): number => {
+  // facts 6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced.
   const days = auth.settings().refresh_token_days;
-  return days !== null && auth.world.now() >= family.issued_at + days * 86_400_000;
+  const tooOld = days === null ? null : issued_at + days * 86_400_000;
+  return Math.min(...[ends_at, stopped_at, revoked_at, tooOld].map((at) => at ?? Number.POSITIVE_INFINITY));
 };
 export const isLive = (auth: Auth, family: Family): boolean =>
-  family.stopped_at === null &&
-  family.revoked_at === null &&
-  (family.ends_at === null || family.ends_at > auth.world.now()) &&
-  !isTooOld(auth, family);
+  family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.world.now();
+
+/** How long a token that was ended is remembered for the words of its refusal. */
+export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
+/** doc1 Errors invalid_grant. facts 6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
+export const refusedRefresh = (auth: Auth, family: Family | undefined): TokenRefusal => {
+  const isSaid = auth.settings().refusal_text_hours === null || (family !== undefined && auth.world.now() < endOf(auth, family) + rememberedMs(auth));
+  return new TokenRefusal('invalid_grant', isSaid ? 'Token has been expired or revoked.' : 'Bad Request');
+};
 
 /** The record of a refresh token, dead or alive; undefined for everything else. */
 export const readRefresh = (auth: Auth, token: string): Family | undefined => {
@@ -121,7 +128,7 @@ export const familiesOf = (auth: Auth, user: string): Family[] => [...auth.famil
 
 /** Ends a refresh token and its access tokens. Call inside a transaction. */
 export const revokeFamily = (auth: Auth, family: Family): void => {
-  if (auth.settings().revoke_delay_seconds === 0) auth.families.delete(family.id);
+  if (auth.settings().revoke_delay_seconds === 0 && rememberedMs(auth) === 0) auth.families.delete(family.id);
   else if (family.revoked_at === null) auth.families.put(family.id, { ...family, revoked_at: auth.world.now() });
 };
 

@@ -10,6 +10,13 @@ export const settingFields = {
   refresh_token_days: orNull(
     help(int({ min: 1, max: 10_000 }), 'Refresh tokens end this long after they were issued, as for applications in testing; null is never'),
   ),
+  // facts 6.5: the real service changes the text of a refusal with time.
+  refusal_text_hours: orNull(
+    help(
+      int({ min: 0, max: 8760 }),
+      'A refresh this long after the end of its token says "Bad Request" instead of "Token has been expired or revoked."; null is never',
+    ),
+  ),
   revoke_on_password_change: help(bool(), 'A new password ends the refresh tokens of the user'),
   reauth_after_seconds: orNull(
     help(int({ min: 1, max: 31_536_000 }), 'Refreshes this long after the sign-in get invalid_grant with error_subtype invalid_rapt; null is never'),

@@ -74,7 +74,7 @@ export const authorizationErrors = {
       'malformed request; missing required parameter; unsupported authorization method; a custom URI scheme that the platform does not support or has disabled (mobile platform A default)',
     title: 'The request is not valid',
     says: 'The application sent a sign-in request that this service cannot work with.',
-    remedies: ['start the sign-in again from the application', 'developers: check the parameter named below'],
+    remedies: ['start the sign-in again from the application', 'developers: check the parameter named above'],
     status: 400,
   },
   access_denied: {

@@ -12,9 +12,12 @@ const resource = (name: string) =>
     status: maybe(map(any())),
     statistics: maybe(map(any())),
     auditDetails: maybe(map(any())),
+    contentDetails: maybe(map(any())),
   });
 
-const part = req(help(str(), 'Parts of the answer, separated by commas: id, snippet, status, statistics; channels also auditDetails'));
+const part = req(
+  help(str(), 'Parts of the answer, separated by commas: id, snippet, status, statistics, contentDetails; channels also auditDetails'),
+);
 const mine = help(bool(), 'Only what belongs to the signed-in user');
 
 /** doc1 Endpoints 5: the data API. */

@@ -42,3 +42,8 @@ test('every page tells the user what to do', () => {
   expect(pages.ignored.body).toContain('goes on');
   expect(pages.relay.body).toContain('paste it into the terminal');
 });
+
+test('a scope is shown by its short name, with the whole one below', () => {
+  const { body } = successPage(undefined, [{ scope: 'https://scopes.example/auth/media.upload', granted: true }]);
+  expect(body).toContain('<code>media.upload</code><small>https://scopes.example/auth/media.upload</small>');
+});

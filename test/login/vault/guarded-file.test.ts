@@ -48,7 +48,7 @@ test('a file that others may read is refused with the remedy', async () => {
   const path = join(real.folder, 'a');
   await writeFile(path, 'x');
   await chmod(path, 0o644);
-  await expect(readGuarded(real.host, path)).rejects.toMatchObject({ detail: { tryThis: [`chmod 600: ${path}`] } });
+  await expect(readGuarded(real.host, path)).rejects.toMatchObject({ detail: { tryThis: [`chmod 600 ${path}`] } });
 });
 
 test('a folder that cannot be written is a matter of configuration', async () => {

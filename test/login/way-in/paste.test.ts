@@ -11,6 +11,11 @@ test.each([
   '"http://127.0.0.1:4711/?code=4%2F0A&state=st"',
   '<http://127.0.0.1:4711/?code=4%2F0A&state=st>',
   '  http://127.0.0.1:4711/?code=4%2F0A\n&state=st  ',
+  '\u001b[200~http://127.0.0.1:4711/?code=4%2F0A&state=st\u001b[201~',
+  "curl 'http://127.0.0.1:4711/?code=4%2F0A&state=st' -H 'accept: text/html'",
+  'It ended at http://localhost:4711/?code=4%2F0A&state=st',
+  'http://127.0.0.1:4711/\\?code\\=4%2F0A\\&state\\=st',
+  'http://127.0.0.1:4711/?code=4%2F0A&amp;state=st',
   '?code=4%2F0A&state=st',
   'code=4%2F0A&state=st',
   'state=st&code=4%2F0A',
@@ -29,6 +34,9 @@ test.each([
   ['https://a.example/o/oauth2/v2/auth?code_challenge=abc&state=st&client_id=x', 'address to open'],
   ['', 'empty'],
   ['code=x', 'state is missing'],
+  ['hello world', 'neither an address nor a code'],
+  ['y', 'neither an address nor a code'],
+  ['Exit', 'neither an address nor a code'],
   ['http://', 'not a whole address'],
 ])('%j is not used: %s', (line, why) => {
   const found = verdict(line);

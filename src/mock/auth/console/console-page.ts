@@ -9,7 +9,7 @@ import { type Html, html } from '../pages/html.ts';
 import { pageReply } from '../pages/layout.ts';
 import { type Params, readParams } from '../params.ts';
 import type { Auth } from '../state.ts';
-import { type ControlApi, isOwnHost } from './control-api.ts';
+import type { ControlApi } from './control-api.ts';
 import { controls, fieldsOfType, formValue } from './forms.ts';
 import { clientView, grantView, integrityView, userView } from './views.ts';
 
@@ -151,7 +151,6 @@ const submit = async (auth: Auth, api: ControlApi, request: MockRequest): Promis
 export const makeConsolePage =
   (auth: Auth, api: ControlApi) =>
   (request: MockRequest): MockReply | Promise<MockReply> => {
-    if (!isOwnHost(auth, request.headers.host ?? '')) return { status: 403 };
     if (request.method === 'POST') return submit(auth, api, request);
     return request.method === 'GET' ? consolePage(auth, 200) : { status: 405, headers: { allow: 'GET, POST' } };
   };

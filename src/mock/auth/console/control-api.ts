@@ -21,22 +21,18 @@ const refusal = (refused: Refused): MockReply => {
 };
 
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/;
-/** A name that an attacker's DNS could lead here is not ours. */
-export const isOwnHost = (auth: Auth, host: string): boolean => LOCAL_HOST.test(host) || host === new URL(auth.world.origin()).host;
 /**
- * The console has no password, so a page of another site must not reach it through the user's browser: the Host is this
- * machine's (no DNS rebinding), the Origin is ours, and a body is JSON, which a foreign form cannot send unasked.
+ * The console has no password, so a page of another site must not reach it through the user's browser: the server looks
+ * at the Host (no DNS rebinding), the Origin is ours, and a body is JSON, which a foreign form cannot send unasked.
  */
-const callerIsNotAForeignPage =
-  (auth: Auth) =>
-  (request: MockRequest): void => {
-    const { host = '', origin } = request.headers;
-    if (!isOwnHost(auth, host)) throw new Refused(403, `The console does not answer to the host name ${host}.`);
-    if (origin !== undefined && !LOCAL_HOST.test(origin.replace(/^https?:\/\//, '')))
-      throw new Refused(403, 'The console takes no requests from pages of other sites.');
-    const type = request.headers['content-type'] ?? '';
-    if (request.body.length > 0 && !/^application\/json\b/i.test(type)) throw new Refused(415, 'Send the body as application/json.');
-  };
+const callerIsNotAForeignPage = (request: MockRequest): void => {
+  const { host, origin } = request.headers;
+  const page = origin?.replace(/^https?:\/\//, '');
+  if (page !== undefined && page !== host && !LOCAL_HOST.test(page))
+    throw new Refused(403, 'The console takes no requests from pages of other sites.');
+  const type = request.headers['content-type'] ?? '';
+  if (request.body.length > 0 && !/^application\/json\b/i.test(type)) throw new Refused(415, 'Send the body as application/json.');
+};
 
 export type ControlApi = (request: MockRequest) => MockReply | Promise<MockReply>;
 /** decisions 7: the control API of the authorization service, below `/__opsctl/oauth`. */
@@ -60,6 +56,6 @@ export const makeControlApi = (auth: Auth): ControlApi =>
     },
     state: { auth },
     world: auth.world,
-    admit: callerIsNotAForeignPage(auth),
+    admit: callerIsNotAForeignPage,
     refusal,
   });

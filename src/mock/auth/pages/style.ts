@@ -13,7 +13,7 @@ header{display:flex;align-items:center;gap:10px;color:var(--soft);font-size:14px
 h1{font-size:22px;line-height:1.25;margin:0 0 8px;letter-spacing:-.01em;overflow-wrap:anywhere}
 h2{font-size:17px;margin:32px 0 8px}
 h3{font-size:15px;margin:0}
-p{margin:0 0 14px}.soft{color:var(--soft)}.small{font-size:14px}
+p{margin:0 0 14px}p,li{overflow-wrap:anywhere}.soft{color:var(--soft)}.small{font-size:14px}
 label{display:block;font-weight:600;font-size:14px;margin:14px 0 4px}
 input[type=text],input[type=email],input[type=password],input[type=number],select{width:100%;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--line);border-radius:10px;padding:10px 12px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:10px}
@@ -32,12 +32,12 @@ ul.plain{list-style:none;padding:0;margin:0}ul.plain li{padding:12px 0;border-to
 code,.code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--chip);border-radius:6px;padding:2px 6px;overflow-wrap:anywhere}
 details{margin-top:18px;border-top:1px solid var(--line);padding-top:12px}summary{cursor:pointer;font-weight:600;font-size:14px}
 dl{display:grid;grid-template-columns:minmax(90px,auto) 1fr;gap:4px 14px;font-size:14px;margin:10px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:8px 10px;border-top:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;min-width:640px;font-size:14px}th,td{text-align:left;padding:8px 10px;border-top:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}
 td form{display:inline}td button{padding:4px 10px;min-height:32px;font-size:13px}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(210px,1fr));gap:0 16px}
 nav{display:flex;flex-wrap:wrap;gap:6px 16px;font-size:14px;margin-bottom:10px}a{color:var(--accent)}
 footer{color:var(--soft);font-size:13px;margin-top:16px;text-align:center;max-width:460px}
-@media(max-width:480px){body{padding:0;background:var(--card);justify-content:flex-start}main{border:0;border-radius:0;box-shadow:none;padding:24px 20px}.row button{flex:1}}
+@media(max-width:480px){body{padding:0;background:var(--card);justify-content:flex-start}main{border:0;border-radius:0;box-shadow:none;padding:24px 20px}footer{padding:0 20px 24px}.row button{flex:1}}
 @media(prefers-reduced-motion:no-preference){button{transition:filter .12s}}
 `.trim();
 export const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;

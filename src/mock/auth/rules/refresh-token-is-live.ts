@@ -1,9 +1,8 @@
-import { TokenRefusal } from '../errors.ts';
-import { isLive } from '../tokens.ts';
+import { isLive, refusedRefresh } from '../tokens.ts';
 import type { Rule } from './rule.ts';
 import type { RefreshCall } from './token-call.ts';
 
 /** doc1 States: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
 export const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
-  if (!isLive(auth, family)) throw new TokenRefusal('invalid_grant', 'Token has been expired or revoked.');
+  if (!isLive(auth, family)) throw refusedRefresh(auth, family);
 };

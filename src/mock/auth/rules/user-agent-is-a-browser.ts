@@ -6,11 +6,15 @@ const marks: readonly { readonly name: string; holds(agent: string): boolean }[]
   { name: 'a web view of mobile platform A', holds: (agent) => /; wv\)/.test(agent) || /Version\/4\.0 Chrome\//.test(agent) },
   {
     name: 'a web view of mobile platform B',
-    holds: (agent) => /\b(iPhone|iPad|iPod)\b/.test(agent) && /AppleWebKit/.test(agent) && !/Safari\//.test(agent),
+    holds: (agent) => /\b(iPhone|iPad|iPod|Macintosh)\b/.test(agent) && /AppleWebKit/.test(agent) && !/Safari\//.test(agent),
   },
+  { name: 'a web view of the universal desktop platform', holds: (agent) => /\b(MSAppHost|WebView)\//.test(agent) },
   {
     name: 'the browser inside a social app',
-    holds: (agent) => /\b(FBAN|FBAV|FB_IAB|Instagram|Snapchat|MicroMessenger|Line\/|TwitterAndroid|LinkedInApp)/.test(agent),
+    holds: (agent) =>
+      /\b(FBAN|FBAV|FB_IAB|Instagram|Snapchat|MicroMessenger|Line\/|TwitterAndroid|Twitter for |LinkedInApp|Pinterest\/|musical_ly|BytedanceWebview|TikTok|KAKAOTALK|NAVER\(|Teams\/)/.test(
+        agent,
+      ),
   },
   { name: 'a desktop framework', holds: (agent) => /\b(Electron|CefSharp|CEF|QtWebEngine|JavaFX)\//.test(agent) },
 ];
