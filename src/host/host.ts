@@ -173,6 +173,8 @@ export type Files = {
   copy(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   freeBytes(path: string): Promise<number>;
+  /** The same text for paths whose room is one; undefined where that cannot be told. */
+  diskOf(path: string): Promise<string | undefined>;
   isWritable(path: string): Promise<boolean>;
   temporaryFolder(): string;
   homeFolder(): string;

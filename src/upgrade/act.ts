@@ -1,4 +1,3 @@
-import { dirname, join } from 'node:path';
 import { AppError } from '../kernel/problem.ts';
 import { minorOf } from '../services/kv/versions.ts';
 import { filled } from './command-line.ts';
@@ -7,69 +6,23 @@ import { migrateConfig } from './configuration.ts';
 import type { Which } from './drivers/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
 import type { Gate } from './gate.ts';
-import { saveSnapshot } from './gateway/snapshot.ts';
-import { openStore } from './gateway/store.ts';
 import { memberRoomProblem } from './guards/disk-space.ts';
-import { mebibytes } from './guards/guard.ts';
 import { v2BytesOf } from './guards/v2-settle.ts';
 import { observe } from './observe.ts';
 import { notReadyToLead } from './guards/members-keep-up.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
-import { seeFolder, snapshotFolder } from './snapshot-room.ts';
 import { MemberFailure, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
+import { takeSnapshot } from './take-snapshot.ts';
 import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Step, StepKind } from './types.ts';
 
-const streamTimeoutMs = 30_000;
 const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
 /** A member with much v2 data takes minutes to catch up (doc3 Limits). */
 const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
   (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
 
-const fileErrors = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EFBIG'];
-/** A file of this machine that cannot be written: the error of the system names neither the member nor the path. */
-const aboutFile = (name: string, what: string, error: unknown): unknown => {
-  const { code, message } = error as Error & { code?: string };
-  if (error instanceof AppError || !fileErrors.includes(code ?? '')) return error;
-  const tryThis = ['make room on its disk, or name another folder with snapshot_dir in the cluster file'];
-  return new AppError('stopped', `${name}: ${message} (${what})`, { code: 'DISK', tryThis, cause: error });
-};
-
 const nameOf = (step: Step): string => step.member as string;
-
-/** What was free when the run was planned may be gone: better said at once than after a gigabyte. */
-const refuseLittleRoom = async ({ host }: Run, name: string, path: string, wanted: number): Promise<void> => {
-  const { free_bytes: free } = await seeFolder(host.files, dirname(path));
-  if (free === undefined || free >= wanted) return;
-  throw new AppError('stopped', `${name}: no room for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} wanted`, {
-    code: 'DISK',
-    tryThis: ['make room there, or name another folder with snapshot_dir in the cluster file'],
-  });
-};
-
-const takeSnapshot: Act = async (run, step) => {
-  const { host, access, cluster } = run;
-  const member = memberOf(run, nameOf(step));
-  const began = host.elapsed();
-  const folder = snapshotFolder(cluster, run.folder);
-  const path = join(folder, `${cluster.name}-${member.name}-${run.id}.db`);
-  const store = openStore(host, { url: member.client_url, tls: access.tls, user: access.user, timeoutMs: streamTimeoutMs });
-  // A member that does not answer is found out at once; only the stream itself may take its time.
-  const status = await access.store(member.client_url).status();
-  await refuseLittleRoom(run, member.name, path, status.db_size_bytes);
-  const verified = await (async () => {
-    await host.files.makeFolder(folder, 0o700);
-    return saveSnapshot(host, store, path);
-  })().catch((error: unknown) => {
-    throw aboutFile(member.name, `its snapshot ${path}`, error);
-  });
-  const { revision, raft_index } = status;
-  const snapshot = { member: member.name, path, ...verified, revision, raft_index, duration_ms: Math.round(host.elapsed() - began) };
-  run.journal.write({ kind: 'snapshot', snapshot });
-  run.emit({ event: 'snapshot-saved', snapshot });
-  return { path, revision, size_bytes: verified.size_bytes };
-};
 
 const calmWithinMs = 100;
 /**

@@ -73,9 +73,10 @@ export const clusterFields = {
   ctl_binary: path('Program of the store that restores snapshots; only `kv restore` and `kv rehearse` need it', 'this file unless it is a bare name'),
   snapshot_dir: here('Folder for snapshots; the state folder unless given'),
   timeouts: obj({
-    stop_seconds: int({ min: 1, max: 3600 }),
-    gate_seconds: int({ min: 1, max: 3600 }),
-    stable_seconds: int({ min: 0, max: 3600 }),
+    stop_seconds: help(int({ min: 1, max: 3600 }), 'Time a member has to end by itself after it was asked to; 120 unless given'),
+    gate_seconds: help(int({ min: 1, max: 3600 }), 'Time a member has to show that it is good; 60 unless given'),
+    stable_seconds: help(int({ min: 0, max: 3600 }), 'Time a member must stay good before the next one; 1 unless given'),
+    snapshot_seconds: help(int({ min: 1, max: 3600 }), 'Time a snapshot may give no byte before it is asked for once more; 8 unless given'),
   }),
   simulated: help(bool(), 'Set by `mock kv start`: a rehearsal, not a database'),
 } as const satisfies Fields;

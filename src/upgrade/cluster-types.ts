@@ -74,6 +74,8 @@ export type ClusterFile = {
     readonly gate_seconds?: number;
     /** Time a member must stay good before the next one; 1 unless given. */
     readonly stable_seconds?: number;
+    /** Time a snapshot stream may give no byte before it is asked for once more; 8 unless given. */
+    readonly snapshot_seconds?: number;
   };
   /** Made by `mock kv start`: a rehearsal, not a database. */
   readonly simulated?: boolean;

@@ -1,8 +1,6 @@
 import { mebibytes } from './guards/guard.ts';
 import type { Detail } from './run.ts';
 
-const kibibytes = (bytes: number): string => (bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : mebibytes(bytes));
-
 /** `took_ms: 22` → `took 22 ms`; `size_bytes` and `_seconds` likewise; a flag is its name, or `not` and its name. */
 const word = (key: string, value: unknown): string => {
   const name = (unit: string): string => key.slice(0, key.length - unit.length).replaceAll('_', ' ');
@@ -10,7 +8,7 @@ const word = (key: string, value: unknown): string => {
   if (typeof value !== 'number') return `${name('')} ${Array.isArray(value) ? value.join(', ') : String(value)}`;
   if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
   if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
-  if (key.endsWith('_bytes')) return kibibytes(value);
+  if (key.endsWith('_bytes')) return mebibytes(value);
   return `${name('')} ${value}`;
 };
 

@@ -72,13 +72,19 @@ const memberIsDown =
   };
 
 const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader', 'stop']);
+/** Stopped before a crash of ours: since then its clients have been without it. */
+const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
+  const stop = journal.entries.findLast((entry) => (entry.kind === 'begin' && entry.step === `${name}.stop`) || entry.kind === 'returned');
+  if (stop?.kind === 'begin') downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
+};
+
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
   const first = steps[0];
   // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
   if (first?.member !== undefined && steps.some(({ kind }) => kind === 'start') && steps.every(({ kind }) => kind !== 'stop'))
-    await refuseWrongBinary(run, first.member);
+    await refuseWrongBinary(run, first.member).then(() => downSinceBefore(run, first.member as string));
   for (const step of steps) {
     const name = step.member as string;
     // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.

@@ -10,6 +10,10 @@ export const snapshotFolder = ({ snapshot_dir }: Pick<ClusterFile, 'snapshot_dir
 export const seeFolder = async (files: Files, path: string): Promise<FolderSeen> => {
   let there = path;
   while ((await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there) there = dirname(there);
-  const [free_bytes, is_writable] = await Promise.all([files.freeBytes(there).catch(() => undefined), files.isWritable(there)]);
-  return { path, is_writable, ...(free_bytes === undefined ? {} : { free_bytes }) };
+  const [free_bytes, disk, is_writable] = await Promise.all([
+    files.freeBytes(there).catch(() => undefined),
+    files.diskOf(there),
+    files.isWritable(there),
+  ]);
+  return { path, is_writable, ...(free_bytes === undefined ? {} : { free_bytes }), ...(disk === undefined ? {} : { disk }) };
 };

@@ -33,6 +33,8 @@ export type HostFacts = {
   /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
   readonly v2_bytes?: number;
   readonly free_bytes?: number;
+  /** Which disk the data folder is on: the same text for folders that share one. */
+  readonly disk?: string;
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly config_error?: string;
@@ -71,7 +73,7 @@ export type MemberSeen = {
 };
 
 /** A folder of the machine on which the operator works. */
-export type FolderSeen = { readonly path: string; readonly free_bytes?: number; readonly is_writable: boolean };
+export type FolderSeen = { readonly path: string; readonly free_bytes?: number; readonly disk?: string; readonly is_writable: boolean };
 
 /** The hash of one member's keyspace at a revision that all of them were asked for. */
 export type MemberHash = { readonly name: string; readonly server: string; readonly hash: number; readonly compact_revision: number };

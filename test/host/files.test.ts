@@ -114,6 +114,8 @@ describe.each<[string, () => Files]>([
     expect(await files.isWritable(at('d'))).toBe(true);
     expect(await files.isWritable(at('no'))).toBe(false);
     expect(await files.freeBytes(folder)).toBeGreaterThan(0);
+    expect(await files.diskOf(at('d'))).toBe(await files.diskOf(folder));
+    expect(await files.diskOf(at('no'))).toBeUndefined();
   });
 });
 

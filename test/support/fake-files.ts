@@ -93,6 +93,7 @@ export const fakeFiles = (start: Readonly<Record<string, string>>, now: () => nu
       for (const gone of [path, ...inside(path)]) [entries, folders].map((map) => map.delete(gone));
     },
     freeBytes: async () => 1e12,
+    diskOf: async (path) => (info(path) === undefined ? undefined : 'disk'),
     isWritable: async (path) => info(path) !== undefined,
     temporaryFolder: () => temporary,
     homeFolder: () => home,

@@ -89,6 +89,12 @@ const freeBytes = async (path: string): Promise<number> => {
   return bavail * bsize;
 };
 
+const diskOf = (path: string): Promise<string | undefined> =>
+  fs.promises.stat(path).then(
+    ({ dev }) => String(dev),
+    () => undefined,
+  );
+
 const isWritable = (path: string): Promise<boolean> =>
   fs.promises.access(path, fs.constants.W_OK).then(
     () => true,
@@ -123,6 +129,7 @@ export const nodeFiles: Files = {
   },
   remove: (path) => fs.promises.rm(path, { recursive: true, force: true }),
   freeBytes,
+  diskOf,
   isWritable,
   temporaryFolder: () => builtin.os.tmpdir(),
   homeFolder: () => builtin.os.homedir(),

@@ -42,11 +42,12 @@ export const folderFacts = async (files: Files, dataDir: string | undefined, wan
   const info = await files.info((await files.realPath(dataDir)) ?? dataDir);
   if (info?.kind !== 'folder') return { data_dir_exists: false };
   const snap = join(dataDir, 'member', 'snap');
-  const [db, writable, free, v2] = await Promise.all([
+  const [db, writable, free, v2, disk] = await Promise.all([
     files.info(join(snap, 'db')),
     isWritable(files, dataDir),
     files.freeBytes(dataDir).catch(() => undefined),
     v2Bytes(files, snap),
+    files.diskOf(dataDir),
   ]);
   return {
     data_dir_exists: true,
@@ -55,6 +56,7 @@ export const folderFacts = async (files: Files, dataDir: string | undefined, wan
     ...(db === undefined ? {} : { db_file_bytes: db.sizeBytes }),
     v2_bytes: v2,
     ...(free === undefined ? {} : { free_bytes: free }),
+    ...(disk === undefined ? {} : { disk }),
     ...(wantsSizes ? { data_dir_bytes: await sizeOf(files, dataDir) } : {}),
   };
 };

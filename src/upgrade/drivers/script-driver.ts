@@ -18,6 +18,7 @@ if [ -d "$D" ]; then
   w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
   if [ -f "$D/member/snap/db" ]; then echo has_db_file=true; echo "db_file_bytes=$(wc -c < "$D/member/snap/db" | tr -d ' ')"; else echo has_db_file=false; fi
   v=0; for f in "$D"/member/snap/*.snap; do [ -f "$f" ] && s=$(wc -c < "$f" | tr -d ' ') && [ "$s" -gt "$v" ] && v=$s; done; echo v2_bytes=$v
+  echo "disk=$(stat -c %d "$D" 2>/dev/null)"
   echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
   ${wantsSizes ? 'echo "data_dir_kib=$(du -sk "$D" | cut -f1)"' : ':'}
 else echo data_dir_exists=false; fi`;
@@ -61,6 +62,7 @@ export const factsFrom = async (text: string, member: MemberSpec, nowMs: number)
     ...count('db_file_bytes'),
     ...count('v2_bytes'),
     ...count('free_kib', 'free_bytes', 1024),
+    ...(/^\d+$/.test(found.get('disk') ?? '') ? { disk: `${member.host ?? 'here'} ${found.get('disk')}` } : {}),
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' } : { new_binary_version: fresh }),
     ...(old === undefined ? {} : { old_binary_version: old }),

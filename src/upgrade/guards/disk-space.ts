@@ -1,6 +1,7 @@
 import { minorOf } from '../../services/kv/versions.ts';
 import { guard, mebibytes } from './guard.ts';
 import type { GuardInput } from './guard.ts';
+import { sharedDiskFindings } from './shared-disk.ts';
 import type { Finding, FolderSeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
 
 /** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
@@ -64,4 +65,5 @@ export const memberRoomProblem = (
 export const diskSpace = guard('disk-space', 'there is room for the new version, the snapshots and the copies', (input, say) => {
   operatorRoom(input, say);
   for (const member of input.observation.members) memberRoom(member, input.options, say);
+  for (const said of sharedDiskFindings(input, walBytes)) say.stop(said);
 });
