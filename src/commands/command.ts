@@ -75,6 +75,8 @@ export type Target = {
   readonly headers: Readonly<Record<string, string>>;
   /** True when it is the embedded mock server. */
   readonly isMock: boolean;
+  /** The embedded server of this command alone: it ends with it. */
+  readonly isPassing?: boolean;
   readonly origin: string;
   /** Requests of all processes with the same key share one rate limit; none for a server inside this process. */
   readonly rateKey?: string;

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../kernel/duration.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
+import { AppError, problem, usageError } from '../../kernel/problem.ts';
 import { recordResult, type Result } from '../../kernel/result.ts';
 import { demoClientId } from '../../login/demo.ts';
 import { type LoginPlan, signIn } from '../../login/flow.ts';
@@ -86,8 +86,9 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
   const nowMs = context.host.now();
   const gone = missingScopes(account);
   const asked = account.requested.length;
-  const who = account.email ?? account.name;
-  const message = `signed in as ${who}: ${gone.length === 0 ? `all ${asked} scopes` : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
+  const who = account.email ?? `account ${account.name}`;
+  const all = asked === 1 ? '1 scope' : `all ${asked} scopes`;
+  const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
   if (gone.length > 0) {
     context.say.warn(
       `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
@@ -138,6 +139,18 @@ const interactive = async (context: Context, values: Values): Promise<Result> =>
   }
 };
 
+/** The address is opened after this command has ended: the server must still be there then. */
+const begin = async (context: Context, values: Values): Promise<Result> => {
+  const server = await loginServer(context, await givenServer(context, values));
+  if (server.isMock && (await context.target('auth')).isPassing === true)
+    throw new AppError('config', '--start: the embedded server ends with this command, so nobody could open the address', {
+      code: 'MOCK_ENDS',
+      tryThis: ['opsctl mock serve in another terminal, then this again', 'opsctl login --no-browser (waits, and takes the address as a line)'],
+    });
+  const started = await startSplit(context, await planFrom(context, server, values));
+  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}`, text: '' });
+};
+
 export const runLogin = async (context: Context, values: Values): Promise<Result> => {
   if (context.isDryRun)
     throw usageError('login has no dry run: it only asks the browser', [], ['opsctl login --start prints the address and sends nothing']);
@@ -145,8 +158,5 @@ export const runLogin = async (context: Context, values: Values): Promise<Result
   await openVault(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   if (values.finish !== undefined) return finish(context, values);
-  if (values.start !== true) return interactive(context, values);
-  const server = await loginServer(context, await givenServer(context, values));
-  const started = await startSplit(context, await planFrom(context, server, values));
-  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}`, text: '' });
+  return values.start === true ? begin(context, values) : interactive(context, values);
 };

@@ -6,6 +6,8 @@ export type Place = {
   readonly isWsl: boolean;
   readonly isContainer: boolean;
   readonly hasDisplay: boolean;
+  /** `BROWSER=none`. */
+  readonly isBrowserOff: boolean;
   readonly user: string | undefined;
   /** `client port server port` of SSH_CONNECTION: the address this machine was reached at. */
   readonly sshServer: string | undefined;
@@ -31,6 +33,7 @@ export const placeFrom = ({ env, platform, kernel, hasDockerFile, cgroup }: Clue
     isSet(env.REMOTE_CONTAINERS) ||
     /docker|kubepods|containerd|podman/.test(cgroup ?? ''),
   hasDisplay: platform !== 'linux' || isSet(env.DISPLAY) || isSet(env.WAYLAND_DISPLAY) || isSet(env.BROWSER),
+  isBrowserOff: env.BROWSER === 'none',
   user: env.USER ?? env.LOGNAME,
   sshServer: env.SSH_CONNECTION?.split(' ')[2],
 });
@@ -73,6 +76,7 @@ export const browserChoice = (
 ): BrowserChoice => {
   if (asked.noBrowser === true) return { open: false, why: '--no-browser' };
   if (asked.browser === true) return { open: true, why: '--browser' };
+  if (at.isBrowserOff) return { open: false, why: 'BROWSER=none' };
   if (!hasTerminal) return { open: false, why: 'there is no terminal' };
   if (at.isSsh) return { open: false, why: 'this is an SSH session' };
   if (!at.hasDisplay && !at.isWsl) return { open: false, why: 'there is no display' };

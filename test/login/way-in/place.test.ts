@@ -41,6 +41,8 @@ test.each([
   ['--no-browser', desk, { noBrowser: true }, true, false],
   ['an SSH session', at({ SSH_TTY: 'x', DISPLAY: ':10' }), {}, true, false],
   ['no display', at({}), {}, true, false],
+  ['BROWSER=none', at({ DISPLAY: ':0', BROWSER: 'none' }), {}, true, false],
+  ['BROWSER=none but --browser', at({ DISPLAY: ':0', BROWSER: 'none' }), { browser: true }, true, true],
   ['WSL without a display', at({ WSL_DISTRO_NAME: 'x' }), {}, true, true],
   ['another platform', at({}, { platform: 'darwin' }), {}, true, true],
 ])('%s', (_, place, asked, hasTerminal, open) => {

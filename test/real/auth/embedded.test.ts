@@ -42,6 +42,19 @@ const serve = async (...more: string[]): Promise<Served> => {
   };
 };
 
+test('a login that is finished later needs a server that is still there', async () => {
+  const alone = await opsctl.run(['login', '--start']);
+  expect(alone).toMatchObject({ code: 3, stdout: '' });
+  expect(alone.stderr).toContain('the embedded server ends with this command');
+  expect(alone.stderr).not.toContain('code_challenge');
+  const server = opsctl.start(['mock', 'serve', '-o', 'json'], { input: 'open' });
+  servers.push(server);
+  await server.seen(/"ready":true/);
+  const started = await opsctl.run(['login', '--start']);
+  expect(started.code).toBe(0);
+  expect(JSON.parse(started.stdout).authorization_url).toContain('code_challenge=');
+});
+
 test('with nothing configured: sign-in, data API, more scopes, sign-out, without a browser or a terminal', async () => {
   const login = await opsctl.run(['login']);
   expect(login.code).toBe(0);
