@@ -38,14 +38,16 @@ export const textField = (body: Body, name: string): string => {
   if (typeof value !== 'string') throw wrongKind(value, 'string');
   return value;
 };
-/** Decimal text of a 64-bit number; '0' when absent. */
-export const bigField = (body: Body, name: string): string => {
+/** Decimal text of a 64-bit number; '0' when absent. Ids of members are unsigned: half of them are above the largest signed one. */
+export const bigField = (body: Body, name: string): string => wholeField(body, name, 'int64', BigInt.asIntN);
+export const unsignedField = (body: Body, name: string): string => wholeField(body, name, 'uint64', BigInt.asUintN);
+const wholeField = (body: Body, name: string, type: string, within: (bits: number, value: bigint) => bigint): string => {
   const value = field(body, name) ?? '0';
-  if (typeof value !== 'string' && !(value instanceof NumberText)) throw wrongKind(value, 'int64');
+  if (typeof value !== 'string' && !(value instanceof NumberText)) throw wrongKind(value, type);
   const text = typeof value === 'string' ? value : value.text;
-  if (/^-?\d+$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return BigInt(text).toString();
+  if (/^-?\d+$/.test(text) && within(64, BigInt(text)) === BigInt(text)) return BigInt(text).toString();
   const [number] = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/.exec(text) ?? [];
-  if (number === text) throw new RpcError(3, `json: cannot unmarshal number ${text} into Go value of type int64`);
+  if (number === text) throw new RpcError(3, `json: cannot unmarshal number ${text} into Go value of type ${type}`);
   if (number !== undefined) throw new RpcError(3, `invalid character '${text[number.length]}' after top-level value`);
   if (text === '') throw new RpcError(3, 'unexpected end of JSON input');
   throw new RpcError(3, `invalid character '${text[0]}' looking for beginning of value`);

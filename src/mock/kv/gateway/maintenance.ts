@@ -3,7 +3,7 @@ import { trailer } from '../disk/db-file.ts';
 import { decimal, hexFrom } from '../disk/identity.ts';
 import { snapshotFile } from '../disk/snapshot.ts';
 import type { Command } from '../state/command.ts';
-import { bigField, enumField } from './fields.ts';
+import { bigField, enumField, unsignedField } from './fields.ts';
 import { agreed, checkToken, header } from './kv.ts';
 import { type Api, type Body, type Call, RpcError, type Stream, filled, once } from './rpc.ts';
 
@@ -34,7 +34,7 @@ const alarmOf = (call: Call): 'NONE' | 'NOSPACE' | 'CORRUPT' => enumField(call.b
 export const alarm = async (api: Api, call: Call): Promise<Body> => {
   const action = enumField(call.body, 'action', ['GET', 'ACTIVATE', 'DEACTIVATE'], 'AlarmRequest_AlarmAction');
   const kind = alarmOf(call);
-  const member = bigField(call.body, 'memberID');
+  const member = unsignedField(call.body, 'memberID');
   const { machine } = api.node;
   const shown = (): Body => {
     const alarms = machine.alarms
@@ -109,7 +109,7 @@ export const transferLeader = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const { raft, links } = api.node;
   if (!raft.isLeading) throw new RpcError(9, 'etcdserver: not leader');
-  const target = hexFrom(bigField(call.body, 'targetID'));
+  const target = hexFrom(unsignedField(call.body, 'targetID'));
   if (target === api.node.id) return { header: header(api) };
   if (!links.has(target)) throw new RpcError(9, 'etcdserver: bad leader transferee');
   if (!(await api.node.handOver(target))) throw new RpcError(14, 'etcdserver: request timed out, possibly due to previous leader failure');

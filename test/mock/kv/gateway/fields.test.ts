@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { base64Field, bigField, booleanField, bytesField, enumField, listField } from '../../../../src/mock/kv/gateway/fields.ts';
+import { base64Field, bigField, booleanField, bytesField, enumField, listField, unsignedField } from '../../../../src/mock/kv/gateway/fields.ts';
 import { requestIn } from '../../../../src/mock/kv/gateway/go-json.ts';
 
 const body = (value: unknown) => requestIn(`{"a_b":${typeof value === 'string' ? value : JSON.stringify(value)}}`, false);
@@ -63,6 +63,12 @@ describe('fields of a gateway call', () => {
     ['[]', 'json: cannot unmarshal array into Go value of type int64'],
   ])('%s is no number', (text, message) => {
     expect(() => bigField(body(text), 'a_b')).toThrow(message);
+  });
+  it('ids of members have no sign', () => {
+    expect(unsignedField(body('18446744073709551615'), 'a_b')).toBe('18446744073709551615');
+    expect(unsignedField(body('"9372538179322589801"'), 'a_b')).toBe('9372538179322589801');
+    for (const text of ['-1', '18446744073709551616'])
+      expect(() => unsignedField(body(text), 'a_b')).toThrow(`json: cannot unmarshal number ${text} into Go value of type uint64`);
   });
   it('takes only true and false for a switch', () => {
     expect([booleanField(body('true'), 'a_b'), booleanField(body('null'), 'a_b'), booleanField({}, 'a_b')]).toEqual([true, false, false]);
