@@ -11,7 +11,8 @@ import { v2BytesOf } from './guards/v2-settle.ts';
 import { observe } from './observe.ts';
 import { notReadyToLead } from './guards/members-keep-up.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
-import { MemberFailure, memberOf, seenIn } from './run.ts';
+import { hexId } from './gateway/store.ts';
+import { MemberFailure, identityOf, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Step, StepKind } from './types.ts';
@@ -77,7 +78,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const patientUntil = host.elapsed() + patienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
-    const finding = stopFinding(observation.members, name, plan.options.accept);
+    const finding = stopFinding(observation, name, plan.options.accept);
     if (finding !== undefined) {
       // An election, the hand-over before this stop too, makes members unhealthy for a moment.
       if (host.elapsed() > patientUntil) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
@@ -123,6 +124,19 @@ export const runHook = async (run: Run, name: 'before_member' | 'after_member', 
   throw new AppError('stopped', `${member}: hook ${name} failed${said === '' ? ` (exit code ${done.code})` : `: ${said}`}`, { code: 'HOOK_FAILED' });
 };
 
+/** Another cluster's member behind the same URL is never stopped; one that was removed and added since the plan is, and is known by its new id from now on. */
+const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
+  const before = identityOf(run, name);
+  if (before.cluster_id !== undefined && cluster_id !== undefined && cluster_id !== before.cluster_id)
+    throw new AppError('stopped', `${name} is in cluster ${hexId(cluster_id)} now, was in ${hexId(before.cluster_id)}: it was not stopped`, {
+      code: 'OTHER_CLUSTER',
+      tryThis: ['opsctl kv member list', 'check client_url in the cluster file'],
+    });
+  if (member_id === undefined || before.member_id === undefined || member_id === before.member_id) return;
+  run.emit({ event: 'note', level: 'warn', text: `${name} is member ${hexId(member_id)} now, was ${hexId(before.member_id)} when this was planned` });
+  run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
+};
+
 const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, nameOf(step));
@@ -133,7 +147,9 @@ const stopMember: Act = async (run, step) => {
     throw new AppError('stopped', `${room} on the disk of its data folder; it was not stopped`, { code: 'DISK', tryThis: ['make room there'] });
   await runHook(run, 'before_member', member.name);
   await driver.install?.(member, 'new');
+  await run.holdLock();
   const seen = await safeToStop(run, member.name);
+  noteIdentity(run, step, seen);
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);

@@ -9,7 +9,7 @@ import { quorumOf } from './guards/quorum-survives.ts';
 import { hexId } from './gateway/store.ts';
 import type { Status, Store } from './gateway/store.ts';
 import { probeKey } from './own-keys.ts';
-import { MemberFailure, memberOf, seenIn } from './run.ts';
+import { MemberFailure, identityOf, memberOf } from './run.ts';
 import type { Run } from './run.ts';
 import type { GateCheck, MemberHash, MemberSpec } from './types.ts';
 
@@ -57,7 +57,7 @@ const versionIsRight: Check = async ({ store, minor }) => {
 
 /** Facts A5: a member with another data folder joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
-  const [before, status] = [seenIn(run.plan.observation, member.name), await store.status()];
+  const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
     return hopeless(`is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data folder`);
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)

@@ -12,7 +12,8 @@ import type { Observation } from './types.ts';
  * Whether a member may still get its old version back: doc3 Versioning 2, while the cluster's version has not moved.
  * Nobody else answering is no proof that it moved: the old server itself refuses to start then.
  */
-const refuseReturn = (run: Run, name: string, reason: string, { members }: Observation): void => {
+const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {
+  const { members } = observation;
   const { plan } = run;
   if (members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
     throw new AppError('stopped', `${reason}. The cluster is ${plan.to} already: ${name} cannot get ${plan.from} back`, {
@@ -22,7 +23,7 @@ const refuseReturn = (run: Run, name: string, reason: string, { members }: Obser
   }
   // It may fail its gate and still be one of those that make the majority.
   const seen = members.find((member) => member.name === name);
-  const finding = seen !== undefined && isGood(seen) ? stopFinding(members, name, plan.options.accept) : undefined;
+  const finding = seen !== undefined && isGood(seen) ? stopFinding(observation, name, plan.options.accept) : undefined;
   if (finding !== undefined)
     throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, { code: 'QUORUM', tryThis: [finding.hint as string] });
 };

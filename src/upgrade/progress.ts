@@ -114,7 +114,7 @@ const nextOld = (plan: Plan, progress: Progress, observation: Observation, name:
     );
   const sick = sickMember(plan, observation);
   if (sick !== undefined) return sick;
-  const finding = stopFinding(observation.members, name, plan.options.accept);
+  const finding = stopFinding(observation, name, plan.options.accept);
   if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   const isLast = oldCount === 1;
   if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };

@@ -35,7 +35,7 @@ export const rollBack = async (run: Run): Promise<Ending> => {
     if (seen === undefined) break;
     const untold = journal.failure();
     if (untold !== undefined) return stopped(untold.message, untold.detail.tryThis ?? []);
-    const finding = seen.is_reachable ? stopFinding(observation.members, seen.name, plan.options.accept) : undefined;
+    const finding = seen.is_reachable ? stopFinding(observation, seen.name, plan.options.accept) : undefined;
     if (finding !== undefined) return stopped(finding.message, ['bring the other members back, then opsctl kv resume']);
     run.downSince.set(seen.name, host.elapsed());
     run.emit({ event: 'member-down', member: seen.name, was_leader: seen.is_leader });

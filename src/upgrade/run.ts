@@ -20,6 +20,8 @@ export type Run = {
   readonly signal: AbortSignal;
   /** SIGKILL after the stop's grace. Only when the operator said so. */
   readonly canKill: boolean;
+  /** Throws when the lock in the store went to somebody else; a key that was deleted is put there again. */
+  holdLock(): Promise<void>;
   emit(event: Unstamped): void;
   /** When each member was stopped, by `elapsed`. */
   readonly downSince: Map<string, number>;
@@ -29,6 +31,15 @@ export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): Membe
   cluster.members.find((member) => member.name === name) as MemberSpec;
 export const seenIn = (observation: Observation, name: string): MemberSeen =>
   observation.members.find((member) => member.name === name) as MemberSeen;
+
+/** Which member a name stood for when it was stopped: as planned, or as it was seen just before, when an operator had removed and added it since. */
+export const identityOf = ({ plan, journal }: Pick<Run, 'plan' | 'journal'>, name: string): Pick<MemberSeen, 'member_id' | 'cluster_id'> => {
+  const { member_id, cluster_id } = seenIn(plan.observation, name);
+  const noted = journal.entries.findLast(
+    (entry) => entry.kind === 'begin' && entry.step === `${name}.stop` && entry.note?.['member_id'] !== undefined,
+  );
+  return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
+};
 
 export type Detail = Readonly<Record<string, unknown>>;
 /** A step's effect. What it returns is written into the journal with its end. */

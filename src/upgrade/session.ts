@@ -135,6 +135,11 @@ const tellBefore = async ({ host, cluster, access, plan }: SessionInput, journal
   if (observation !== undefined) emit({ event: 'observed', observation });
 };
 
+const holding = (lock: Lock) => (): Promise<void> =>
+  lock.hold().catch((error: unknown) => {
+    throw error instanceof AppError ? lockLost(error) : error;
+  });
+
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink } = input;
   const { events, startedMs, emit } = recorder(host, sink);
@@ -149,7 +154,8 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     if (action !== 'upgrade') await tellBefore(input, journal, emit);
     const signal = AbortSignal.any([input.signal, lost.signal]);
     signal.addEventListener('abort', () => emit({ event: 'note', level: 'warn', text: stopText }), { once: true });
-    const parts: Run = { id: run, folder, host, cluster, plan, driver, access, journal, signal, canKill: input.canKill, emit, downSince: new Map() };
+    const common = { host, cluster, plan, driver, access, canKill: input.canKill };
+    const parts: Run = { ...common, id: run, folder, journal, signal, holdLock: holding(lock), emit, downSince: new Map() };
     const { ending, wrote } = await perform(input, parts);
     // Before the last line: whoever is killed in between goes on, and takes the keys away then.
     await removeOwnKeys(

@@ -59,7 +59,10 @@ const saveOrRetry = async (run: Run, member: MemberSpec, path: string): Promise<
       if (left === 1 || run.signal.aborted)
         throw new AppError('stopped', `${member.name}: no snapshot of it could be saved: ${error.message}`, {
           code: error.detail.code ?? 'SNAPSHOT_CUT',
-          tryThis: ['look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer'],
+          tryThis:
+            error.detail.code === 'DEADLINE_EXCEEDED'
+              ? ['look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer']
+              : (error.detail.tryThis ?? []),
           cause: error,
         });
       run.emit({ event: 'note', level: 'warn', text: `the snapshot of ${member.name} was cut off (${error.message}): once more` });

@@ -111,7 +111,7 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
   const member = now.members.find(({ name }) => name === step.member) as Modelled;
   if (step.kind === 'stop') {
     if (minorOf(member.newBinary) !== plan.to) return false;
-    if (stopFinding(look(now).members, member.name, plan.options.accept) !== undefined) return false;
+    if (stopFinding(look(now), member.name, plan.options.accept) !== undefined) return false;
     checkStop(now, plan, step, progressOf(entries).isNoReturnConfirmed, plan.options);
     if (random.chance(0.05)) return false;
     Object.assign(member, { isUp: false, isHealthy: false, isRunning: false });
@@ -130,7 +130,7 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
 const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[], random: Random): boolean => {
   const member = now.members.find((other) => other.name === name) as Modelled;
   if (now.clusterVersion === plan.to) return false;
-  if (isGood(member) && stopFinding(look(now).members, name, plan.options.accept) !== undefined) return false;
+  if (isGood(member) && stopFinding(look(now), name, plan.options.accept) !== undefined) return false;
   entries.push({ kind: 'returning', at: stamp, member: name, reason: 'failed' });
   if (random.chance(0.1)) return false;
   Object.assign(member, { version: patches[plan.from] as string, isUp: true, isHealthy: true, isRunning: true });

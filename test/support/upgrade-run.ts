@@ -13,7 +13,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
   const put = (entry: object): void => void written.push({ at: '', ...entry } as JournalEntry);
   return {
     ...{ id: 'run', folder: '/state/run', host, cluster: clusterFile(), plan: planned(), access: accessWith(host, undefined, undefined) },
-    ...{ driver: driver as Driver, canKill: false, signal: new AbortController().signal, downSince: new Map() },
+    ...{ driver: driver as Driver, canKill: false, holdLock: async () => {}, signal: new AbortController().signal, downSince: new Map() },
     journal: { path: '/state/run/journal.jsonl', entries: written, write: put, tell: put, failure: () => undefined, close: () => {} },
     emit: (event) => void told.push(event),
     ...patch,

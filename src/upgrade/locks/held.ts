@@ -4,7 +4,11 @@ import type { Owner } from '../types.ts';
 
 /** What both locks say: who is at work, in which run. */
 export type Held = { readonly run: string; readonly owner: Owner; readonly since: string };
-export type Lock = { release(): Promise<void> };
+export type Lock = {
+  release(): Promise<void>;
+  /** Throws LOCKED when it went to somebody else; what was deleted is written again. */
+  hold(): Promise<void>;
+};
 
 export const ownerOf = (host: Host): Owner => {
   const [name, mark] = [host.env['USER'] ?? host.env['LOGNAME'], host.processes.startMark(host.pid)];

@@ -19,7 +19,7 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
 };
 
 /** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
-export const lockMachine = async (host: Host, state: string, cluster: string, held: Held): Promise<Lock> => {
+export const lockMachine = async (host: Host, state: string, cluster: string, held: Held): Promise<Pick<Lock, 'release'>> => {
   const path = pathOf(state, cluster);
   await host.files.makeFolder(clusterFolder(state, cluster), 0o700);
   const mine = { ...thisProcess(host), ...held };

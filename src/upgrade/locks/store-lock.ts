@@ -10,7 +10,7 @@ const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
 const beatMs = 15_000;
 const where = `key ${lockKey} in the store`;
-const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s`;
+const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody is at work: opsctl kv del ${lockKey}`;
 const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
 
 const heldIn = ({ value }: KeyValue): Held => {
@@ -50,32 +50,60 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
   }
 };
 
+/** The grip that holds now. It is renewed once, also when the beat and a member's stop both find it gone. */
+const firmGrip = async (host: Host, ask: Ask, held: Held) => {
+  let mine = await grip(host, ask, held);
+  let gripping: Promise<void> | undefined;
+  const gripAgain = async (lost: Grip): Promise<void> => {
+    if (mine !== lost) return;
+    gripping ??= grip(host, ask, held)
+      .then((again) => void (mine = again))
+      .finally(() => {
+        gripping = undefined;
+      });
+    await gripping;
+  };
+  return {
+    beat: async (): Promise<void> => {
+      const now = mine;
+      if ((await ask((store) => store.keepAlive(now.lease))) <= 0) await gripAgain(now);
+    },
+    hold: async (): Promise<void> => {
+      const now = mine;
+      const there = (await ask((store) => store.range(lockKey))).kvs[0];
+      if (there?.value !== now.value) await gripAgain(now);
+    },
+    letGo: (): Promise<void> => ask((store) => store.revoke(mine.lease)).catch(() => {}),
+  };
+};
+const isTaken = (error: unknown): error is AppError => error instanceof AppError && error.detail.code === 'LOCKED';
+
 /**
  * One operator at a time in the world: a key with a lease in the store itself. It goes away by itself when its owner dies.
  * A lease that ran out while the store had no quorum is taken anew; `onLost` hears when somebody else was faster.
  */
 export const lockStore = async (host: Host, stores: () => readonly Store[], held: Held, onLost: (error: AppError) => void): Promise<Lock> => {
-  const ask: Ask = (work) => firstAnswer(stores(), work);
   const over = new AbortController();
-  let mine = await grip(host, ask, held);
-  const beat = async (): Promise<void> => {
-    if ((await ask((store) => store.keepAlive(mine.lease))) > 0) return;
-    mine = await grip(host, ask, held);
-  };
+  const { beat, hold, letGo } = await firmGrip(host, (work) => firstAnswer(stores(), work), held);
   const beating = (async () => {
     while (!over.signal.aborted) {
       await host.sleep(beatMs, over.signal).catch(() => {});
       if (over.signal.aborted) return;
       await beat().catch((error: unknown) => {
-        if (error instanceof AppError && error.detail.code === 'LOCKED') onLost(error);
+        if (isTaken(error)) onLost(error);
       });
     }
   })();
   return {
+    hold: () =>
+      hold().catch((error: unknown) => {
+        // A store that does not answer has no lock to give; whether a member may be stopped is asked of the members themselves.
+        if (isTaken(error)) throw error;
+      }),
     release: async () => {
       over.abort();
       await beating;
-      await ask((store) => store.revoke(mine.lease)).catch(() => {});
+      await letGo();
     },
   };
 };

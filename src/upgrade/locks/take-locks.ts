@@ -33,7 +33,7 @@ const noStoreLock = ({ warn }: Locking, error: unknown): Lock => {
       cause: error,
     });
   warn(`no lock in the store (${why}): only operators on this machine are kept out`);
-  return { release: async () => {} };
+  return { release: async () => {}, hold: async () => {} };
 };
 
 /** One operator at a time: on this machine, and in the store for all others. */
@@ -49,6 +49,7 @@ export const takeLocks = async (locking: Locking): Promise<Lock> => {
         await store.release();
         await machine.release();
       },
+      hold: store.hold,
     };
   } catch (error) {
     await machine.release();

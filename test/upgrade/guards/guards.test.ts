@@ -208,14 +208,24 @@ describe('stopping one member', () => {
     [5, 2, true],
     [4, 3, false],
   ])('%i good and %i bad members: %s', (count, bad, isAllowed) => {
-    expect(stopProblem(good(count, bad), 'n1', false) === undefined).toBe(isAllowed);
+    expect(stopProblem(observed(good(count, bad)), 'n1', false) === undefined).toBe(isAllowed);
   });
   it('two members only when it was accepted, and never with one of them away', () => {
-    expect(stopProblem(good(2), 'n1', false)).toContain('2 are needed');
-    expect(stopProblem(good(2), 'n1', true)).toBeUndefined();
+    expect(stopProblem(observed(good(2)), 'n1', false)).toContain('2 are needed');
+    expect(stopProblem(observed(good(2)), 'n1', true)).toBeUndefined();
+  });
+  it('a member that was added since counts towards the majority, and a learner does not', () => {
+    const added = (is_learner: boolean) => {
+      const made = observed();
+      return { ...made, listed: [...made.listed, { id: '1009', name: '', peer_urls: [], client_urls: [], is_learner }] };
+    };
+    expect(stopProblem(added(false), 'n1', false)).toBe(
+      'without n1 only 2 of 4 members would be good, 3 are needed (1 of the cluster is not in the cluster file)',
+    );
+    expect(stopProblem(added(true), 'n1', false)).toBeUndefined();
   });
   it('a learner does not count', () => {
-    expect(stopProblem([seen('n1'), seen('n2'), seen('n3', { is_learner: true })], 'n1', false)).toContain('n3 is not');
+    expect(stopProblem(observed([seen('n1'), seen('n2'), seen('n3', { is_learner: true })]), 'n1', false)).toContain('n3 is not');
   });
 });
 

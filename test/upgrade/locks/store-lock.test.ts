@@ -109,6 +109,21 @@ describe('the lock in the store', () => {
     expect(value()).toBeUndefined();
   });
 
+  it('whose key somebody deleted is written again before the next member is touched, unless another one has it by then', async () => {
+    const { store, value, put, expire } = memoryStore();
+    const lock = await lockStore(real.host, () => [store], held(real.host), never);
+    const before = value();
+    await lock.hold();
+    expect(value()).toBe(before);
+    expire();
+    await lock.hold();
+    expect(JSON.parse(value() ?? '{}')).toMatchObject({ run: 'r1' });
+    expire();
+    put(JSON.stringify(held(real.host, { owner: { host: 'elsewhere', pid: 7, user: 'ada' } })), '99');
+    await expect(lock.hold()).rejects.toMatchObject({ detail: { code: 'LOCKED' } });
+    await lock.release();
+  });
+
   it('that went to somebody else meanwhile is lost, and that is said', async () => {
     const { store, put, expire } = memoryStore();
     const lost = new Promise<AppError>((resolve) => {
