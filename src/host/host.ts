@@ -17,7 +17,7 @@ export type HttpRequest = {
   /** Reading the answer past this size fails with TOO_LARGE. 64 MiB unless given; streams are not limited. */
   readonly maxReplyBytes?: number;
   readonly tls?: Tls;
-  /** `pooled` is undici with many connections (bulk, uploads, proxies); `single` is one keep-alive connection; `http2` speaks HTTP/2 at once. */
+  /** `single`, the usual one, is node:http; `pooled` is lean and for thousands of requests (bulk); `http2` speaks HTTP/2 at once. A proxy takes the place of all. */
   readonly transport?: 'single' | 'pooled' | 'http2';
 };
 export type HttpReply = {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host, Network } from '../host.ts';
 import { builtin } from './builtin.ts';
+import { elapsedMs } from './elapsed.ts';
 import { nodeFiles } from './files.ts';
 import { nodeKeychain } from './keychain.ts';
 import { nodeProcesses } from './processes.ts';
@@ -76,11 +77,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
       return [process.execPath, program()];
     },
     now: () => Date.now(),
-    // `performance` would load eleven modules of Node at the first call.
-    elapsed: () => {
-      const [seconds, nanos] = process.hrtime();
-      return seconds * 1000 + nanos / 1e6;
-    },
+    elapsed: elapsedMs,
     sleep,
     random: (bytes) => builtin.crypto.randomBytes(bytes),
     memoryBytes: () => process.memoryUsage.rss(),

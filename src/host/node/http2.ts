@@ -2,12 +2,23 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 
 import type { Bytes } from '../host.ts';
 import { usualAuthorities } from './authorities.ts';
 import { builtin } from './builtin.ts';
-import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, noBytes, trusted } from './transport.ts';
+import {
+  type Attempt,
+  type Prepared,
+  type Progress,
+  type Transport,
+  type Wire,
+  flatHeaders,
+  headersWithLength,
+  isStream,
+  noBytes,
+  trusted,
+} from './transport.ts';
 
 /** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
 const windowBytes = 8 * 1024 * 1024;
 
-const connect = ({ url, tls }: Prepared): ClientHttp2Session => {
+const connect = ({ to: { url }, request: { tls } }: Prepared): ClientHttp2Session => {
   const secure =
     url.protocol === 'https:'
       ? { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) }
@@ -47,23 +58,23 @@ const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmp
   stream.on('trailers', (found) => {
     trailers = flatHeaders(found);
   });
-  const body: AsyncIterable<Bytes> = isEmpty ? noBytes() : flowing(stream);
+  const body = isEmpty ? noBytes : flowing(stream);
   if (isEmpty) stream.resume();
-  return { status: Number(headers[':status']), headers: flatHeaders(plain), body, isEmpty, trailers: () => trailers };
+  return { status: Number(headers[':status']), headers: flatHeaders(plain), body, trailers: () => trailers };
 };
 
 /** HTTP/2, without an upgrade on plain connections ("prior knowledge"): one session for each request, closed after it. */
 export const http2Transport = (): Transport => {
   const open = new Set<ClientHttp2Session>();
   return {
-    start(request: Prepared, progress: Progress): Attempt {
-      const session = connect(request);
+    start(prepared: Prepared, progress: Progress): Attempt {
+      const { request, to } = prepared;
+      const session = connect(prepared);
       open.add(session);
       session.once('close', () => open.delete(session));
       session.once('connect', () => progress.connected());
-      const { 'content-length': _, ...headers } = request.headers;
-      const path = `${request.url.pathname}${request.url.search}`;
-      const stream = session.request({ ':method': request.method, ':path': path, ...headers });
+      const { 'content-length': _, ...headers } = headersWithLength(request);
+      const stream = session.request({ ':method': request.method, ':path': to.path, ...headers });
       const reply = new Promise<Wire>((resolve, reject) => {
         session.on('error', reject);
         stream.on('error', (error) => reject(causeOf(error)));
@@ -73,7 +84,7 @@ export const http2Transport = (): Transport => {
           session.close();
         });
       });
-      if (request.body === undefined || typeof request.body === 'string' || request.body instanceof Uint8Array) stream.end(request.body);
+      if (!isStream(request.body)) stream.end(request.body);
       else builtin.stream.Readable.from(request.body).pipe(stream);
       return {
         reply,

@@ -1,27 +1,10 @@
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
-import { exchange } from './exchange.ts';
+import { exchanges } from './exchange.ts';
+import { http1Transport } from './http1/transport.ts';
 import { proxyFor } from './proxy.ts';
 import { singleTransport } from './single.ts';
-import type { Prepared, Transport } from './transport.ts';
-
-const withLength = (request: HttpRequest): Record<string, string> => {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value;
-  const { body } = request;
-  if (typeof body === 'string') headers['content-length'] = String(Buffer.byteLength(body));
-  else if (body instanceof Uint8Array) headers['content-length'] = String(body.length);
-  else if (body === undefined && /^(POST|PUT|PATCH)$/.test(request.method)) headers['content-length'] = '0';
-  return headers;
-};
-
-const prepare = (request: HttpRequest, proxyOf: (url: URL) => string | undefined): Prepared => {
-  const url = URL.canParse(request.url) ? new URL(request.url) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new NetworkError('OTHER', `cannot send a request to \`${request.url.split('?')[0]}\`: it is not an http or https URL`, false);
-  }
-  return { url, method: request.method, headers: withLength(request), body: request.body, tls: request.tls, proxy: proxyOf(url) };
-};
+import type { Place, Transport } from './transport.ts';
 
 const checkProxy = (proxy: string): void => {
   if (!URL.canParse(proxy) || !/^https?:$/.test(new URL(proxy).protocol)) {
@@ -29,32 +12,51 @@ const checkProxy = (proxy: string): void => {
   }
 };
 
-/** Both transports behind one call; undici is loaded when a request asks for it or a proxy is in the way. */
-export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
-  const single = singleTransport();
-  let pooled: Promise<Transport> | undefined;
-  // Reading the environment is slow, and a bulk run asks thousands of times.
-  const proxies = new Map<string, string | undefined>();
-  const proxyOf = (url: URL): string | undefined => {
-    if (!proxies.has(url.origin)) proxies.set(url.origin, proxyFor(url, env));
-    return proxies.get(url.origin);
+const KNOWN_PLACES = 200;
+
+/** Where requests go, by their URL. A run that asks the same place thousands of times reads the URL and the environment once. */
+const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => Place) => {
+  const known = new Map<string, Place>();
+  const read = (text: string): Place => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new NetworkError('OTHER', `cannot send a request to \`${text.split('?')[0]}\`: it is not an http or https URL`, false);
+    }
+    const proxy = proxyFor(url, env);
+    if (proxy !== undefined) checkProxy(proxy);
+    return { url, origin: url.origin, host: url.host, path: `${url.pathname}${url.search}`, proxy };
   };
+  return (url) => {
+    const place = known.get(url) ?? read(url);
+    if (known.size >= KNOWN_PLACES) known.clear();
+    known.set(url, place);
+    return place;
+  };
+};
+
+/** All transports behind one call; what a request does not need is not loaded. */
+export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
+  const placeOf = places(env);
+  const exchange = exchanges();
+  const single = singleTransport();
+  const pooled = http1Transport();
+  let proxied: Promise<Transport> | undefined;
   let http2: Promise<Transport> | undefined;
-  const loadPooled = (): Promise<Transport> => (pooled ??= import('./pooled.ts').then((module) => module.pooledTransport()));
+  const loadProxied = (): Promise<Transport> => (proxied ??= import('./proxied.ts').then((module) => module.proxiedTransport()));
   const loadHttp2 = (): Promise<Transport> => (http2 ??= import('./http2.ts').then((module) => module.http2Transport()));
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
-      const prepared = prepare(request, proxyOf);
-      if (prepared.proxy !== undefined) checkProxy(prepared.proxy);
-      const isPooled = request.transport === 'pooled' || prepared.proxy !== undefined;
-      const isHttp2 = request.transport === 'http2' && !isPooled;
-      return exchange(isHttp2 ? await loadHttp2() : isPooled ? await loadPooled() : single, request, prepared);
+      const to = placeOf(request.url);
+      if (to.proxy !== undefined) return exchange(await loadProxied(), { to, request });
+      if (request.transport === 'http2') return exchange(await loadHttp2(), { to, request });
+      return exchange(request.transport === 'pooled' ? pooled : single, { to, request });
     },
     async close(): Promise<void> {
       await single.close();
-      await (await pooled)?.close();
+      await pooled.close();
+      await (await proxied)?.close();
       await (await http2)?.close();
-      pooled = undefined;
+      proxied = undefined;
       http2 = undefined;
     },
   };

@@ -3,14 +3,26 @@ import type { Agent as HttpsAgent } from 'node:https';
 import type { Bytes } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { usualAuthorities } from './authorities.ts';
-import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, hasNoBody, noBytes, trusted } from './transport.ts';
+import {
+  type Attempt,
+  type Prepared,
+  type Progress,
+  type Transport,
+  type Wire,
+  flatHeaders,
+  hasNoBody,
+  headersWithLength,
+  isStream,
+  noBytes,
+  trusted,
+} from './transport.ts';
 
 const wireFrom = (method: string, message: IncomingMessage): Wire => {
   const headers = flatHeaders(message.headers);
   const status = message.statusCode ?? 0;
   const isEmpty = hasNoBody(method, status, headers);
   if (isEmpty) message.resume();
-  return { status, headers, body: isEmpty ? noBytes() : message, isEmpty };
+  return { status, headers, body: isEmpty ? noBytes : message };
 };
 
 /** Resolves when the socket takes more, or never will. */
@@ -51,8 +63,15 @@ const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { co
 export const singleTransport = (): Transport => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;
-  const open = ({ url, method, headers, tls }: Prepared): ClientRequest => {
-    const target = { method, headers, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, path: `${url.pathname}${url.search}` };
+  const open = ({ to: { url }, request }: Prepared): ClientRequest => {
+    const { method, tls } = request;
+    const target = {
+      method,
+      headers: headersWithLength(request),
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port,
+      path: `${url.pathname}${url.search}`,
+    };
     if (url.protocol !== 'https:') {
       plain ??= new builtin.http.Agent({ keepAlive: true });
       return builtin.http.request({ ...target, agent: plain });
@@ -62,16 +81,17 @@ export const singleTransport = (): Transport => {
     return builtin.https.request({ ...target, agent: secure, ...own });
   };
   return {
-    start(request: Prepared, progress: Progress): Attempt {
-      const call = open(request);
-      watchConnection(call, request.url.protocol === 'https:', progress);
+    start(prepared: Prepared, progress: Progress): Attempt {
+      const { request, to } = prepared;
+      const call = open(prepared);
+      watchConnection(call, to.url.protocol === 'https:', progress);
       const reply = new Promise<Wire>((resolve, reject) => {
         call.once('response', (message) => resolve(wireFrom(request.method, message)));
         call.on('error', reject);
         call.once('close', () => reject(closedEarly()));
       });
       const { body } = request;
-      if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) call.end(body);
+      if (!isStream(body)) call.end(body);
       else {
         // A body shorter or longer than announced must fail here, not corrupt the next request on the connection.
         Object.assign(call, { strictContentLength: true });

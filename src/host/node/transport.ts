@@ -3,9 +3,8 @@ import type { Bytes, HttpRequest, Tls } from '../host.ts';
 export type Wire = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: AsyncIterable<Bytes>;
-  /** No body can follow, or it is already known to be empty. */
-  readonly isEmpty: boolean;
+  /** Bytes when all of it is known with the head. */
+  readonly body: AsyncIterable<Bytes> | Bytes;
   readonly trailers?: () => Readonly<Record<string, string>>;
 };
 export type Progress = {
@@ -14,17 +13,31 @@ export type Progress = {
   /** The peer took a piece of a streamed body. */
   moved(): void;
 };
-export type Prepared = {
+/** Where a request goes. */
+export type Place = {
   readonly url: URL;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: HttpRequest['body'];
-  readonly tls: Tls | undefined;
+  readonly origin: string;
+  readonly host: string;
+  /** Path and query. */
+  readonly path: string;
   readonly proxy: string | undefined;
 };
+export type Prepared = { readonly to: Place; readonly request: HttpRequest };
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };
 /** One way of carrying requests; timeouts, limits and error names are the same for all (exchange.ts). */
-export type Transport = { start(request: Prepared, progress: Progress): Attempt; close(): Promise<void> };
+export type Transport = { start(prepared: Prepared, progress: Progress): Attempt; close(): Promise<void> };
+
+export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes> => typeof body === 'object' && !(body instanceof Uint8Array);
+
+/** Headers of a request with names in lower case and the length of its body. */
+export const headersWithLength = ({ method, headers: given = {}, body }: HttpRequest): Record<string, string> => {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
+  if (typeof body === 'string') headers['content-length'] = String(Buffer.byteLength(body));
+  else if (body instanceof Uint8Array) headers['content-length'] = String(body.length);
+  else if (body === undefined && /^(POST|PUT|PATCH)$/.test(method)) headers['content-length'] = '0';
+  return headers;
+};
 
 export const flatHeaders = (headers: Readonly<Record<string, string | readonly string[] | undefined>>): Record<string, string> => {
   const flat: Record<string, string> = {};
@@ -39,7 +52,7 @@ export const flatHeaders = (headers: Readonly<Record<string, string | readonly s
 export const hasNoBody = (method: string, status: number, headers: Readonly<Record<string, string>>): boolean =>
   method === 'HEAD' || status === 204 || status === 304 || headers['content-length'] === '0';
 
-export async function* noBytes(): AsyncGenerator<Bytes> {}
+export const noBytes: Bytes = new Uint8Array();
 
 /** The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. */
 export const trusted = (given: Tls | undefined, usual: () => readonly string[]): { ca?: string[] } => {

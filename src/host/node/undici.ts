@@ -1,2 +1,2 @@
 // Static names for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
-export { Agent, ProxyAgent } from 'undici';
+export { ProxyAgent } from 'undici';

@@ -2,8 +2,20 @@ import type { Dispatcher } from 'undici';
 import type { Bytes, Tls } from '../host.ts';
 import { usualAuthorities } from './authorities.ts';
 import { ChunkQueue } from './chunk-queue.ts';
-import { type Attempt, type Prepared, type Progress, type Transport, type Wire, flatHeaders, hasNoBody, noBytes, trusted } from './transport.ts';
-import { Agent, ProxyAgent } from './undici.ts';
+import {
+  type Attempt,
+  type Prepared,
+  type Progress,
+  type Transport,
+  type Wire,
+  flatHeaders,
+  hasNoBody,
+  headersWithLength,
+  isStream,
+  noBytes,
+  trusted,
+} from './transport.ts';
+import { ProxyAgent } from './undici.ts';
 
 const connectOptions = (tls: Tls | undefined) => ({
   ...trusted(tls, usualAuthorities),
@@ -11,12 +23,16 @@ const connectOptions = (tls: Tls | undefined) => ({
   ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
 });
 
-const makeAgent = (tls: Tls | undefined, proxy: string | undefined): Dispatcher => {
-  const limits = { headersTimeout: 0, bodyTimeout: 0 };
-  if (proxy === undefined) return new Agent({ ...limits, connect: connectOptions(tls) });
-  // Plain requests are forwarded, as every proxy allows; only TLS goes through a tunnel.
-  return new ProxyAgent({ ...limits, uri: proxy, proxyTunnel: false, requestTls: connectOptions(tls), proxyTls: trusted(tls, usualAuthorities) });
-};
+// Plain requests are forwarded, as every proxy allows; only TLS goes through a tunnel.
+const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>
+  new ProxyAgent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    uri: proxy,
+    proxyTunnel: false,
+    requestTls: connectOptions(tls),
+    proxyTls: trusted(tls, usualAuthorities),
+  });
 
 async function* counted(body: AsyncIterable<Bytes>, progress: Progress): AsyncGenerator<Bytes> {
   for await (const chunk of body) {
@@ -56,7 +72,7 @@ const receiver = (method: string, progress: Progress) => {
       if (status < 200) return;
       const headers = flatHeaders(raw);
       const isEmpty = hasNoBody(method, status, headers);
-      resolve({ status, headers, body: isEmpty ? noBytes() : body.chunks, isEmpty });
+      resolve({ status, headers, body: isEmpty ? noBytes : body.chunks });
     },
     onResponseData: (given, chunk) => (body.push(chunk) ? undefined : given.pause()),
     onResponseEnd: () => body.end(),
@@ -69,34 +85,33 @@ const receiver = (method: string, progress: Progress) => {
   return { handler, reply, destroy };
 };
 
-const dispatch = (agent: Dispatcher, request: Prepared, progress: Progress): Attempt => {
-  const { url, method, headers, body } = request;
+const dispatch = (agent: Dispatcher, { request, to }: Prepared, progress: Progress): Attempt => {
+  const { method, body } = request;
   const { handler, reply, destroy } = receiver(method, progress);
-  const streamed = typeof body === 'object' && !(body instanceof Uint8Array) ? counted(body, progress) : body;
   agent.dispatch(
     {
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
+      origin: to.origin,
+      path: to.path,
       method: method as Dispatcher.HttpMethod,
-      headers: { ...headers },
-      body: streamed as never,
+      headers: headersWithLength(request),
+      body: (isStream(body) ? counted(body, progress) : body) as never,
     },
     handler,
   );
   return { reply, destroy };
 };
 
-/** undici: a pool of connections for bulk work, streamed uploads and proxies. */
-export const pooledTransport = (): Transport => {
+/** undici, for requests that go through a proxy. */
+export const proxiedTransport = (): Transport => {
   const agents = new Map<string, Dispatcher>();
-  const agentFor = (tls: Tls | undefined, proxy: string | undefined): Dispatcher => {
-    const key = proxy === undefined && tls === undefined ? '' : JSON.stringify([proxy, tls]);
+  const agentFor = (tls: Tls | undefined, proxy: string): Dispatcher => {
+    const key = tls === undefined ? proxy : JSON.stringify([proxy, tls]);
     const known = agents.get(key) ?? makeAgent(tls, proxy);
     agents.set(key, known);
     return known;
   };
   return {
-    start: (request, progress) => dispatch(agentFor(request.tls, request.proxy), request, progress),
+    start: (prepared, progress) => dispatch(agentFor(prepared.request.tls, prepared.to.proxy ?? ''), prepared, progress),
     async close() {
       await Promise.all([...agents.values()].map((agent) => agent.destroy()));
       agents.clear();
