@@ -1,6 +1,6 @@
-import { checkInput, joinUrl, uncheckedRequest, type WireRequest } from '../client/request.ts';
+import { type WireRequest, checkInput, joinUrl, requestMaker } from '../client/request.ts';
 import { type WireReply, answerFrom } from '../client/reply.ts';
-import { neutral, prefixOf, worded } from '../client/wording.ts';
+import { neutral, prefixOf, wordedInput, wordedOperation } from '../client/wording.ts';
 import type { Context, ServiceName, Target } from '../commands/command.ts';
 import { NetworkError } from '../host/host.ts';
 import { usageError } from '../kernel/problem.ts';
@@ -36,39 +36,43 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
   if (!(await options.host.terminal.prompts.confirm(question, false))) throw usageError('not confirmed; nothing was changed');
 };
 
-type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly sendTo: ReturnType<typeof makePaced> };
+type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly senderTo: ReturnType<typeof makePaced> };
 
-/** One operation of a table: checked, worded as the service words it, sent, and read as the table says. */
+/** One operation of a table: worded as the service words it, sent, and read as the table says. */
 const callerOn =
-  ({ options, target, sendTo }: Wire): Context['call'] =>
-  async (service, operation, input, more) => {
-    // The check comes first: a wrong value must not start a server or wait for one.
-    if (!more?.isChecked) checkInput(operation, input);
+  ({ options, target, senderTo }: Wire): Context['caller'] =>
+  async (service, operation, more = {}) => {
+    const { say, signal, isDryRun } = options;
     const found = await target(service.name as ServiceName);
-    const to = more?.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
-    const wording = to.wording ?? {};
-    const said = worded(operation, input, wording);
-    const request = uncheckedRequest({ ...service, basePath: prefixFor(service.basePath, to) }, said.operation, said.input, to);
-    if (options.isDryRun && !more?.evenInDryRun) throw new DryRunStop(request);
-    const ask = async (): Promise<WireReply> => {
-      options.say.debug(`${request.method} ${request.url}`);
-      const reply = await sendTo(to, { ...request, ...(more?.transport ? { transport: more.transport } : {}) });
-      options.say.debug(`${reply.status} ${request.method} ${request.url}`);
+    const to = more.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+    const { wording = {} } = to;
+    const { transport } = more;
+    const send = senderTo(to);
+    const requestOf = requestMaker({ ...service, basePath: prefixFor(service.basePath, to) }, wordedOperation(operation, wording), to);
+    const ask = async (request: WireRequest): Promise<WireReply> => {
+      say.debug(`${request.method} ${request.url}`);
+      const reply = await send(transport === undefined ? request : { ...request, transport });
+      say.debug(`${reply.status} ${request.method} ${request.url}`);
       return { status: reply.status, headers: reply.headers, text: await reply.text() };
     };
-    // An answer that breaks off has come too late for the retries of the sending.
-    const askAgain = (error: unknown): Promise<WireReply> => {
-      if (!(error instanceof NetworkError) || error.code !== 'RESET' || options.signal.aborted) throw error;
-      options.say.info(`${error.message}; trying again`);
-      return ask();
+    const askTwice = (request: WireRequest): Promise<WireReply> =>
+      // An answer that breaks off has come too late for the retries of the sending.
+      ask(request).catch((error: unknown) => {
+        if (!(error instanceof NetworkError) || error.code !== 'RESET' || signal.aborted) throw error;
+        say.info(`${error.message}; trying again`);
+        return ask(request);
+      });
+    return async (input) => {
+      const request = requestOf(wordedInput(input, wording));
+      if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
+      const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
+      return neutral(answerFrom(operation, reply, request.url), wording);
     };
-    const reply = await (operation.method === 'GET' ? ask().catch(askAgain) : ask());
-    return neutral(answerFrom(operation, reply, request.url), wording);
   };
 
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
-  ({ options, target, sendTo }: Wire): Context['send'] =>
+  ({ options, target, senderTo }: Wire): Context['send'] =>
   async (service, { method, path, headers, body }) => {
     const to = await target(service);
     const base = prefixFor(basePaths[service], to);
@@ -76,7 +80,7 @@ const senderOn =
     const url = joinUrl(to.baseUrl, prefix, path);
     const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
     if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
-    return sendTo(to, request);
+    return senderTo(to)(request);
   };
 
 /** What a command gets: the services behind one call, messages, questions and the world. */
@@ -87,7 +91,8 @@ export const makeContext = (options: ContextOptions): Context => {
     targets.set(service, found);
     return found;
   };
-  const wire = { options, target, sendTo: makePaced(options) };
+  const wire = { options, target, senderTo: makePaced(options) };
+  const caller = callerOn(wire);
   return {
     host: options.host,
     settings: options.settings,
@@ -101,7 +106,12 @@ export const makeContext = (options: ContextOptions): Context => {
     signal: options.signal,
     target,
     confirm: (question) => confirm(options, question),
-    call: callerOn(wire),
+    caller,
+    call: async (service, operation, input, more) => {
+      // The check comes first: a wrong value must not start a server or wait for one.
+      checkInput(operation, input);
+      return (await caller(service, operation, more))(input);
+    },
     send: senderOn(wire),
   };
 };

@@ -22,22 +22,26 @@ const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
   };
 };
 
+/** What is sent to one service. */
+export type Sender = (request: HttpRequest) => Promise<HttpReply>;
+
 /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
-export const makePaced = (pace: Pace): ((to: Target, request: HttpRequest) => Promise<HttpReply>) => {
+export const makePaced = (pace: Pace): ((to: Target) => Sender) => {
   const { host, say, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
   const onWait = (ms: number): void => say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
-  return async (to, request) => {
+  return (to) => {
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {
       if (why === 'answer 429') bucket?.block(host.now() + delayMs);
       say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
-    const admit = bucket && (() => bucket.admit(onWait));
-    const timed = { ...request, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    const reply = await send(host, timed, { signal, onRetry, ...(admit ? { admit } : {}) });
-    // Ours is a default for services that do not say; one that a user set is kept.
-    if (pace.isRateDefault && reply.headers['x-ratelimit-limit'] === 'off') bucket?.open();
-    return reply;
+    const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
+    return async (request) => {
+      const reply = await send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+      // Ours is a default for services that do not say; one that a user set is kept.
+      if (pace.isRateDefault && reply.headers['x-ratelimit-limit'] === 'off') bucket?.open();
+      return reply;
+    };
   };
 };

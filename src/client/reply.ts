@@ -108,12 +108,16 @@ const madeWithoutBody = (reply: WireReply): unknown => {
   return last === undefined ? undefined : { id: /^\d{1,15}$/.test(last) ? Number(last) : last };
 };
 
-/** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
-export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
-  const what = `${operation.method} ${new URL(url).pathname}`;
+const unusual = (operation: Operation, reply: WireReply, what: string): unknown => {
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseRedirect(reply, what);
   if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined) throw emptyAnswer(reply, what);
   if (operation.ok === 204) return operation.method === 'POST' ? madeWithoutBody(reply) : undefined;
   return reply.text === '' ? undefined : jsonOf(reply, what);
+};
+
+/** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
+export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
+  const value = reply.status < 300 && operation.ok !== 204 && isJson(reply) ? parsed(reply) : undefined;
+  return value === undefined ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`) : value;
 };

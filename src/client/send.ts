@@ -34,37 +34,49 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
   );
 };
 
-const tryOnce = async (
+/** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
+const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
+const jitter = (host: Host): number => (host.random(1)[0] ?? 0) / 256;
+
+type Result = { readonly reply: HttpReply } | { readonly error: NetworkError };
+
+const outcomeOf = (result: Result): Outcome =>
+  'error' in result
+    ? { kind: 'failed', sent: result.error.sent }
+    : { kind: 'reply', status: result.reply.status, retryAfter: result.reply.headers['retry-after'] };
+
+/** Milliseconds until the next try, or undefined when this was the last. */
+const nextTry = (
   host: Host,
   request: HttpRequest,
-): Promise<{ reply: HttpReply; outcome: Outcome } | { error: NetworkError; outcome: Outcome }> => {
+  result: Result,
+  tries: number,
+  { signal, policy = defaultPolicy }: SendOptions,
+): number | undefined => {
+  if (signal?.aborted || ('error' in result && FINAL.has(result.error.code))) return undefined;
+  // A body that is a stream cannot be sent twice.
+  const isOnce = typeof request.body === 'object' && Symbol.asyncIterator in request.body;
+  const at = { nowMs: host.now(), jitter: () => jitter(host) };
+  return retryDelay(request.method, tries, outcomeOf(result), at, isOnce ? { ...policy, maxTries: 1 } : policy);
+};
+
+const tried = async (host: Host, request: HttpRequest): Promise<Result> => {
   try {
-    const reply = await host.network.request(request);
-    return { reply, outcome: { kind: 'reply', status: reply.status, retryAfter: reply.headers['retry-after'] } };
+    return { reply: await host.network.request(request) };
   } catch (error) {
-    if (error instanceof NetworkError) return { error, outcome: { kind: 'failed', sent: error.sent } };
+    if (error instanceof NetworkError) return { error };
     throw error;
   }
 };
 
-/** Trying again does not change a certificate, a proxy's mind or the size of an answer. */
-const FINAL: ReadonlySet<NetworkError['code']> = new Set(['TLS', 'PROXY', 'TOO_LARGE']);
-const isFinal = (result: object): boolean => 'error' in result && result.error instanceof NetworkError && FINAL.has(result.error.code);
-
-const jitter = (host: Host): number => (host.random(1)[0] ?? 0) / 256;
-
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
-export const send = async (host: Host, request: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
-  // A body that is a stream cannot be sent twice.
-  const policy =
-    typeof request.body === 'object' && Symbol.asyncIterator in request.body ? { ...defaultPolicy, maxTries: 1 } : (options.policy ?? defaultPolicy);
+export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
+  const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
-    await options.admit?.();
-    const result = await tryOnce(host, { ...request, signal: options.signal });
-    const delay =
-      options.signal?.aborted || isFinal(result)
-        ? undefined
-        : retryDelay(request.method, tries, result.outcome, { nowMs: host.now(), jitter: () => jitter(host) }, policy);
+    if (options.admit !== undefined) await options.admit();
+    const result = await tried(host, request);
+    if ('reply' in result && result.reply.status < 400) return result.reply;
+    const delay = nextTry(host, request, result, tries, options);
     if (delay === undefined) {
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;

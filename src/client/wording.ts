@@ -21,12 +21,15 @@ const renamed = (value: unknown, from: string, to: string): unknown => {
 
 const isPlain = (word: string | undefined): word is undefined | typeof NEUTRAL => word === undefined || word === '' || word === NEUTRAL;
 
-/** A row and its input in the words of the deployment; the input was checked before. Pure. */
-export const worded = (operation: Operation, input: LooseInput, { planningWord }: Wording): { operation: Operation; input: LooseInput } => {
-  if (isPlain(planningWord)) return { operation, input };
-  const body = input.body && (renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown>);
-  return { operation: { ...operation, path: operation.path.replaceAll(NEUTRAL, planningWord) }, input: body ? { ...input, body } : input };
-};
+/** A row in the words of the deployment. Pure. */
+export const wordedOperation = (operation: Operation, { planningWord }: Wording): Operation =>
+  isPlain(planningWord) ? operation : { ...operation, path: operation.path.replaceAll(NEUTRAL, planningWord) };
+
+/** An input in the words of the deployment; it was checked before. Pure. */
+export const wordedInput = (input: LooseInput, { planningWord }: Wording): LooseInput =>
+  isPlain(planningWord) || input.body === undefined
+    ? input
+    : { ...input, body: renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
 
 /** An answer in the words of the documents. Pure. */
 export const neutral = (answer: unknown, { planningWord }: Wording): unknown =>

@@ -93,8 +93,6 @@ export type SendRequest = {
 export type CallOptions = {
   readonly transport?: 'single' | 'pooled';
   readonly evenInDryRun?: boolean;
-  /** The caller has run the checks of the table on this very input. */
-  readonly isChecked?: boolean;
   /** Takes the place of the target's access token: one that was renewed meanwhile. */
   readonly bearer?: string;
 };
@@ -123,6 +121,8 @@ export type Context = {
    * request instead, unless `evenInDryRun` says that a plan needs this read.
    */
   call(service: ServiceInfo, operation: Operation, input: LooseInput, options?: CallOptions): Promise<unknown>;
+  /** `call` made ready for many inputs that the caller has run the checks of the table on. */
+  caller(service: ServiceInfo, operation: Operation, options?: CallOptions): Promise<(input: LooseInput) => Promise<unknown>>;
   /** A request outside the tables, to a path below the service's base URL, with its token. */
   send(service: ServiceName, request: SendRequest): Promise<HttpReply>;
   /** Asks before something that cannot be undone; throws AppError('usage') with `--yes` in tryThis when nobody can be asked. */

@@ -224,6 +224,8 @@ export interface Host {
   elapsed(): number;
   /** Rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Resolves when all that has arrived by now was handed on: what belongs together can then be done in one piece. */
+  turn(): Promise<void>;
   random(bytes: number): Bytes;
   /** Bytes of memory this process holds. */
   memoryBytes(): number;

@@ -25,14 +25,19 @@ export const paramNames = (path: string): string[] => template(path).segments.fl
 /** Keeps `@` and `:` readable: both are legal inside a path segment, and `:verb` is added after. */
 const encodeSegment = (text: string): string => encodeURIComponent(text).replaceAll('%40', '@');
 
-/** The path with its parameters filled in and percent-encoded. A `labels/*` parameter keeps its slashes. */
-export const fill = (path: string, params: Readonly<Record<string, unknown>>): string => {
-  if (!path.includes('{')) return path;
+/** The path with its parameters filled in and percent-encoded, for a template that is read once. A `labels/*` parameter keeps its slashes. */
+export const filler = (path: string): ((params: Readonly<Record<string, unknown>>) => string) => {
+  if (!path.includes('{')) return () => path;
   const { segments, verb } = template(path);
-  const parts = segments.map((s) => {
-    if ('literal' in s) return s.literal;
-    const value = String(params[s.param]);
-    return s.pattern.length > 1 ? value.split('/').map(encodeSegment).join('/') : encodeSegment(value);
-  });
-  return `/${parts.join('/')}${verb === '' ? '' : `:${verb}`}`;
+  const end = verb === '' ? '' : `:${verb}`;
+  return (params) => {
+    const parts = segments.map((s) => {
+      if ('literal' in s) return s.literal;
+      const value = String(params[s.param]);
+      return s.pattern.length > 1 ? value.split('/').map(encodeSegment).join('/') : encodeSegment(value);
+    });
+    return `/${parts.join('/')}${end}`;
+  };
 };
+
+export const fill = (path: string, params: Readonly<Record<string, unknown>>): string => filler(path)(params);

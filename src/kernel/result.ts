@@ -19,6 +19,8 @@ export type Result =
   | {
       readonly kind: 'rows';
       readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
+      /** `rows` gives lists instead: of rows that came together and are written in one piece. */
+      readonly inBursts?: true;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
       /** What counts when the reader went away before the last row; done unless given. */

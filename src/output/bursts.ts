@@ -40,3 +40,9 @@ export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>
     if (!isDone) await iterator.return?.();
   }
 }
+
+type Rows = { readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly inBursts?: true };
+
+/** The rows of a result in the pieces in which they are written. */
+export const burstsOf = ({ rows, inBursts: isGrouped }: Rows): AsyncIterable<unknown[]> =>
+  isGrouped ? (rows as AsyncIterable<unknown[]>) : inBursts(rows);

@@ -2,7 +2,7 @@ import type { Host } from '../host/host.ts';
 import { nearest } from '../kernel/nearest.ts';
 import type { Category } from '../kernel/problem.ts';
 import type { Result, View } from '../kernel/result.ts';
-import { inBursts } from './bursts.ts';
+import { burstsOf } from './bursts.ts';
 import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
@@ -11,7 +11,7 @@ import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
-type Rows = Iterable<unknown> | AsyncIterable<unknown>;
+type Rows = Parameters<typeof burstsOf>[0];
 type Surroundings = { readonly options: OutputOptions; readonly host: Host; readonly format: Format; readonly warn: (text: string) => Promise<void> };
 
 /** A mistyped column would be an empty one; the command has run already, so that a warning is all that is left. */
@@ -26,7 +26,7 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): strin
 
 async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
   let isFirst = true;
-  for await (const burst of inBursts(rows)) {
+  for await (const burst of burstsOf(rows)) {
     if (isFirst) for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
     isFirst = false;
     yield await formatter.rows(burst);
@@ -35,14 +35,14 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings
   if (isFirst && around.format === 'table' && around.host.terminal.stdout.isTty) await around.warn('nothing found');
 }
 
-async function* jqPieces(result: { data: unknown } | { rows: Rows }, program: string, format: Format): AsyncGenerator<string> {
+async function* jqPieces(result: { data: unknown } | Rows, program: string, format: Format): AsyncGenerator<string> {
   const { jqText } = await import('./jq.ts');
   if ('data' in result) {
     yield await jqText(result.data, program);
     return;
   }
   const all: unknown[] = [];
-  for await (const burst of inBursts(result.rows)) {
+  for await (const burst of burstsOf(result)) {
     if (format !== 'ndjson') all.push(...burst);
     // Under -o ndjson each row is a document of its own, so that long lists stream.
     else for (const row of burst) yield await jqText(row, program);
@@ -64,14 +64,14 @@ async function* recordPieces(data: unknown, view: View, around: Surroundings): A
   const { format } = around;
   const isOne = format === 'json' || format === 'yaml' || (format === 'table' && !(Array.isArray(data) && view.text === undefined));
   if (isOne) yield await recordPiece(data, view, around);
-  else yield* rowPieces(Array.isArray(data) ? data : [data], await formatterFor(format, view, around.options, around.host), around);
+  else yield* rowPieces({ rows: Array.isArray(data) ? data : [data] }, await formatterFor(format, view, around.options, around.host), around);
 }
 
 async function* pieces(result: Result, view: View, around: Surroundings): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
-  if (options.jq !== undefined) yield* jqPieces(result.kind === 'rows' ? { rows: result.rows } : { data: result.data }, options.jq, format);
-  else if (result.kind === 'rows') yield* rowPieces(result.rows, await formatterFor(format, view, options, host), around);
+  if (options.jq !== undefined) yield* jqPieces(result, options.jq, format);
+  else if (result.kind === 'rows') yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { neutral, prefixOf, worded } from '../../src/client/wording.ts';
+import { neutral, prefixOf, wordedInput, wordedOperation } from '../../src/client/wording.ts';
 import { tracker } from '../../src/services/tracker/index.ts';
 
 const unlink = tracker.table.epics['unlink-planningtool'];
@@ -16,7 +16,8 @@ test.each<[string, string]>([
 
 test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])('without a word of its own everything stays what it is: %j', (wording) => {
   const input = { body: { planningtool_id: 1 } };
-  expect(worded(unlink, input, wording)).toEqual({ operation: unlink, input });
+  expect(wordedOperation(unlink, wording)).toBe(unlink);
+  expect(wordedInput(input, wording)).toBe(input);
   expect(neutral(input, wording)).toBe(input);
 });
 
@@ -26,9 +27,8 @@ test("the deployment's word goes into the path and the names of fields at any de
     params: { 'epic-public-id': 7 },
     body: { planningtool_id: 'a', name: 'planningtool_x', nested: [{ planningtool_url: null, other: 1 }] },
   };
-  const { operation, input } = worded(unlink, given, wording);
-  expect(operation.path).toBe('/epics/{epic-public-id}/unlink-acmeplan');
-  expect(input).toEqual({
+  expect(wordedOperation(unlink, wording).path).toBe('/epics/{epic-public-id}/unlink-acmeplan');
+  expect(wordedInput(given, wording)).toEqual({
     params: { 'epic-public-id': 7 },
     body: { acmeplan_id: 'a', name: 'planningtool_x', nested: [{ acmeplan_url: null, other: 1 }] },
   });

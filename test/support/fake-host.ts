@@ -220,6 +220,7 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
   };
   return {
     ...{ env: options.env ?? {}, platform: options.platform ?? 'linux', pid: 4242, uid: 1000, hostname: 'testhost', cwd: '/place' },
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
     self: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
     ...time,
     ...{ network, processes, terminal, writes, asked, requests, ran, served, opened },

@@ -20,9 +20,11 @@ const rowsIn = async (source: string, text: string): Promise<unknown[]> => {
     yield new TextEncoder().encode(text);
   })();
   const rows: unknown[] = [];
-  for await (const { line, row, problem: wrong } of readRows(bytes, 'csv')) {
-    if (wrong) throw usageError(`${source} is not a CSV table; nothing was sent`, [{ ...wrong, path: `${source}: line ${line}` }]);
-    rows.push(row);
+  for await (const lines of readRows(bytes, 'csv')) {
+    for (const { line, row, problem: wrong } of lines) {
+      if (wrong) throw usageError(`${source} is not a CSV table; nothing was sent`, [{ ...wrong, path: `${source}: line ${line}` }]);
+      rows.push(row);
+    }
   }
   return rows;
 };

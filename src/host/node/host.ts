@@ -79,6 +79,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     now: () => Date.now(),
     elapsed: elapsedMs,
     sleep,
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
     random: (bytes) => builtin.crypto.randomBytes(bytes),
     memoryBytes: () => process.memoryUsage.rss(),
     network: lazyNetwork(env),

@@ -59,38 +59,42 @@ const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progr
 
 const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
 
-/** node:http(s) with kept-alive connections: 17 ms for a first request, where undici costs 85 to 240 (facts/cli 1). */
-export const singleTransport = (): Transport => {
+/** Opens requests on connections that are kept alive; the agents are made by the first that needs them. */
+const opener = () => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;
-  const open = ({ to: { url }, request }: Prepared): ClientRequest => {
-    const { method, tls } = request;
-    const target = {
-      method,
-      headers: headersWithLength(request),
-      hostname: url.hostname.replace(/^\[|\]$/g, ''),
-      port: url.port,
-      path: `${url.pathname}${url.search}`,
-    };
-    if (url.protocol !== 'https:') {
-      plain ??= new builtin.http.Agent({ keepAlive: true });
-      return builtin.http.request({ ...target, agent: plain });
-    }
-    secure ??= new builtin.https.Agent({ keepAlive: true });
-    const own = { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) };
-    return builtin.https.request({ ...target, agent: secure, ...own });
+  return {
+    open({ to: { url, path }, request }: Prepared): ClientRequest {
+      const { method, tls } = request;
+      const target = { method, headers: headersWithLength(request), hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, path };
+      if (url.protocol !== 'https:') {
+        plain ??= new builtin.http.Agent({ keepAlive: true });
+        return builtin.http.request({ ...target, agent: plain });
+      }
+      secure ??= new builtin.https.Agent({ keepAlive: true });
+      const own = { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) };
+      return builtin.https.request({ ...target, agent: secure, ...own });
+    },
+    close(): void {
+      plain?.destroy();
+      secure?.destroy();
+    },
   };
+};
+
+/** node:http(s) with kept-alive connections: 17 ms for a first request, where undici costs 85 to 240 (facts/cli 1). */
+export const singleTransport = (): Transport => {
+  const { open, close } = opener();
   return {
     start(prepared: Prepared, progress: Progress): Attempt {
-      const { request, to } = prepared;
       const call = open(prepared);
-      watchConnection(call, to.url.protocol === 'https:', progress);
+      watchConnection(call, prepared.to.url.protocol === 'https:', progress);
       const reply = new Promise<Wire>((resolve, reject) => {
-        call.once('response', (message) => resolve(wireFrom(request.method, message)));
+        call.once('response', (message) => resolve(wireFrom(prepared.request.method, message)));
         call.on('error', reject);
         call.once('close', () => reject(closedEarly()));
       });
-      const { body } = request;
+      const { body } = prepared.request;
       if (!isStream(body)) call.end(body);
       else {
         // A body shorter or longer than announced must fail here, not corrupt the next request on the connection.
@@ -99,9 +103,6 @@ export const singleTransport = (): Transport => {
       }
       return { reply, destroy: (reason) => void call.destroy(reason) };
     },
-    async close() {
-      plain?.destroy();
-      secure?.destroy();
-    },
+    close: async () => close(),
   };
 };

@@ -44,11 +44,10 @@ const inputs = (name: string, value: unknown): unknown =>
     : value;
 
 const bodyOf = (operation: Operation, row: Readonly<Record<string, unknown>>, source: Source): Record<string, unknown> => {
-  const given =
-    typeof row.body === 'object' && row.body !== null
-      ? (row.body as Record<string, unknown>)
-      : Object.fromEntries(Object.entries(row).filter(([key]) => !OWN.has(key)));
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, inputs(name, typed(operation.body?.[name], value, source))]));
+  const isApart = typeof row.body === 'object' && row.body !== null;
+  const given = isApart ? (row.body as Record<string, unknown>) : row;
+  const names = isApart ? Object.keys(given) : Object.keys(given).filter((name) => !OWN.has(name));
+  return Object.fromEntries(names.map((name) => [name, inputs(name, typed(operation.body?.[name], given[name], source))]));
 };
 
 const paramsOf = (operation: Operation, row: Readonly<Record<string, unknown>>, source: Source): Record<string, unknown> => {
@@ -93,8 +92,8 @@ export const changeFrom = (table: Table, row: Readonly<Record<string, unknown>>,
       ),
     ];
   }
-  const body = operation.body ? { body: bodyOf(operation, row, source) } : {};
-  return { resource, verb, operation, input: { params: paramsOf(operation, row, source), ...body } };
+  const params = paramsOf(operation, row, source);
+  return { resource, verb, operation, input: operation.body ? { params, body: bodyOf(operation, row, source) } : { params } };
 };
 
 /** The checks of the table, once names have become ids. */

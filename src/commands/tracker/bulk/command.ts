@@ -46,36 +46,29 @@ const progressText = (counts: Counts, share: number | undefined, elapsedMs: numb
 
 type Work = { readonly run: Run; readonly input: Input; readonly counts: Counts; readonly concurrency: number; readonly resumeLine: string };
 
-async function* until(lines: AsyncIterable<Line>, signal: AbortSignal): AsyncIterable<Line> {
-  for await (const line of lines) {
-    if (signal.aborted) return;
-    yield line;
-  }
-}
-
 /** What was under way when the run was stopped stands in the journal; going on looks whether it arrived. */
 const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppError =>
   new AppError('stopped', `stopped after ${done + failed + skipped} rows; no row is done twice when the run goes on`, { tryThis: [resumeLine] });
 
-async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work): AsyncIterable<Outcome> {
+async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work): AsyncIterable<Outcome[]> {
   const { host, signal, say } = run.context;
   const status = await say.status('reading');
   const start = host.elapsed();
   let read = 0;
   let shownAt = start;
-  const lines = until(readRows(input.bytes, input.format), signal);
-  const work = (line: Line) => {
+  const work = (line: Line): Outcome | Promise<Outcome> => {
     read = Math.max(read, line.bytes);
     return runLine(run, line);
   };
   try {
-    for await (const outcome of pooled(lines, concurrency, work)) {
-      count(counts, outcome);
+    for await (const finished of pooled(readRows(input.bytes, input.format), { size: concurrency, work, turn: host.turn, signal })) {
+      run.journal?.flush();
+      for (const outcome of finished) count(counts, outcome);
       if (host.elapsed() - shownAt > 200) {
         shownAt = host.elapsed();
         status.update(progressText(counts, input.sizeBytes ? read / input.sizeBytes : undefined, shownAt - start));
       }
-      yield outcome;
+      yield finished;
     }
   } catch (error) {
     if (signal.aborted && run.journal !== undefined) throw stopped(counts, resumeLine);
@@ -117,6 +110,7 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
     context,
     source: input.format,
     defaults: { resource: values.resource, op: values.op },
+    callers: new Map(),
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
   };
   // Names of rows are read once for the run, and not before it.
@@ -126,6 +120,7 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
   return {
     kind: 'rows',
     rows,
+    inBursts: true,
     view: { columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'], name: 'line' },
     exit: () => (counts.failed === 0 ? 'done' : counts.done + counts.skipped > 0 ? 'partial' : 'refused'),
   };

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../../../host/host.ts';
 import { AppError, problem, usageError } from '../../../kernel/problem.ts';
 
@@ -6,7 +6,8 @@ import { AppError, problem, usageError } from '../../../kernel/problem.ts';
 export type LineState = { readonly state: 'sent' | 'done' | 'failed'; readonly hash: string; readonly id?: string };
 export type Past = { readonly startedAt: number; readonly lines: ReadonlyMap<number, LineState> };
 
-export const rowHash = (row: unknown): string => hash('sha256', JSON.stringify(row), 'base64url').slice(0, 12);
+/** Tells a line from what it was when a run was started. */
+export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
 
 /** Reads a journal; a torn last line is left out. Format: `h <ms>`, `s <line> <hash>`, `d <line> <hash> <id>`, `f <line> <hash>`. */
 export const parseJournal = (text: string): Past => {
@@ -23,12 +24,18 @@ export const parseJournal = (text: string): Past => {
   return { startedAt, lines };
 };
 
-/** Written before a row is sent and after its answer, so that a killed run knows which rows are in doubt. */
+/**
+ * Written before a row is sent and after its answer, so that a killed run knows which rows are in doubt. Entries of one turn
+ * are written in one piece.
+ */
 export type Journal = {
   readonly past: Past;
-  sent(line: number, hash: string): void;
+  /** Resolves when it is written: the row may be sent then, and not before. */
+  sent(line: number, hash: string): Promise<void>;
   done(line: number, hash: string, id: unknown): void;
   failed(line: number, hash: string): void;
+  /** Writes what waits: before the outcome of a row is shown. */
+  flush(): void;
   close(): void;
 };
 
@@ -54,29 +61,58 @@ const open = async (host: Host, path: string, before: string | undefined): Promi
   }
 };
 
+const entries = (host: Host, path: string, file: AppendFile) => {
+  let waiting = '';
+  let failure: AppError | undefined;
+  let written: Promise<void> | undefined;
+  const flush = (): void => {
+    // What could not be written is never sent, now or later.
+    if (failure !== undefined) throw failure;
+    if (waiting === '') return;
+    try {
+      file.write(waiting);
+      waiting = '';
+    } catch (error) {
+      failure = unwritable(path, error);
+      throw failure;
+    }
+  };
+  return {
+    add(entry: string): void {
+      waiting += entry;
+    },
+    flush,
+    written: (): Promise<void> =>
+      (written ??= host.turn().then(() => {
+        written = undefined;
+        flush();
+      })),
+    close(): void {
+      try {
+        if (failure === undefined) flush();
+        file.sync();
+      } finally {
+        failure ??= unwritable(path, new Error('it is closed'));
+        file.close();
+      }
+    },
+  };
+};
+
 /** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
 export const openJournal = async (host: Host, path: string, resume: boolean): Promise<Journal> => {
   const before = resume ? await host.files.read(path) : undefined;
   const past: Past = before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before);
-  const file = await open(host, path, before);
-  const write = (entry: string): void => {
-    try {
-      file.write(entry);
-    } catch (error) {
-      throw unwritable(path, error);
-    }
-  };
+  const { add, written, flush, close } = entries(host, path, await open(host, path, before));
   return {
     past,
-    sent: (line, hash) => write(`s ${line} ${hash}\n`),
-    done: (line, hash, id) => write(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
-    failed: (line, hash) => write(`f ${line} ${hash}\n`),
-    close: () => {
-      try {
-        file.sync();
-      } finally {
-        file.close();
-      }
+    sent(line, hash) {
+      add(`s ${line} ${hash}\n`);
+      return written();
     },
+    done: (line, hash, id) => add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
+    failed: (line, hash) => add(`f ${line} ${hash}\n`),
+    flush,
+    close,
   };
 };

@@ -1,41 +1,51 @@
 import { type Problem, problem } from '../../../kernel/problem.ts';
 
-/** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1. */
-export type Line = { readonly line: number; readonly bytes: number; readonly row?: Readonly<Record<string, unknown>>; readonly problem?: Problem };
+/** One line of the input: either a record of keys or what is wrong with it. `line` counts from 1; `bytes` were read up to it. */
+export type Line = {
+  readonly line: number;
+  readonly bytes: number;
+  readonly text: string;
+  readonly row?: Readonly<Record<string, unknown>>;
+  readonly problem?: Problem;
+};
 export type Format = 'ndjson' | 'csv';
 
-/** Text lines of a byte stream without holding more than one; `\r\n` and a missing last newline are fine. */
-async function* textLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<{ text: string; bytes: number }> {
+/** Text lines of a byte stream, those of one piece together; `\r\n` and a missing last newline are fine. */
+async function* textLines(bytes: AsyncIterable<Uint8Array>): AsyncIterable<{ texts: string[]; bytes: number }> {
   const decoder = new TextDecoder();
   let rest = '';
   let read = 0;
   for await (const chunk of bytes) {
     read += chunk.length;
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = parts.pop() ?? '';
-    for (const part of parts) yield { text: part.endsWith('\r') ? part.slice(0, -1) : part, bytes: read };
+    const texts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = texts.pop() ?? '';
+    if (texts.length > 0) yield { texts, bytes: read };
   }
   rest += decoder.decode();
-  if (rest !== '') yield { text: rest, bytes: read };
+  if (rest !== '') yield { texts: [rest], bytes: read };
 }
 
-const parse = (text: string): { row: Record<string, unknown> } | { problem: Problem } => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { row: value as Record<string, unknown> };
-    return { problem: problem('', 'type', 'must be a JSON object') };
-  } catch (error) {
-    return { problem: problem('', 'type', `is not JSON: ${error instanceof Error ? error.message : error}`) };
-  }
-};
+/** Takes one text line after the other; a record may need several. */
+type Reader = { take(text: string, bytes: number): Line | undefined; end(): Line | undefined };
 
-async function* ndjson(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Line> {
+const ndjson = (): Reader => {
   let line = 0;
-  for await (const { text, bytes: read } of textLines(bytes)) {
-    line += 1;
-    if (text.trim() !== '') yield { line, bytes: read, ...parse(text.replace(/^\uFEFF/, '')) };
-  }
-}
+  return {
+    take(given, bytes) {
+      line += 1;
+      const text = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
+      if (text.trim() === '') return undefined;
+      try {
+        const row: unknown = JSON.parse(text);
+        if (typeof row === 'object' && row !== null && !Array.isArray(row)) return { line, bytes, text, row: row as Record<string, unknown> };
+        return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object') };
+      } catch (error) {
+        return { line, bytes, text, problem: problem('', 'type', `is not JSON: ${error instanceof Error ? error.message : error}`) };
+      }
+    },
+    end: () => undefined,
+  };
+};
 
 /** Splits one CSV record; undefined when a quoted cell goes on in the next line. */
 export const csvCells = (text: string): string[] | undefined => {
@@ -62,30 +72,46 @@ export const csvCells = (text: string): string[] | undefined => {
   }
 };
 
-async function* csv(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Line> {
-  let header: string[] | undefined;
+const csv = (): Reader => {
+  let names: string[] | undefined;
   let line = 0;
   let start = 0;
   let held = '';
-  for await (const { text, bytes: read } of textLines(bytes)) {
-    line += 1;
-    if (held === '') start = line;
-    const whole = held === '' ? text : `${held}\n${text}`;
-    if (whole.trim() === '') continue;
-    const cells = csvCells(header === undefined ? whole.replace(/^\uFEFF/, '') : whole);
-    held = cells === undefined ? whole : '';
-    if (cells === undefined) continue;
-    if (header === undefined) {
-      header = cells.map((cell) => cell.trim());
-      continue;
-    }
-    const names = header;
-    if (cells.length > names.length)
-      yield { line: start, bytes: read, problem: problem('', 'rule', `has ${cells.length} cells, the header has ${names.length}`) };
-    else yield { line: start, bytes: read, row: Object.fromEntries(cells.flatMap((cell, i) => (cell === '' ? [] : [[names[i] ?? '', cell]]))) };
-  }
-  if (held !== '') yield { line: start, bytes: 0, problem: problem('', 'format', 'opens a quote that is never closed') };
-}
+  return {
+    take(given, bytes) {
+      line += 1;
+      if (held === '') start = line;
+      const whole = held === '' ? given : `${held}\n${given}`;
+      if (whole.trim() === '') return undefined;
+      const text = names === undefined ? whole.replace(/^\uFEFF/, '') : whole;
+      const cells = csvCells(text);
+      held = cells === undefined ? whole : '';
+      if (cells === undefined) return undefined;
+      if (names === undefined) {
+        names = cells.map((cell) => cell.trim());
+        return undefined;
+      }
+      const header = names;
+      if (cells.length > header.length)
+        return { line: start, bytes, text, problem: problem('', 'rule', `has ${cells.length} cells, the header has ${header.length}`) };
+      return { line: start, bytes, text, row: Object.fromEntries(cells.flatMap((cell, i) => (cell === '' ? [] : [[header[i] ?? '', cell]]))) };
+    },
+    end: () =>
+      held === '' ? undefined : { line: start, bytes: 0, text: held, problem: problem('', 'format', 'opens a quote that is never closed') },
+  };
+};
 
-/** The lines of a file, one at a time: memory does not grow with its size. */
-export const readRows = (bytes: AsyncIterable<Uint8Array>, format: Format): AsyncIterable<Line> => (format === 'csv' ? csv(bytes) : ndjson(bytes));
+/** The lines of a file, piece by piece: memory does not grow with its size. */
+export async function* readRows(bytes: AsyncIterable<Uint8Array>, format: Format): AsyncIterable<readonly Line[]> {
+  const reader = format === 'csv' ? csv() : ndjson();
+  for await (const { texts, bytes: read } of textLines(bytes)) {
+    const lines: Line[] = [];
+    for (const text of texts) {
+      const line = reader.take(text.endsWith('\r') ? text.slice(0, -1) : text, read);
+      if (line !== undefined) lines.push(line);
+    }
+    if (lines.length > 0) yield lines;
+  }
+  const last = reader.end();
+  if (last !== undefined) yield [last];
+}

@@ -1,13 +1,13 @@
-import type { Table } from '../../../kernel/operation.ts';
+import type { LooseInput, Operation, Table } from '../../../kernel/operation.ts';
 import { AppError, type Problem, problemText } from '../../../kernel/problem.ts';
-import { uncheckedRequest } from '../../../client/request.ts';
+import { fill } from '../../../kernel/path.ts';
 import { tracker } from '../../../services/tracker/index.ts';
 import type { Context } from '../../command.ts';
 import { resolveParams } from '../../naming.ts';
 import { fieldReferences } from '../names/references.ts';
 import { trackerNaming } from '../naming.ts';
 import { type Change, type Defaults, type Source, changeFrom, changeProblems } from './change.ts';
-import { type Journal, rowHash } from './journal.ts';
+import { type Journal, type LineState, lineMark } from './journal.ts';
 import type { makeObserver } from './observe.ts';
 import type { Line } from './rows.ts';
 
@@ -30,11 +30,27 @@ export type Run = {
   /** None in a dry run. */
   readonly journal?: Journal;
   readonly observe?: ReturnType<typeof makeObserver>;
+  /** What sends the rows of one operation, made at its first row. */
+  readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
 
 const TABLE: Table = tracker.table;
 
-/** Names in a row's body as ids; ids stay what they are, so a row of ids costs nothing here. */
+const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
+  const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'pooled' });
+  callers.set(operation, caller);
+  return caller;
+};
+
+const isText = (value: unknown): boolean => typeof value === 'string' || (Array.isArray(value) && value.some((item) => typeof item === 'string'));
+/** Whether something in a row may be a name; ids need no question. */
+const mayHaveNames = ({ input }: Change): boolean => {
+  for (const name in input.params) if (isText(input.params[name])) return true;
+  for (const name in input.body) if (fieldReferences[name] !== undefined && isText(input.body[name])) return true;
+  return false;
+};
+
+/** Names in a row's path and body as ids; ids stay what they are. */
 const resolved = async (context: Context, change: Change): Promise<Change> => {
   const input = await resolveParams(trackerNaming, context, change.operation, change.input);
   const body: Record<string, unknown> = { ...input.body };
@@ -63,72 +79,79 @@ const invalid = (problems: readonly Problem[]): AppError =>
 /** A failure that the next rows would meet as well ends the run; it can be resumed. */
 const endsRun = (error: AppError): boolean => ['auth', 'network', 'config', 'interrupted', 'terminated', 'rate-limit'].includes(error.category);
 
-const send = async (run: Run, line: number, hash: string, change: Change): Promise<Outcome> => {
-  const { context, journal } = run;
-  const about = { op: change.verb, resource: change.resource };
-  const before = journal?.past.lines.get(line);
-  if (before?.state === 'sent' && before.hash === hash && change.verb === 'create') {
-    const id = await run.observe?.(change);
-    if (id !== undefined) {
-      journal?.done(line, hash, id);
-      return { line, status: 'found', ...about, id };
-    }
-  }
-  journal?.sent(line, hash);
+/** A line and what tells it from others. */
+type Marked = { readonly line: number; readonly hash: string };
+
+/** The row of a run before, that was sent without an answer and has arrived all the same. */
+const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<Outcome | undefined> => {
+  if (change.verb !== 'create' || run.journal?.past.lines.get(line)?.state !== 'sent') return undefined;
+  const id = await run.observe?.(change);
+  if (id === undefined) return undefined;
+  run.journal.done(line, hash, id);
+  return { line, status: 'found', op: change.verb, resource: change.resource, id };
+};
+
+const idOf = (answer: unknown, { params = {} }: LooseInput): unknown => (answer as { id?: unknown } | undefined)?.id ?? Object.values(params)[0];
+
+const send = async (run: Run, journal: Journal, { line, hash }: Marked, change: Change): Promise<Outcome> => {
+  const { verb: op, resource, input, operation } = change;
+  await journal.sent(line, hash);
+  const call = await callerOf(run, operation);
   try {
-    const answer = (await context.call(tracker, change.operation, change.input, { transport: 'pooled', isChecked: true })) as
-      | { id?: unknown }
-      | undefined;
-    const id = answer?.id ?? Object.values(change.input.params ?? {})[0];
-    journal?.done(line, hash, id);
-    if (change.verb === 'update' && change.input.body?.name !== undefined) await trackerNaming.forget(context);
-    return { line, status: 'done', ...about, id };
+    const id = idOf(await call(input), input);
+    journal.done(line, hash, id);
+    if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
+    return { line, status: 'done', op, resource, id };
   } catch (error) {
     if (!(error instanceof AppError) || endsRun(error)) throw error;
-    const isGone = change.verb === 'delete' && error.category === 'not-found' && before?.state === 'sent';
-    if (isGone) {
-      journal?.done(line, hash, undefined);
-      return { line, status: 'found', ...about };
+    if (op === 'delete' && error.category === 'not-found' && journal.past.lines.get(line)?.state === 'sent') {
+      journal.done(line, hash, undefined);
+      return { line, status: 'found', op, resource };
     }
-    journal?.failed(line, hash);
+    journal.failed(line, hash);
     return failed(line, change, error);
   }
 };
 
-const would = (line: number, change: Change): Outcome => {
-  const { method, url, body } = uncheckedRequest(tracker, change.operation, change.input, { baseUrl: '', headers: {} });
-  return {
-    line,
-    status: 'would',
-    op: change.verb,
-    resource: change.resource,
-    request: { method, path: url, ...(body === undefined ? {} : { body: JSON.parse(body) }) },
-  };
+/** What a row would send, in a dry run. */
+const would = (line: number, { operation, input, verb: op, resource }: Change): Outcome => {
+  const path = tracker.basePath + fill(operation.path, input.params ?? {});
+  const { method, body } = operation;
+  return { line, status: 'would', op, resource, request: body === undefined ? { method, path } : { method, path, body: input.body ?? {} } };
 };
 
-/** One line from text to outcome. Throws only what ends the whole run. */
-export const runLine = async (run: Run, { line, row, problem }: Line): Promise<Outcome> => {
-  if (row === undefined) return failed(line, {}, invalid(problem ? [problem] : []));
-  const hash = rowHash(row);
-  const before = run.journal?.past.lines.get(line);
-  if (before !== undefined && before.hash !== hash) {
-    throw new AppError('unsafe', `line ${line} is not what it was when this run was started: refusing to resume`, {
-      code: 'INPUT_CHANGED',
-      tryThis: ['give the same file again, or start anew without --resume'],
-    });
-  }
-  if (before?.state === 'done') return { line, status: 'skipped', id: before.id };
-  const change = changeFrom(TABLE, row, run.source, run.defaults);
-  if (!('operation' in change)) return failed(line, {}, invalid(change));
+const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Outcome> => {
+  const { line } = marked;
   try {
-    const ready = await resolved(run.context, change);
+    const ready = mayHaveNames(change) ? await resolved(run.context, change) : change;
     const problems = changeProblems(ready);
     if (problems.length > 0) return failed(line, change, invalid(problems));
-    return await (run.journal === undefined ? would(line, ready) : send(run, line, hash, ready));
+    if (run.journal === undefined) return would(line, ready);
+    return (await found(run, marked, ready)) ?? (await send(run, run.journal, marked, ready));
   } catch (error) {
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe') return failed(line, change, error);
     throw error;
   }
+};
+
+/** What the journal knows of a line; a line that was another one then ends the run. */
+const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined => {
+  const known = journal?.past.lines.get(line);
+  if (known === undefined || known.hash === hash) return known;
+  throw new AppError('unsafe', `line ${line} is not what it was when this run was started: refusing to resume`, {
+    code: 'INPUT_CHANGED',
+    tryThis: ['give the same file again, or start anew without --resume'],
+  });
+};
+
+/** One line from text to outcome. Throws only what ends the whole run. */
+export const runLine = (run: Run, { line, text, row, problem }: Line): Outcome | Promise<Outcome> => {
+  if (row === undefined) return failed(line, {}, invalid(problem ? [problem] : []));
+  const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
+  const known = before(run, marked);
+  if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
+  const change = changeFrom(TABLE, row, run.source, run.defaults);
+  return 'operation' in change ? carriedOut(run, marked, change) : failed(line, {}, invalid(change));
 };
 
 /** Adds an outcome to the tally that decides the exit code. */
