@@ -7,7 +7,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
 /** One request under way: what every transport has in common. It is given up when its clock rings or its signal is aborted. */
-export class Call implements Progress {
+class Call implements Progress {
   readonly where: string;
   readonly #prepared: Prepared;
   readonly #timeoutMs: number;
