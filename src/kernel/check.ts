@@ -20,6 +20,11 @@ export const characters = (text: string): number => {
   return count;
 };
 
+/** Patterns that people meet, said for people. */
+const inWords: Readonly<Record<string, string>> = {
+  '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
+  '^\\d+\\.\\d+$': 'must be a version such as 3.4',
+};
 const checkString = (field: StringField, text: string, path: string): Problem[] => {
   if (field.enum !== undefined && !field.open && !field.enum.includes(text)) {
     const close = nearest(text, field.enum);
@@ -35,14 +40,20 @@ const checkString = (field: StringField, text: string, path: string): Problem[] 
   const format = field.format && formats[field.format];
   if (format && !format.holds(text)) found.push(problem(path, 'format', `${format.says}; got ${shown(text)}`, format.hint));
   if (field.pattern !== undefined && !new RegExp(field.pattern).test(text)) {
-    found.push(problem(path, 'format', `must match ${field.pattern}; got ${shown(text)}`));
+    found.push(problem(path, 'format', `${inWords[field.pattern] ?? `must match ${field.pattern}`}; got ${shown(text)}`));
   }
   return found;
 };
 
-const checkRange = (field: { min?: number; max?: number }, size: number, path: string, unit: string): Problem[] => [
-  ...(field.min !== undefined && size < field.min ? [problem(path, 'min', `must be at least ${field.min}${unit}; got ${size}`)] : []),
-  ...(field.max !== undefined && size > field.max ? [problem(path, 'max', `must be at most ${field.max}${unit}; got ${size}`)] : []),
+type Limits = { readonly min?: number; readonly max?: number };
+const checkRange = ({ min, max }: Limits, size: number, path: string): Problem[] => [
+  ...(min !== undefined && size < min ? [problem(path, 'min', `must be at least ${min}; got ${size}`)] : []),
+  ...(max !== undefined && size > max ? [problem(path, 'max', `must be at most ${max}; got ${size}`)] : []),
+];
+const entries = (count: number): string => (count === 1 ? '1 entry' : `${count} entries`);
+const checkLength = ({ min, max }: Limits, size: number, path: string): Problem[] => [
+  ...(min !== undefined && size < min ? [problem(path, 'min', `must have at least ${entries(min)}; has ${size === 0 ? 'none' : size}`)] : []),
+  ...(max !== undefined && size > max ? [problem(path, 'max', `must have at most ${entries(max)}; has ${size}`)] : []),
 ];
 
 const checkObject = (field: ObjectField, value: unknown, path: string): Problem[] =>
@@ -62,15 +73,15 @@ export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
       return typeof value === 'string' ? checkString(field, value, path) : [problem(path, 'type', `must be text; got ${kind(value)}`)];
     case 'integer':
       return Number.isSafeInteger(value)
-        ? checkRange(field, value as number, path, '')
+        ? checkRange(field, value as number, path)
         : [problem(path, 'type', `must be a whole number; got ${kind(value)}`)];
     case 'number':
-      return typeof value === 'number' ? checkRange(field, value, path, '') : [problem(path, 'type', `must be a number; got ${kind(value)}`)];
+      return typeof value === 'number' ? checkRange(field, value, path) : [problem(path, 'type', `must be a number; got ${kind(value)}`)];
     case 'boolean':
       return typeof value === 'boolean' ? [] : [problem(path, 'type', `must be true or false; got ${kind(value)}`)];
     case 'array':
       if (!Array.isArray(value)) return [problem(path, 'type', `must be a list; got ${kind(value)}`)];
-      return [...checkRange(field, value.length, path, ' entries'), ...value.flatMap((item, i) => check(field.items, item, `${path}[${i}]`))];
+      return [...checkLength(field, value.length, path), ...value.flatMap((item, i) => check(field.items, item, `${path}[${i}]`))];
     case 'map':
       if (typeof value !== 'object' || Array.isArray(value)) return [problem(path, 'type', `must be an object; got ${kind(value)}`)];
       return Object.entries(value).flatMap(([key, item]) => check(field.values, item, join(path, key)));

@@ -6,13 +6,15 @@ export type Problem = {
   readonly rule: 'type' | 'required' | 'unknown' | 'max' | 'min' | 'enum' | 'format' | 'null' | 'exclusive' | 'rule';
   /** What to try, when that is not obvious from the message. */
   readonly hint?: string;
+  /** Of the file that the value stands in. */
+  readonly line?: number;
 };
 
 export const problem = (path: string, rule: Problem['rule'], message: string, hint?: string): Problem =>
   hint === undefined ? { path, rule, message } : { path, rule, message, hint };
 
-export const problemText = ({ path, message, hint }: Problem): string =>
-  `${path === '' ? '' : `${path} `}${message}${hint === undefined ? '' : ` (${hint})`}`;
+export const problemText = ({ path, message, hint, line }: Problem): string =>
+  `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path} `}${message}${hint === undefined ? '' : ` (${hint})`}`;
 
 /** Why something failed, in terms of who can mend it; each has one exit code (exit.ts). */
 export type Category =

@@ -11,6 +11,9 @@ const codeOf = (error: AppError): string => error.detail.code ?? error.category.
 const systemAdvice: Readonly<Record<string, string>> = {
   EACCES: 'check who owns it and its permissions',
   EPERM: 'check who owns it and its permissions',
+  EISDIR: 'that is a folder; name a file in it',
+  ENOTDIR: 'a part of that path is a file, not a folder',
+  ENOENT: 'make the folder first, or name another one',
   EROFS: 'the disk is read-only; OPSCTL_HOME names another folder',
   ENOSPC: 'the disk is full; OPSCTL_HOME names another folder',
   EMFILE: 'too many files are open; raise `ulimit -n`',

@@ -1,19 +1,27 @@
-import { isAbsolute, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import type { Host } from '../host/host.ts';
 import { checkFields } from '../kernel/check.ts';
-import { AppError, problem, problemText } from '../kernel/problem.ts';
+import { AppError, problem } from '../kernel/problem.ts';
 import type { Problem } from '../kernel/problem.ts';
 import { objectSchema } from '../kernel/schema.ts';
 import { nextMinor, versionRows } from '../services/kv/versions.ts';
 import { clusterFields } from './cluster-fields.ts';
 import { argvOf, wordsOf } from './command-line.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from './types.ts';
+import { contentOf } from './yaml-file.ts';
 
 const isCommandLine = (value: unknown): value is CommandLine =>
   typeof value === 'string' ? (wordsOf(value)?.length ?? 0) > 0 : Array.isArray(value) && value.every((word) => typeof word === 'string');
 
-const repeated = (values: readonly (string | undefined)[]): number =>
-  values.findIndex((value, i) => value !== undefined && values.indexOf(value) !== i);
+/** Two hosts may use the same folder names; names and URLs never. */
+const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
+  (['name', 'client_url', 'peer_url', ...(driver === 'local' ? (['data_dir', 'pid_file'] as const) : [])] as const).flatMap((key) => {
+    const values = members.map((member) => member[key]);
+    return values.flatMap((value, i) => {
+      const first = values.indexOf(value);
+      return value === undefined || first === i ? [] : [problem(`members[${i}].${key}`, 'rule', `is the same as that of members[${first}]`)];
+    });
+  });
 
 const memberProblems = (member: MemberSpec, at: string, driver: string): Problem[] => {
   const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
@@ -23,20 +31,16 @@ const memberProblems = (member: MemberSpec, at: string, driver: string): Problem
     docker: ['container'],
     'static-pod': ['manifest', 'new_image', 'old_image'],
   };
+  const of = typeof member.name === 'string' ? ` (${member.name})` : '';
   const missing = (needed[driver] ?? []).filter((key) => member[key] === undefined);
-  const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver} (${member.name})`));
+  const found = missing.map((key) => problem(`${at}.${key}`, 'required', `is required with driver ${driver}${of}`));
   for (const which of ['old', 'new'] as const) {
     const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
     if (line !== undefined && !isCommandLine(line))
       found.push(problem(`${at}.${which}_command`, 'type', 'must be a list of words or one line of text with closed quotes'));
     else if (driver === 'local' && argvOf(line, binary) === undefined) {
       found.push(
-        problem(
-          `${at}.${which}_command`,
-          'required',
-          `is required with driver local (${member.name})`,
-          `or ${which}_binary, when the line has only flags`,
-        ),
+        problem(`${at}.${which}_command`, 'required', `is required with driver local${of}`, `or ${which}_binary, when the line has only flags`),
       );
     }
   }
@@ -47,18 +51,25 @@ export type Purpose = 'read' | 'upgrade';
 /** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */
 export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    return [problem('', 'type', 'must be a mapping with `name` and `members`')];
-  const found = checkFields(clusterFields, content as Record<string, unknown>);
-  if (found.length > 0) return found;
-  const cluster = content as ClusterFile;
+    return [problem('', 'type', 'must be a mapping with `name` and `members`', 'opsctl kv init writes such a file')];
+  const wrong = checkFields(clusterFields, content as Record<string, unknown>);
+  const isWrong = (path: string): boolean => wrong.some((one) => one.path === path);
+  // What is said below is left out where the value itself is wrong, and not only its use.
+  return [...wrong, ...useProblems(withoutNoise(content as ClusterFile), purpose).filter(({ path }) => !isWrong(path))];
+};
+
+/** Members that are no mappings, and a driver that is none, have been complained of already. */
+const withoutNoise = (content: ClusterFile): ClusterFile => {
+  const members = Array.isArray(content.members) ? content.members : [];
+  const hooks = typeof content.hooks === 'object' && content.hooks !== null ? { hooks: content.hooks } : { hooks: undefined };
+  return { ...content, ...hooks, members: members.map((one) => (typeof one === 'object' && one !== null ? one : ({} as MemberSpec))) };
+};
+
+const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
+  const found: Problem[] = [];
   const driver = cluster.driver ?? 'local';
   if (purpose === 'upgrade') found.push(...cluster.members.flatMap((member, i) => memberProblems(member, `members[${i}]`, driver)));
-  for (const key of ['name', 'client_url', 'data_dir', 'pid_file'] as const) {
-    // Two hosts may use the same folder names; names and URLs never.
-    if ((key === 'data_dir' || key === 'pid_file') && driver !== 'local') continue;
-    const i = repeated(cluster.members.map((member) => member[key] as string | undefined));
-    if (i >= 0) found.push(problem(`members[${i}].${key}`, 'rule', `is the same as another member's`));
-  }
+  found.push(...repeated(cluster.members, driver));
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line)) found.push(problem(`hooks.${name}`, 'type', 'must be a list of words or one line of text with closed quotes'));
   }
@@ -106,28 +117,17 @@ const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile =>
 
 export const readCluster = async (host: Host, path: string, purpose: Purpose = 'read'): Promise<ClusterFile> => {
   const absolute = resolve(host.cwd, path);
-  const text = await host.files.read(absolute);
-  if (text === undefined)
-    throw new AppError('config', `there is no cluster file ${path}`, {
+  if ((await host.files.info(absolute))?.kind === 'folder')
+    throw new AppError('config', `${path} is a folder, not a cluster file`, {
       code: 'NO_CLUSTER_FILE',
-      tryThis: ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'],
+      tryThis: [`--cluster ${join(path, 'cluster.yaml')}`],
     });
-  return withAbsolutePaths(await clusterFrom(text, path, purpose), resolve(absolute, '..'));
-};
-
-/** The cluster in a YAML (or JSON) text; an error names every line that is wrong. */
-const clusterFrom = async (text: string, what: string, purpose: Purpose): Promise<ClusterFile> => {
-  const { isMap, isScalar, parseDocument } = await import('./yaml.ts');
-  const document = parseDocument(text, { prettyErrors: true });
-  const broken = document.errors[0];
-  if (broken !== undefined) throw new AppError('config', `${what} is not YAML: ${broken.message}`, { code: 'CLUSTER_FILE' });
-  // `to: 3.4` is a number to YAML, and 3.10 would become 3.1: what was typed counts.
-  const to = isMap(document.contents) ? document.get('to', true) : undefined;
-  if (isScalar(to) && typeof to.value === 'number') to.value = to.source;
-  const content: unknown = document.toJS();
-  const problems = clusterProblems(content, purpose);
-  if (problems.length > 0) throw new AppError('config', `${what}: ${problemText(problems[0] as Problem)}`, { code: 'CLUSTER_FILE', problems });
-  return content as ClusterFile;
+  const text = await host.files.read(absolute);
+  const tryThis = ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'];
+  if (text === undefined) throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
+  const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
+  const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
+  return withAbsolutePaths(content as ClusterFile, resolve(absolute, '..'));
 };
 
 /** JSON Schema of the cluster file, for editors. */

@@ -1,2 +1,2 @@
 /** The package is CommonJS: this static re-export keeps its names when it is imported lazily. */
-export { isMap, isScalar, parseDocument, stringify } from 'yaml';
+export { LineCounter, isMap, isScalar, parseDocument, stringify } from 'yaml';

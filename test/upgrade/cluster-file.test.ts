@@ -73,6 +73,33 @@ describe('a cluster file', () => {
   ])('%s', (_, content, text) => {
     expect(found(content)).toMatch(text);
   });
+  it('everything that is wrong is said at once, in whatever state the rest is', () => {
+    const text = found({
+      nmae: 'a',
+      driver: 'magic',
+      members: [member(1), member(2, { name: 'n1', peer_url: 5 }), 'n3', null],
+      hooks: 'none',
+      to: '3.9',
+    });
+    for (const part of [
+      'nmae is not',
+      'name is required',
+      'driver must be one of',
+      'members[1].name is the same',
+      'members[1].peer_url must',
+      'members[2] must',
+      'members[3] must',
+      'hooks must',
+      'to must be one of',
+    ])
+      expect(text).toContain(part);
+    expect(text).not.toContain('hooks.');
+  });
+  it('every repetition is named, and what it repeats', () => {
+    const text = found(file({ members: [member(1), member(2), member(1), member(2, { name: 'n4' })] }));
+    expect(text).toContain('members[2].name is the same as that of members[0]');
+    expect(text).toContain('members[3].client_url is the same as that of members[1]');
+  });
   it('to look at a cluster, names and URLs are enough', () => {
     expect(clusterProblems({ name: 'a', members: [{ name: 'n1', client_url: 'http://x:1' }] }, 'read')).toEqual([]);
   });
@@ -130,10 +157,28 @@ describe('reading a cluster file', () => {
     for (const file of files) expect(file?.description).toContain('relative to this file');
     expect(properties['members']?.items.properties['data_dir']?.description).toContain('with driver ssh a path of its host');
   });
+  it('every problem has its line', async () => {
+    const text =
+      'name: my cluster\ndrivr: local\nmembers:\n  - name: n1\n    client_url: x:1\n  - client_url: http://x:2\n    data_dir: 5\ntimeouts: { gate_seconds: 0 }\n';
+    writeFileSync(join(real.folder, 'c.yaml'), text);
+    const error = await readCluster(real.host, 'c.yaml').catch((thrown) => thrown);
+    expect(error.detail.problems.map(({ line, path }: { line: number; path: string }) => `${line} ${path}`)).toEqual([
+      '1 name',
+      '2 drivr',
+      '5 members[0].client_url',
+      '6 members[1].name',
+      '7 members[1].data_dir',
+      '8 timeouts.gate_seconds',
+    ]);
+    expect(error.message).toBe('c.yaml: line 1: name may hold letters A-Z and a-z, digits, ".", "_" and "-" only; got "my cluster"');
+  });
+  it('a folder is no cluster file', async () => {
+    await expect(readCluster(real.host, '.')).rejects.toMatchObject({ category: 'config', detail: { tryThis: ['--cluster cluster.yaml'] } });
+  });
   it.each([
     ['missing.yaml', undefined, /there is no cluster file missing\.yaml/],
     ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
-    ['wrong.yaml', 'name: a\n', /wrong\.yaml: members is required/],
+    ['wrong.yaml', 'name: a\n', /wrong\.yaml: line 1: members is required/],
   ])('%s', async (name, text, message) => {
     if (text !== undefined) writeFileSync(join(real.folder, name), text);
     await expect(readCluster(real.host, name)).rejects.toThrow(message);

@@ -19,6 +19,17 @@ const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
   }
 };
 
+/** The system names the path in every error of a file but this one. */
+const named = async <T>(path: string, read: Promise<T>): Promise<T> => {
+  try {
+    return await read;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EISDIR' && !message.includes(path)) (error as Error).message = `${message} '${path}'`;
+    throw error;
+  }
+};
+
 const kindOf = (stats: fs.Stats): FileInfo['kind'] =>
   stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other';
 
@@ -105,8 +116,8 @@ const realPath = (path: string): Promise<string | undefined> => orMissing(fs.pro
 
 /** The machine's own files. */
 export const nodeFiles: Files = {
-  read: (path) => orMissing(fs.promises.readFile(path, 'utf8')),
-  readBytes: (path) => orMissing(fs.promises.readFile(path)),
+  read: (path) => orMissing(named(path, fs.promises.readFile(path, 'utf8'))),
+  readBytes: (path) => orMissing(named(path, fs.promises.readFile(path))),
   readNow,
   stream: (path, fromByte = 0) => fs.createReadStream(path, { start: fromByte }),
   replace,

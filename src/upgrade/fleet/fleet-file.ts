@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import type { Host } from '../../host/host.ts';
 import { checkFields } from '../../kernel/check.ts';
 import { type Fields, help, int, list, req, str } from '../../kernel/field.ts';
-import { AppError, type Problem, problem, problemText } from '../../kernel/problem.ts';
+import { AppError, type Problem, problem } from '../../kernel/problem.ts';
+import { contentOf } from '../yaml-file.ts';
 
 /** A fleet file: `clusters` are paths of cluster files, relative to it. */
 const fleetFields: Fields = {
@@ -39,12 +40,7 @@ export const readFleet = async (host: Host, path: string): Promise<Fleet> => {
       code: 'NO_FLEET_FILE',
       tryThis: ['a YAML file with `clusters: [a.yaml, b.yaml]`'],
     });
-  const { parseDocument } = await import('../yaml.ts');
-  const document = parseDocument(text, { prettyErrors: true });
-  if (document.errors[0] !== undefined) throw new AppError('config', `${path} is not YAML: ${document.errors[0].message}`, { code: 'FLEET_FILE' });
-  const content: unknown = document.toJS();
-  const problems = fleetProblems(content);
-  if (problems.length > 0) throw new AppError('config', `${path}: ${problemText(problems[0] as Problem)}`, { code: 'FLEET_FILE', problems });
+  const content = await contentOf(text, { what: path, code: 'FLEET_FILE', problems: fleetProblems });
   const { name, canary, at_once, clusters } = content as Content;
   const at = (file: string): string => resolve(absolute, '..', file);
   return { name: name ?? 'fleet', canary: at(canary ?? (clusters[0] as string)), atOnce: at_once ?? 1, clusters: clusters.map(at) };
