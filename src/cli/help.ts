@@ -1,18 +1,7 @@
+import { wrap } from '../kernel/wrap.ts';
 import type { Command, Flag } from '../commands/command.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
-
-const wrap = (text: string, width: number, indent: string): string => {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + word.length + 1 > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line].join(`\n${indent}`);
-};
 
 /** Two columns, the second wrapped below itself. */
 const table = (rows: readonly (readonly [string, string])[]): string[] => {

@@ -57,7 +57,14 @@ export const makeReach = (world: World): Reach => {
     if (found.kind === 'mock') {
       const server = await mock();
       const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
-      return withSignIn(service, { baseUrl: server.url, headers: mockHeaders(service, server.ready), isMock: true, isPassing: !server.isLive, origin: 'mock', ...shared });
+      return withSignIn(service, {
+        baseUrl: server.url,
+        headers: mockHeaders(service, server.ready),
+        isMock: true,
+        isPassing: !server.isLive,
+        origin: 'mock',
+        ...shared,
+      });
     }
     const { baseUrl, origin, token, header, prefix } = found;
     if (token !== undefined) say.hide(token);

@@ -6,6 +6,8 @@ const word = (key: string, value: unknown): string => {
   const name = (unit: string): string => key.slice(0, key.length - unit.length).replaceAll('_', ' ');
   if (typeof value === 'boolean') return `${value ? '' : 'not '}${name('')}`;
   if (typeof value !== 'number') return `${name('')} ${Array.isArray(value) ? value.join(', ') : String(value)}`;
+  // What a stop measures: from the signal until the process was gone.
+  if (key === 'took_ms') return `its process ended after ${value} ms`;
   if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
   if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
   if (key.endsWith('_bytes')) return mebibytes(value);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { observationText, planText } from '../../src/upgrade/texts.ts';
+import { findingsText, observationText, planText, wayText } from '../../src/upgrade/texts.ts';
 import { observed, planned, seen } from '../support/observations.ts';
 
 it('the first line says how far a mixed cluster is', () => {
@@ -27,4 +27,35 @@ it('the plan names the leader, and what its stop means before 3.3', () => {
   expect(lines.filter((line) => line.includes('may wait until its client gives up')).map((line) => line.trim().slice(0, 11))).toEqual([
     '10. stop n1',
   ]);
+});
+
+const longest = (text: string): number => Math.max(...text.split('\n').map((line) => (line.trim().startsWith('$') ? 0 : line.length)));
+it('on a terminal no line is longer than it, but for commands, which are copied', () => {
+  const findings = [
+    { guard: 'disk-space', level: 'stop', message: `${'many words '.repeat(20)}`, hint: `${'more words '.repeat(20)}` },
+    { guard: 'one-cluster', level: 'pass', message: 'all members are of one cluster and know the same members' },
+  ] as const;
+  for (const columns of [72, 80, 200]) {
+    expect(longest(findingsText(findings, columns))).toBeLessThanOrEqual(columns);
+    expect(longest(planText(planned(), columns))).toBeLessThanOrEqual(columns);
+    expect(longest(wayText(observed(), '3.4', columns))).toBeLessThanOrEqual(columns);
+  }
+  expect(
+    planText(planned(), 60)
+      .split('\n')
+      .filter((line) => line.trim().startsWith('$')),
+  ).toEqual(
+    planText(planned())
+      .split('\n')
+      .filter((line) => line.trim().startsWith('$')),
+  );
+});
+it('a narrow terminal loses the last columns of the members, never the first', () => {
+  const heads = (columns?: number): string => observationText(observed(), columns).split('\n')[2] as string;
+  expect(heads()).toMatch(/RAFT INDEX +DB +ID$/);
+  expect(heads(80)).not.toContain('ID');
+  expect(heads(40)).toMatch(/^MEMBER +URL +HEALTH +VERSION/);
+});
+it('check says which way it looked at', () => {
+  expect(wayText(observed(), '3.4', 200)).toBe('Cluster test: 3.3 → 3.4; members n1 3.3.25 (leader), n2 3.3.25, n3 3.3.25');
 });

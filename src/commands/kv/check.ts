@@ -1,5 +1,8 @@
 import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { columnsOf } from '../../kernel/wrap.ts';
+import { acceptable } from '../../upgrade/guards/acceptable.ts';
+import type { Finding } from '../../upgrade/types.ts';
+import type { Command, Values } from '../command.ts';
 import { planFlags, prepare } from './planning.ts';
 
 export const check: Command = {
@@ -9,13 +12,41 @@ export const check: Command = {
   flags: planFlags,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
-    const { made } = await prepare(context, values);
-    const { findingsText } = await import('../../upgrade/texts.ts');
+    const { made, observation, opened, options } = await prepare(context, values);
+    const [{ findingsText, wayText }, { wayOf }] = await Promise.all([import('../../upgrade/texts.ts'), import('../../upgrade/plan.ts')]);
     const findings = made.findings;
     const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
     const isGood = count('stop') === 0;
-    const data = { ok: isGood, pass: count('pass'), warn: count('warn'), stop: count('stop'), findings };
-    const closing = isGood ? 'Ready for an upgrade.' : `${count('stop')} finding${count('stop') === 1 ? '' : 's'} against an upgrade now.`;
-    return recordResult(data, { text: `${findingsText(findings)}\n\n${closing}` }, isGood ? undefined : 'no');
+    const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
+    const way = { cluster: opened.cluster.name, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+    const data = { ok: isGood, ...way, pass: count('pass'), warn: count('warn'), stop: count('stop'), findings };
+    const columns = columnsOf(context.host.terminal.stdout);
+    const text = [wayText(observation, to, columns), '', findingsText(findings, columns), '', ...closing(findings, values)].join('\n');
+    return recordResult(data, { text }, isGood ? undefined : 'no');
   },
+};
+
+/** What was decided for the check is decided for the upgrade too. */
+const sameOptions = (values: Values): string =>
+  Object.keys(planFlags)
+    .filter((name) => name !== 'cluster')
+    .flatMap((name) =>
+      [values[name]].flat().flatMap((value) => (value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`])),
+    )
+    .map((flag) => ` ${flag}`)
+    .join('');
+
+const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+const closing = (findings: readonly Finding[], values: Values): string[] => {
+  const [stops, warns] = [findings.filter(({ level }) => level === 'stop'), findings.filter(({ level }) => level === 'warn')];
+  if (stops.length === 0)
+    return [
+      warns.length === 0 ? 'Ready for an upgrade.' : `Ready for an upgrade, with ${some(warns.length, 'warning')}.`,
+      `Next: opsctl kv upgrade${sameOptions(values)}`,
+    ];
+  const mayPass = [...new Set(stops.map(({ guard }) => guard))].filter((guard) => acceptable.includes(guard));
+  return [
+    `${some(stops.length, 'finding')} against an upgrade now; nothing was changed.`,
+    ...(mayPass.length === 0 ? [] : [`To go on all the same, knowing why: ${mayPass.map((guard) => `--accept ${guard}`).join(' ')}`]),
+  ];
 };

@@ -11,11 +11,12 @@ import { alarmDisarm, alarmList, memberList, moveLeader } from './members.ts';
 import { plan } from './plan.ts';
 import { restore } from './restore.ts';
 import { abort, rollback } from './rollback.ts';
+import { namingItsCluster } from './same-cluster.ts';
 import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
 import { resume, upgrade } from './upgrade.ts';
 
-export const commands: readonly Command[] = [
+const all: readonly Command[] = [
   ...[init, schema, status, check, plan, upgrade, resume, rollback, abort, restore],
   ...[health, version, endpointHealth, endpointStatus, endpointHash],
   ...[put, get, del, leaseTimeToLive, leaseList],
@@ -24,3 +25,4 @@ export const commands: readonly Command[] = [
   ...[configLint, configMigrate],
   ...extraCommands,
 ];
+export const commands: readonly Command[] = all.map(namingItsCluster);

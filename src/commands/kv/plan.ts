@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { str } from '../../kernel/field.ts';
 import { rawResult, recordResult } from '../../kernel/result.ts';
+import { columnsOf } from '../../kernel/wrap.ts';
 import type { Command } from '../command.ts';
 import { planFlags, prepare } from './planning.ts';
 import { arrived, refusalError } from './outcome.ts';
@@ -24,10 +25,14 @@ export const plan: Command = {
     if (isRefusal(made)) throw refusalError(made);
     if (values.out !== undefined) {
       await context.host.files.replace(resolve(context.host.cwd, values.out), `${JSON.stringify(made, null, 2)}\n`, 0o600);
-      context.say.info(`plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`);
     }
+    const text = planText(made, columnsOf(context.host.terminal.stdout));
+    const next = values.out === undefined ? undefined : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
-    if (context.isFormatGiven !== true) return rawResult(`${planText(made)}\n`);
-    return recordResult(made, { text: planText(made), name: 'digest' });
+    if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty) {
+      if (next !== undefined) context.say.info(next);
+      return rawResult(`${text}\n`);
+    }
+    return recordResult(made, { text, name: 'digest', message: next });
   },
 };

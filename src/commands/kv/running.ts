@@ -2,6 +2,7 @@ import { bool } from '../../kernel/field.ts';
 import { AppError, usageError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import type { Result } from '../../kernel/result.ts';
+import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
 import type { SessionInput } from '../../upgrade/session.ts';
 import type { Plan } from '../../upgrade/types.ts';
@@ -19,7 +20,8 @@ export const runFlags: Readonly<Record<string, Flag>> = {
 const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
   if (context.isConfirmed) return true;
   if (!context.isInteractive) return false;
-  return (await context.host.terminal.prompts.text(`${question} Type ${cluster} to go on:`)).trim() === cluster;
+  const asked = wrap(question, columnsOf(context.host.terminal.stderr) - 2, '  ');
+  return (await context.host.terminal.prompts.text(`${asked}\n  Type ${cluster} to go on:`)).trim() === cluster;
 };
 
 export const confirmStart = async (context: Context, cluster: string, question: string): Promise<void> => {

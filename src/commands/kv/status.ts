@@ -1,28 +1,46 @@
 import { minorOf } from '../../services/kv/versions.ts';
 import { recordResult } from '../../kernel/result.ts';
+import { columnsOf, wrap } from '../../kernel/wrap.ts';
+import type { Held } from '../../upgrade/locks/held.ts';
 import type { Outcome } from '../../upgrade/types.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
 import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
-const runLine = ({ run, entries }: FoundRun): { readonly run: string; readonly outcome: string; readonly text: string; readonly from?: string } => {
+const ways = ['  go on:   opsctl kv resume', '  go back: opsctl kv rollback'];
+type RunLine = { readonly run: string; readonly outcome: string; readonly text: string; readonly from?: string };
+
+/** The step that was begun last, with its place in the plan. */
+const whereIn = (entries: FoundRun['entries']): string => {
+  const [first, begun] = [entries[0], entries.findLast((entry) => entry.kind === 'begin')];
+  if (begun?.kind !== 'begin' || first?.kind !== 'opened') return '';
+  const i = first.plan.steps.findIndex(({ id }) => id === begun.step);
+  return i < 0 ? ` at ${begun.step}` : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
+};
+
+const openText = ({ run, entries }: FoundRun, worker: Held | undefined): string => {
+  if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
+  const { user = 'somebody', host, pid } = worker.owner;
+  return `run ${run} is at work${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${worker.since}`;
+};
+
+const runLine = (found: FoundRun, worker: Held | undefined): RunLine => {
+  const { run, entries } = found;
   const last = entries.at(-1);
-  const open = entries.findLast((entry) => entry.kind === 'begin');
   if (last?.kind === 'closed') {
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
-    const isSaid = !goesOn.has(last.outcome) || text.includes('opsctl kv resume');
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
-    return { run, outcome: last.outcome, text: isSaid ? text : `${text}\n  go on: opsctl kv resume`, ...from };
+    return { run, outcome: last.outcome, text: [text, ...(goesOn.has(last.outcome) ? ways : [])].join('\n'), ...from };
   }
-  const where = open?.kind === 'begin' ? ` at ${open.step}` : '';
-  return { run, outcome: 'interrupted', text: `run ${run} was interrupted${where} or is at work: opsctl kv resume` };
+  return { run, outcome: worker === undefined ? 'interrupted' : 'at-work', text: openText(found, worker) };
 };
 
 const lastRun = async (context: Context, cluster: string) => {
   const { findRuns } = await import('../../upgrade/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
-  return newest === undefined ? undefined : runLine(newest);
+  const { whoIsAt } = await import('../../upgrade/locks/machine-lock.ts');
+  return newest === undefined ? undefined : runLine(newest, await whoIsAt(context.host, context.settings.folders.clusters, cluster));
 };
 
 export const status: Command = {
@@ -42,7 +60,12 @@ export const status: Command = {
     const isBack = run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
     const lines = run === undefined ? [] : ['', isBack ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
     const data = { ...observation, ...simulated, ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }) };
-    const text = [observationText(observation), ...lines].join('\n');
+    const columns = columnsOf(context.host.terminal.stdout);
+    const told = lines
+      .join('\n')
+      .split('\n')
+      .map((line) => (line.startsWith(' ') ? line : wrap(line, columns, '  ')));
+    const text = [observationText(observation, columns), ...(lines.length === 0 ? [] : told)].join('\n');
     return recordResult(data, { text }, observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no');
   },
 };

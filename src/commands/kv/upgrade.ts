@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { bool, str } from '../../kernel/field.ts';
 import { AppError, problem } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
+import { columnsOf } from '../../kernel/wrap.ts';
 import type { JournalEntry, Plan } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
@@ -84,9 +85,9 @@ const upgradeRun = async (context: Context, values: Values) => {
     throw refusalError(made);
   }
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
-  if (context.isDryRun) return recordResult(made, { text: planText(made) });
+  if (context.isDryRun) return recordResult(made, { text: planText(made, columnsOf(context.host.terminal.stdout)) });
   // The plan's text has the warnings too.
-  if (context.isInteractive && !context.isConfirmed) context.say.info(planText(made));
+  if (context.isInteractive && !context.isConfirmed) context.say.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
   else
     for (const { level, message, hint } of made.findings)
       if (level === 'warn') context.say.warn(hint === undefined ? message : `${message} → ${hint}`);

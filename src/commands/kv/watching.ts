@@ -33,6 +33,14 @@ const queue = () => {
   };
 };
 
+/** What can be typed next where something is left to do. */
+const nextSteps = ({ outcome, from, to }: Report): string[] =>
+  outcome === 'held' || outcome === 'stopped'
+    ? [`go on:   opsctl kv resume`, `go back: opsctl kv rollback    brings every member back to ${from}, while one still runs it`]
+    : outcome === 'rolled-back'
+      ? [`again:   opsctl kv upgrade    when ${to} was mended`]
+      : [];
+
 const summary = (report: Report): string => {
   const { canary, members, snapshots, duration_ms } = report;
   const downs = members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`]));
@@ -42,6 +50,7 @@ const summary = (report: Report): string => {
     ...(canary === undefined ? [] : [`canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
+    ...nextSteps(report),
   ].join('\n');
 };
 
@@ -77,7 +86,7 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
   const { lineOf } = await import('../../upgrade/plain-lines.ts');
   const sink: Sink = (event) => {
     const line = lineOf(event);
-    if (line !== undefined && event.event !== 'run-finished') context.say.info(line);
+    if (line !== undefined && event.event !== 'run-finished') context.say.info(`${event.at.slice(11, 19)}Z ${line}`);
   };
   return conduct(sink, atOnce, context.signal);
 };

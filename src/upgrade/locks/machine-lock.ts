@@ -34,3 +34,9 @@ export const refuseOtherHere = async (host: Host, state: string, cluster: string
   const seen = await lookAt<Holder & Held>(host, path);
   if (seen.kind === 'held') throw takenHere(host, path, seen);
 };
+
+/** Who is at work on this cluster from this machine just now. Reads only. */
+export const whoIsAt = async (host: Host, state: string, cluster: string): Promise<Held | undefined> => {
+  const seen = await lookAt<Holder & Held>(host, pathOf(state, cluster));
+  return seen.kind === 'held' ? seen.by : undefined;
+};
