@@ -5,7 +5,7 @@ import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../host/host.ts';
 import { exitCode } from '../kernel/exit.ts';
 import { parseDuration } from '../kernel/duration.ts';
-import { AppError, type Category } from '../kernel/problem.ts';
+import { AppError, type Category, usageError } from '../kernel/problem.ts';
 import { type Result, rawResult, recordResult } from '../kernel/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeSay } from '../output/say.ts';
@@ -81,8 +81,14 @@ const helpTopic = async (words: readonly string[]): Promise<Result> => {
   return rawResult(found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands));
 };
 
+/** A flag that promises to change nothing is never taken in silence by a command that would. */
+const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Values): void => {
+  if (isDryRun === true && noDryRun !== undefined) throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
+};
+
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const execute = async (run: Run, command: Command, values: Values, globals: Values, options: OutputOptions): Promise<Category | 'done'> => {
+  refuseDryRun(command, globals);
   const { redactor } = run;
   const settings: Settings = loadSettings(run.host, settingFlags(globals));
   for (const secret of secretsOf(settings)) redactor.hide(secret);

@@ -46,6 +46,8 @@ export type Command = {
   readonly examples?: readonly Example[];
   readonly hidden?: true;
   readonly deprecated?: string;
+  /** For a command that acts in its own way and cannot show what it would do: --dry-run is refused, and this is what to do instead. */
+  readonly noDryRun?: string;
   /** The row behind a derived command. */
   readonly operation?: { readonly service: ServiceInfo; readonly operation: Operation };
   /** Combinations of flags; no input or output. */

@@ -83,6 +83,7 @@ const readValue = async ({ host, isInteractive }: Context, key: Key, values: Val
 
 const set: Command = {
   path: ['config', 'set'],
+  noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Store a setting in a profile',
   about:
     'Without --profile the profile in use is changed. The built-in profile `mock` always means the embedded mock server: where no profile was ever named, URLs and tokens go to the profile `default`, which is then in use.',
@@ -105,6 +106,7 @@ const set: Command = {
 
 const unset: Command = {
   path: ['config', 'unset'],
+  noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Remove a setting from a profile',
   args: [keyArgument],
   examples: [{ line: 'opsctl config unset tracker.token --profile work', says: 'Forget a stored token' }],
@@ -141,6 +143,7 @@ const profiles: Command = {
 
 const use: Command = {
   path: ['config', 'use'],
+  noDryRun: 'opsctl config profiles shows the profiles',
   summary: 'Use a profile from now on',
   args: [{ name: 'profile', field: str(), summary: 'Its name; `mock` is the embedded mock server', complete: 'profile' }],
   examples: [{ line: 'opsctl config use work', says: 'Commands without --profile use it' }],

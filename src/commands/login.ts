@@ -3,6 +3,7 @@ import { loginFlags, loginProblems } from './login-flags.ts';
 
 const login: Command = {
   path: ['login'],
+  noDryRun: 'opsctl login --start prints the address and sends nothing',
   summary: 'Sign in with the browser and store the tokens',
   about:
     'Opens the authorization page in the browser (authorization code with PKCE) and waits on a loopback port for the answer. The address is always printed first; ' +

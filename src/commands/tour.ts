@@ -129,6 +129,7 @@ const tour = async (trip: Trip): Promise<void> => {
 
 const command: Command = {
   path: ['tour'],
+  noDryRun: 'opsctl tour --help',
   summary: 'All three jobs end to end on the embedded services',
   about:
     'Runs the real commands in a folder of its own, prints each of them and what it answers, and removes the folder at the end. Your own settings are not touched.',

@@ -4,6 +4,7 @@ import { serverFlags } from '../login-flags.ts';
 
 export const events: Command = {
   path: ['auth', 'events'],
+  noDryRun: 'opsctl auth events --help',
   summary: 'Receive security events and drop the credentials that they revoke',
   about:
     'Listens for signed event tokens (sessions-revoked, token-revoked, account-disabled), checks their signature with the published keys of the server, their issuer and their audience, and prints one line for each. Ends with Ctrl-C, or after --count events.',

@@ -24,6 +24,12 @@ export const logoutCommand = (path: readonly string[]): Command => ({
     const { signOut } = await import('../../login/sign-out.ts');
     const data = await openVault(context).read();
     const isLocal = values.local === true;
+    if (context.isDryRun) {
+      const chosen = values.all === true ? data.accounts : [chosenAccount(data, values.account, configuredServer(context))];
+      if (isLocal) return recordResult({ dry_run: true, forgets: chosen.map(({ name }) => name), request: null });
+      const { shownRequests } = await import('./shown-request.ts');
+      return shownRequests(context, chosen, (await import('../../login/wire/revoke.ts')).revokeRequest);
+    }
     if (values.all === true) {
       const rows = [];
       for (const account of data.accounts) rows.push(await signOut(context, account, isLocal));

@@ -13,6 +13,10 @@ export const refresh: Command = {
     const { renewed } = await import('../../login/renew.ts');
     const { describeAccount, lifeText } = await import('./describe.ts');
     const stored = chosenAccount(await openVault(context).read(), values.account, configuredServer(context));
+    if (context.isDryRun) {
+      const { shownRequests } = await import('./shown-request.ts');
+      return shownRequests(context, [stored], (await import('../../login/wire/refresh.ts')).refreshRequest);
+    }
     const account = await renewed(context, stored, { minTtlMs: 0, force: true });
     return recordResult(describeAccount(account, context.host.now()), {
       message: `${account.name}: ${lifeText(account, context.host.now())}`,

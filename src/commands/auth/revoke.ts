@@ -23,6 +23,10 @@ export const revoke: Command = {
     const account = chosenAccount(await vault.read(), values.account, configuredServer(context));
     const secret = values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
     if (secret === undefined) throw usageError(`account ${account.name} holds no token to revoke`, [], [`opsctl login --account ${account.name}`]);
+    if (context.isDryRun) {
+      const { shownRequests } = await import('./shown-request.ts');
+      return shownRequests(context, [account], (await import('../../login/wire/revoke.ts')).revokeRequest);
+    }
     const outcome = await revokeToken(context, account, secret);
     const ended = endedAccount(account, 'revoked with opsctl auth revoke');
     await vault.change((data) => withChanged(data, ended));

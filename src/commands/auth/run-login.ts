@@ -152,8 +152,6 @@ const begin = async (context: Context, values: Values): Promise<Result> => {
 };
 
 export const runLogin = async (context: Context, values: Values): Promise<Result> => {
-  if (context.isDryRun)
-    throw usageError('login has no dry run: it only asks the browser', [], ['opsctl login --start prints the address and sends nothing']);
   // A store that cannot be read would lose the tokens: said before anybody signs in.
   await openVault(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);

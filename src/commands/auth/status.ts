@@ -26,7 +26,8 @@ export const status: Command = {
     const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
     const vault = openVault(context);
     const stored = chosenAccount(await vault.read(), values.account, configuredServer(context));
-    const canAsk = values.offline !== true && (stored.refreshToken !== undefined || stored.ended !== undefined);
+    // Asking is a refresh, which changes what is stored.
+    const canAsk = values.offline !== true && !context.isDryRun && (stored.refreshToken !== undefined || stored.ended !== undefined);
     const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
     const nowMs = context.host.now();
     const described = describeAccount(account, nowMs);

@@ -4,6 +4,7 @@ import type { Command } from '../command.ts';
 
 export const switchAccount: Command = {
   path: ['auth', 'switch'],
+  noDryRun: 'opsctl auth list shows the accounts',
   summary: 'Make another account the current one',
   args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'account' }],
   examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],

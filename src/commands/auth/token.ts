@@ -5,6 +5,7 @@ import { accountFlag } from './account-flag.ts';
 
 export const token: Command = {
   path: ['auth', 'token'],
+  noDryRun: 'opsctl auth status --offline says how long the token is good',
   summary: 'Print an access token for scripts',
   about: 'The token is refreshed first when it would end before --min-ttl. Only this command prints a token: on standard output, and nowhere else.',
   flags: {

@@ -43,6 +43,7 @@ export const configLint: Command = {
 
 export const configMigrate: Command = {
   path: ['kv', 'config', 'migrate'],
+  noDryRun: 'without --out and --in-place the new text is only printed',
   summary: "Rewrite a server's configuration file for another version; comments are kept",
   args: [fileArgument],
   flags: {

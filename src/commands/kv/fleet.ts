@@ -90,6 +90,7 @@ const run = async (context: Context, values: Values): Promise<Result> => {
 
 export const fleet: Command = {
   path: ['kv', 'fleet'],
+  noDryRun: 'opsctl kv upgrade --dry-run shows the plan of each cluster',
   summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
   about:
     'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',

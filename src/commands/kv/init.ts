@@ -66,6 +66,7 @@ const head = async ({ host, settings }: Context): Promise<string> => {
 
 export const init: Command = {
   path: ['kv', 'init'],
+  noDryRun: 'without --out the file is only printed',
   summary: 'Write a cluster file from a running cluster',
   about:
     'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',

@@ -50,6 +50,7 @@ const stdinBytes = async ({ host }: Context): Promise<Uint8Array> => {
 
 export const put: Command = {
   path: ['kv', 'put'],
+  noDryRun: 'opsctl kv get shows what is stored',
   summary: 'Write a key',
   args: [keyArgument, { name: 'value', field: str(), summary: 'The value; `-` or nothing reads it from standard input', optional: true }],
   flags: {
@@ -103,6 +104,7 @@ export const get: Command = {
 
 export const del: Command = {
   path: ['kv', 'del'],
+  noDryRun: 'opsctl kv get shows what is stored',
   summary: 'Delete keys',
   args: [anyKey, rangeArgument],
   flags: { ...endpointFlags, prefix: prefixFlag },

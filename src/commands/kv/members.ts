@@ -45,6 +45,7 @@ export const alarmList: Command = {
 
 export const alarmDisarm: Command = {
   path: ['kv', 'alarm', 'disarm'],
+  noDryRun: 'opsctl kv alarm list',
   summary: 'Take alarms back, after their cause was mended',
   flags: { ...endpointFlags, alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' } },
   run: async (context, values) => {
@@ -64,6 +65,7 @@ export const alarmDisarm: Command = {
 
 export const moveLeader: Command = {
   path: ['kv', 'move-leader'],
+  noDryRun: 'opsctl kv status shows the leader',
   summary: 'Hand the leadership to another member (3.3 and later)',
   args: [
     {

@@ -132,6 +132,7 @@ const run = async (context: Context, values: Values): Promise<Result> => {
 const { 'hold-last': _, ...flags } = planFlags;
 export const rehearse: Command = {
   path: ['kv', 'rehearse'],
+  noDryRun: 'it only works on copies; opsctl kv plan shows the steps',
   summary: 'Run the upgrade on a private copy of the cluster first',
   about:
     'Restores a snapshot into a private cluster on this machine and carries out the same plan there: with the real binaries when the cluster file names them and ctl_binary, on simulated servers otherwise. ' +

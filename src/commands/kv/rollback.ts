@@ -7,6 +7,7 @@ import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
 
 export const rollback: Command = {
   path: ['kv', 'rollback'],
+  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Bring every upgraded member back to the old version, while one still runs it',
   about:
     'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
@@ -30,6 +31,7 @@ export const rollback: Command = {
 
 export const abort: Command = {
   path: ['kv', 'abort'],
+  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Give an unfinished run up and leave the cluster as it is',
   about: 'Changes nothing in the cluster. Refused while a member is down by the hand of the run: resume or roll back first.',
   flags: clusterFlags,

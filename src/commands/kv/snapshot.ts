@@ -65,6 +65,7 @@ const withDeadline = async <T>(context: Context, limitMs: number | undefined, wo
 
 const save: Command = {
   path: ['kv', 'snapshot', 'save'],
+  noDryRun: 'opsctl kv status shows the size of the store',
   summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
   about: 'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
   args: [fileArgument],

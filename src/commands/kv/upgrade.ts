@@ -100,6 +100,7 @@ const wasHeld = (entries: readonly JournalEntry[]): boolean => entries.some((ent
 
 export const resume: Command = {
   path: ['kv', 'resume'],
+  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
   about: 'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
   flags: {

@@ -16,6 +16,7 @@ export const clockShow: Command = {
 };
 export const clockSet: Command = {
   path: ['mock', 'clock', 'set'],
+  noDryRun: 'opsctl mock clock show',
   summary: "Set the mock server's time; it runs on from there",
   args: [{ name: 'time', field: { ...str(40), format: 'datetime' }, summary: 'such as 2026-03-31T12:30:00Z' }],
   flags: { freeze: { field: bool(), summary: 'Let it stand still' } },
@@ -23,6 +24,7 @@ export const clockSet: Command = {
 };
 export const clockAdvance: Command = {
   path: ['mock', 'clock', 'advance'],
+  noDryRun: 'opsctl mock clock show',
   summary: "Move the mock server's time forward",
   about: 'Tokens expire, windows of rate limits end, deleted clients are gone after 30 days: without waiting.',
   args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'such as 90s, 1h30m or 31d' }],
@@ -31,6 +33,7 @@ export const clockAdvance: Command = {
 };
 export const clockReset: Command = {
   path: ['mock', 'clock', 'reset'],
+  noDryRun: 'opsctl mock clock show',
   summary: "Back to the machine's time",
   run: (context) => ask(context, 'DELETE'),
 };

@@ -39,6 +39,7 @@ const inputOf = ({ header, delay, 'content-type': contentType, ...plain }: Value
 
 export const faultsAdd: Command = {
   path: ['mock', 'faults', 'add'],
+  noDryRun: 'opsctl mock faults list',
   summary: 'Make requests fail on purpose',
   flags,
   examples: [
@@ -70,6 +71,7 @@ export const faultsList: Command = {
 
 export const faultsClear: Command = {
   path: ['mock', 'faults', 'clear'],
+  noDryRun: 'opsctl mock faults list',
   summary: 'Take faults away',
   args: [{ name: 'fault', field: int({ min: 1 }), summary: 'number of one fault; all without it', optional: true }],
   run: async (context, values) => {

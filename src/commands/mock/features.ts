@@ -14,6 +14,7 @@ export const featuresShow: Command = {
 };
 export const featuresSet: Command = {
   path: ['mock', 'features', 'set'],
+  noDryRun: 'opsctl mock features show',
   summary: "Switch a feature of the tracker's workspace on or off",
   about:
     'documents off: 403 DisabledFeatureError. group-entitlement and objective-entitlement off: 403 UnusableEntitlementError where groups are made or ' +

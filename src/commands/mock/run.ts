@@ -25,6 +25,7 @@ const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUI
 
 export const runCommand: Command = {
   path: ['mock', 'run'],
+  noDryRun: 'opsctl mock run --help',
   summary: 'Run a command against a server of its own',
   about:
     'Starts the embedded services with data of their own, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and the like for the command, stops them when it ' +

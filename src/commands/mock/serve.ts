@@ -25,6 +25,7 @@ const serve = async function* (context: Context, server: Launched): AsyncGenerat
 
 export const serveCommand: Command = {
   path: ['mock', 'serve'],
+  noDryRun: 'opsctl mock serve --help',
   summary: 'Run the embedded services until stopped',
   about:
     'Tracker, label service, authorization server and data API over real HTTP on 127.0.0.1 and ::1. Commands without a configured URL find a running ' +

@@ -32,6 +32,7 @@ const discard = async ({ host, settings, signal }: Context): Promise<string> => 
 
 export const resetCommand: Command = {
   path: ['mock', 'reset'],
+  noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Put the mock server back to its first data',
   about: 'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
   flags: {
@@ -46,6 +47,7 @@ export const resetCommand: Command = {
 
 export const seedCommand: Command = {
   path: ['mock', 'seed'],
+  noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Replace the data of the mock server',
   args: [{ name: 'seed', field: str(4096, { min: 1 }), summary: 'demo, empty, or a file that `opsctl mock state` wrote', complete: 'file' }],
   examples: [
@@ -78,6 +80,7 @@ export const statusCommand: Command = {
 
 export const stopCommand: Command = {
   path: ['mock', 'stop'],
+  noDryRun: 'opsctl mock status shows whether a server runs',
   summary: 'End the running mock server',
   run: async (context) => {
     const { isServed, steer } = await import('./remote.ts');

@@ -56,6 +56,26 @@ test('login, status, data API, sign-out: doc1 flow (a) to (g) through the progra
   expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
 });
 
+test('--dry-run shows what sign-out, revoke and refresh would send, masked, and does nothing', async () => {
+  await signIn();
+  const before = tokens.asked.length;
+  for (const [words, url, body] of [
+    [['logout'], '/revoke?token=***', ''],
+    [['logout', '--all'], '/revoke?token=***', ''],
+    [['auth', 'revoke'], '/revoke?token=***', ''],
+    [['auth', 'refresh'], '/token', 'client_id=client-1&grant_type=refresh_token&refresh_token=***'],
+  ] as const) {
+    const shown = await opsctl.run([...words, '--dry-run']);
+    expect(shown.code).toBe(0);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ dry_run: true, method: 'POST', url: tokens.url + url, body });
+  }
+  expect(JSON.parse((await opsctl.run(['logout', '--local', '--dry-run'])).stdout)).toEqual({ dry_run: true, forgets: ['default'], request: null });
+  expect(JSON.parse((await opsctl.run(['auth', 'status', '--dry-run'])).stdout)).toMatchObject({ signed_in: true, verified: false });
+  expect((await opsctl.run(['auth', 'token', '--dry-run'])).code).toBe(2);
+  expect(tokens.asked).toHaveLength(before);
+  expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
+});
+
 test('a data API that redirects, breaks off or sends nothing is never taken for a good answer', async () => {
   await signIn();
   const env = { OPSCTL_API_URL: tokens.url };

@@ -56,6 +56,7 @@ const apply = async (context: Context, rehearsal: Rehearsal, member: RehearsalMe
 const list = Object.entries(faultKinds).map(([kind, says]) => `${kind}: ${says}`);
 export const fault: Command = {
   path: ['mock', 'kv', 'fault'],
+  noDryRun: 'opsctl mock kv status',
   summary: 'Make a simulated member fail in a chosen way',
   about: [...list, 'nospace, corrupt: raises that alarm', 'clear: takes all faults and alarms of the member back'].join('\n'),
   args: [{ name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' }],

@@ -5,6 +5,7 @@ import type { Command } from '../../command.ts';
 /** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
 export const member: Command = {
   path: ['mock', 'kv', 'member'],
+  noDryRun: 'opsctl mock kv start --help',
   summary: 'Run one simulated member',
   hidden: true,
   args: [{ name: 'server-flags', field: list(str()), summary: 'Flags of the server, after --', optional: true, rest: true }],

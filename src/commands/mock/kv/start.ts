@@ -77,6 +77,7 @@ const run = async (context: Context, values: Values): Promise<Result> => {
 
 export const start: Command = {
   path: ['mock', 'kv', 'start'],
+  noDryRun: 'opsctl mock kv start --help',
   summary: 'Start a simulated cluster to rehearse an upgrade on',
   about:
     'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The folder gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',

@@ -6,6 +6,7 @@ import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
 const GRACE_MS = 5_000;
 export const stop: Command = {
   path: ['mock', 'kv', 'stop'],
+  noDryRun: 'opsctl mock kv status',
   summary: 'Stop a simulated cluster or one of its members',
   flags: {
     dir: dirFlag,
