@@ -1,4 +1,5 @@
 import { tracker } from '../../services/tracker/index.ts';
+import { operations } from '../../kernel/operation.ts';
 import type { Command } from '../command.ts';
 import { commandsFrom } from '../from-table.ts';
 import { bulkCommand } from './bulk/command.ts';
@@ -25,4 +26,6 @@ const handWritten: readonly Command[] = [
 const key = ({ path }: Command): string => path.slice(1).join(' ');
 const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand.has(key(command)));
 
-export const commands: readonly Command[] = [...derived.map(withWeb).map(withEditor), ...handWritten];
+const rows = operations(tracker.table).map(({ operation }) => operation);
+
+export const commands: readonly Command[] = [...derived.map((command) => withEditor(withWeb(command), rows)), ...handWritten];

@@ -45,7 +45,8 @@ export const oneCommand = async ([, resource = '', verb = '']: readonly string[]
   const found = Object.hasOwn(rows, resource) ? await rows[resource]?.() : undefined;
   const row = Object.entries(found ?? {}).find(([name, operation]) => (operation.cli?.verb ?? kebab(name)) === verb);
   if (row === undefined) return undefined;
-  return withEditor(withWeb(commandFrom({ service: trackerInfo, resource, verb: kebab(row[0]), operation: row[1], naming: trackerNaming })));
+  const command = commandFrom({ service: trackerInfo, resource, verb: kebab(row[0]), operation: row[1], naming: trackerNaming });
+  return withEditor(withWeb(command), Object.values(found ?? {}));
 };
 
 /** What the words need: one derived command, or all. */

@@ -1,50 +1,62 @@
-import { join } from 'node:path';
 import { bool, str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
+import type { Operation } from '../../kernel/operation.ts';
+import { problem, usageError } from '../../kernel/problem.ts';
+import { nothing, type Result } from '../../kernel/result.ts';
+import { trackerInfo } from '../../services/tracker/info.ts';
 import type { Command, Context, Flag, Values } from '../command.ts';
 import { extend } from '../extend.ts';
+import { inputFrom } from '../from-table.ts';
+import { resolveParams } from '../naming.ts';
+import { trackerNaming } from './naming.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
 const LONG = ['description', 'text', 'content'] as const;
 
-const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
+/** A command whose row has a long text; `read` is the row that shows the record as it is, if there is one. */
+type Editable = { readonly command: Command; readonly row: Operation; readonly name: (typeof LONG)[number]; readonly read: Operation | undefined };
 
-/** Hands a text to $VISUAL or $EDITOR and gives back what was saved. Throws when the editor failed: nothing is sent then. */
-const editText = async (context: Context, text: string): Promise<string> => {
-  const { files, processes, random } = context.host;
-  if (!context.isInteractive) throw usageError('--edit needs a terminal', [], ['give the text with its flag, or --body @file']);
-  const folder = join(files.temporaryFolder(), `opsctl-${Buffer.from(random(6)).toString('hex')}`);
-  const path = join(folder, 'text.md');
-  await files.makeFolder(folder, 0o700);
-  try {
-    await files.replace(path, text, 0o600);
-    const [command = 'vi', ...args] = editorOf(context.host.env).split(' ').filter(Boolean);
-    const { code, startError } = await processes.run(command, [...args, path], { stdio: 'inherit' });
-    if (code !== 0)
-      throw new AppError('usage', `the editor ${command} ${startError ?? `ended with ${code}`}; nothing was sent`, {
-        tryThis: ['set EDITOR to an editor that is installed'],
-      });
-    return ((await files.read(path)) ?? '').replace(/\n$/, '');
-  } finally {
-    await files.remove(folder);
-  }
-};
-
-/** The long text from one place: its flag, a file or the editor, which starts with what the others gave. */
-const longText = async (context: Context, values: Values, name: string): Promise<string | undefined> => {
+const givenText = async (context: Context, values: Values, name: string): Promise<string | undefined> => {
   const [given, path] = [values[name] as string | undefined, values[`${name}-file`] as string | undefined];
   const flag = `--${name}-file`;
   if (given !== undefined && path !== undefined)
     throw usageError('wrong usage', [problem(flag, 'exclusive', `cannot be given together with --${name}`)]);
-  const text = path === undefined ? given : (await (await import('./text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
-  return values.edit === true ? editText(context, text ?? '') : text;
+  return path === undefined ? given : (await (await import('./text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
+};
+
+/** What stands there now: an editor that opens empty would wipe it out when it is closed. */
+const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
+  if (read === undefined) return '';
+  const { params } = await resolveParams(trackerNaming, context, read, inputFrom(read, values), true);
+  const record = (await context.call(trackerInfo, read, { params }, { evenInDryRun: true })) as Record<string, unknown>;
+  return typeof record[name] === 'string' ? record[name] : '';
+};
+
+const edited = async (context: Context, one: Editable, values: Values, given: string | undefined, others: Values): Promise<Result> => {
+  const { editText, keptText, mustBeAtTerminal, withoutLastEnd } = await import('./edited-text.ts');
+  const { command, row, name } = one;
+  mustBeAtTerminal(context);
+  const start = given ?? (await currentText(context, one, values));
+  const saved = await editText(context, start);
+  const isSame = saved.text === withoutLastEnd(start);
+  const known = new Set([...(command.args ?? []).map((arg) => arg.name), 'web']);
+  if (isSame && given === undefined && row.method === 'PUT' && Object.keys(others).every((key) => known.has(key))) {
+    await saved.drop();
+    return nothing(`the ${name} was left as it was; nothing was sent`);
+  }
+  const text = isSame ? given : saved.text;
+  const result = await command.run(context, text === undefined ? others : { ...others, [name]: text }).catch(async (error) => {
+    throw await keptText(error, saved, `--${name}-file`);
+  });
+  await saved.drop();
+  return result;
 };
 
 /** `--edit` and `--description-file` on creates and updates that have a long text. */
-export const withEditor = (command: Command): Command => {
+export const withEditor = (command: Command, siblings: Iterable<Operation>): Command => {
   const row = command.operation?.operation;
   const name = row?.body && LONG.find((field) => row.body?.[field] !== undefined);
   if (row === undefined || name === undefined || row.method === 'GET') return command;
+  const read = row.method === 'PUT' ? [...siblings].find(({ method, path }) => method === 'GET' && path === row.path) : undefined;
   const fromFile = `${name}-file`;
   return extend(command, {
     get flags() {
@@ -57,8 +69,9 @@ export const withEditor = (command: Command): Command => {
       return { ...command.flags, [fromFile]: file, edit: { field: bool(), summary: `Write the ${name} in $EDITOR` } };
     },
     run: async (context, values) => {
-      const { edit: _edit, [fromFile]: _path, [name]: _given, ...others } = values;
-      const text = await longText(context, values, name);
+      const { edit, [fromFile]: _path, [name]: _given, ...others } = values;
+      const text = await givenText(context, values, name);
+      if (edit === true) return edited(context, { command, row, name, read }, values, text, others);
       return command.run(context, text === undefined ? others : { ...others, [name]: text });
     },
   });
