@@ -1,8 +1,10 @@
 import { type WireRequest, checkInput, joinUrl, requestMaker } from '../client/request.ts';
 import { type WireReply, answerFrom } from '../client/reply.ts';
+import { expectShape } from '../client/shape.ts';
 import { neutral, prefixOf, wordedInput, wordedOperation } from '../client/wording.ts';
 import type { Context, ServiceName, Target } from '../commands/command.ts';
 import { NetworkError } from '../host/host.ts';
+import type { Operation } from '../kernel/operation.ts';
 import { usageError } from '../kernel/problem.ts';
 import { type Pace, makePaced } from './paced.ts';
 
@@ -38,6 +40,17 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
 
 type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly senderTo: ReturnType<typeof makePaced> };
 
+/** The value of a success in the shape of the row, or the error that the answer means. */
+const valueOf = (operation: Operation, reply: WireReply, url: string): unknown => {
+  const value = answerFrom(operation, reply, url);
+  expectShape(operation, value, url);
+  return value;
+};
+
+/** A refusal with what to do about it. */
+const explained = async (service: string, error: unknown, to: Target, operation: Operation): Promise<unknown> =>
+  service === 'tracker' ? (await import('../commands/tracker/refusal.ts')).explainedRefusal(error, to, operation) : error;
+
 /** One operation of a table: worded as the service words it, sent, and read as the table says. */
 const callerOn =
   ({ options, target, senderTo }: Wire): Context['caller'] =>
@@ -66,7 +79,11 @@ const callerOn =
       const request = requestOf(wordedInput(input, wording));
       if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
-      return neutral(answerFrom(operation, reply, request.url), wording);
+      try {
+        return neutral(valueOf(operation, reply, request.url), wording);
+      } catch (error) {
+        throw await explained(service.name, error, to, operation);
+      }
     };
   };
 

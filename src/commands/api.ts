@@ -2,7 +2,7 @@ import { list, oneOf, req, str } from '../kernel/field.ts';
 import { errorFrom, jsonOf, refuseRedirect } from '../client/reply.ts';
 import { type AppError, problem, usageError } from '../kernel/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../kernel/result.ts';
-import type { Command, ServiceName, Values } from './command.ts';
+import type { Command, Context, ServiceName, Values } from './command.ts';
 
 const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
@@ -40,6 +40,20 @@ const labelsRefusal = async (error: AppError, { method, path, body = '' }: Retur
   return explainedRefusal(error, { method, isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body) });
 };
 
+const explained = async (context: Context, service: ServiceName, error: AppError, request: ReturnType<typeof requestOf>): Promise<unknown> => {
+  if (service === 'labels') return labelsRefusal(error, request);
+  if (service !== 'tracker') return error;
+  return (await import('./tracker/refusal.ts')).explainedRefusal(error, await context.target('tracker'));
+};
+
+/** A whole address, pasted from an answer or a log: good when it is below the base URL, for the token goes with it. */
+const pathOf = async (context: Context, service: ServiceName, given: string): Promise<string> => {
+  if (!/^https?:\/\//i.test(given)) return given;
+  const { baseUrl } = await context.target(service);
+  if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
+  throw usageError('wrong usage', [problem('<path>', 'format', `must be a path, or an address below ${baseUrl}; got ${JSON.stringify(given)}`)]);
+};
+
 const api: Command = {
   path: ['api'],
   summary: 'Send any request to a service, with its token',
@@ -59,21 +73,22 @@ const api: Command = {
     { line: 'opsctl api tracker POST /labels --body \'{"name":"bug"}\'', says: 'Create a label' },
   ],
   run: async (context, values) => {
-    const request = requestOf(values);
+    const service = values.service as ServiceName;
+    const request = requestOf({ ...values, path: await pathOf(context, service, values.path) });
     if (request.method === 'DELETE' && !context.isDryRun) {
       await context.confirm(`${request.method} ${request.path}?`);
     }
     // The data API has no token of its own: the account of `opsctl login` lets the request in.
     const isOwnHeader = Object.keys(request.headers).some((name) => name.toLowerCase() === 'authorization');
     const bearer = values.service === 'api' && !isOwnHeader ? await (await import('./auth/bearer.ts')).bearerHeader(context) : {};
-    const reply = await context.send(values.service as ServiceName, { ...request, headers: { ...request.headers, ...bearer } });
+    const reply = await context.send(service, { ...request, headers: { ...request.headers, ...bearer } });
     const bytes = await reply.bytes();
     const text = new TextDecoder().decode(bytes);
     const what = `${request.method} ${request.path}`;
     const read = { status: reply.status, headers: reply.headers, text };
     if (reply.status >= 400) {
       const error = errorFrom(read, what);
-      throw values.service === 'labels' ? await labelsRefusal(error, request) : error;
+      throw await explained(context, service, error, request);
     }
     refuseRedirect(read, what);
     if (text === '') return nothing(`${what}: ${reply.status}`);

@@ -8,14 +8,15 @@ let answer: (reply: ServerResponse, count: number) => void;
 let got: string[] = [];
 let server: Server;
 let opsctl: Program;
+let base: string;
 beforeAll(async () => {
   server = createServer((request, reply) => {
     got.push(`${request.method} ${request.url}`);
     answer(reply, got.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  opsctl = program({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'bad-day-tok3n' });
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  opsctl = program({ OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 'bad-day-tok3n' });
 });
 beforeEach(() => {
   got = [];
@@ -58,4 +59,27 @@ test('an error names the record that was asked for; a page instead of JSON point
 test.each(['bulk', 'diff', 'apply'])('tracker %s without its file says so, and nothing is sent', async (verb) => {
   const ran = await opsctl.run(['tracker', verb]);
   expect([ran.code, ran.stderr, got]).toEqual([2, expect.stringContaining('--file is required'), []]);
+});
+
+const reply = (status: number, body: unknown) => {
+  answer = (to) => to.writeHead(status, json).end(JSON.stringify(body));
+};
+
+test('a refusal says what can be done about it; JSON of another shape is no success', async () => {
+  reply(401, { message: 'Unauthorized', tag: 'unauthorized' });
+  const refused = await opsctl.run(['tracker', 'labels', 'get', '4711']);
+  expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
+  const raw = await opsctl.run(['api', 'tracker', 'GET', '/labels', '-o', 'json']);
+  expect([raw.code, JSON.parse(raw.stderr).hint]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
+  reply(200, { error: 'weird' });
+  const ran = await opsctl.run(['tracker', 'labels', 'list']);
+  expect([ran.code, ran.stdout, ran.stderr]).toEqual([11, '', expect.stringContaining('the answer is an object, not the list')]);
+});
+
+test('api takes a whole address below the base URL, and sends the token nowhere else', async () => {
+  reply(200, []);
+  expect((await opsctl.run(['api', 'tracker', 'GET', `${base}/api/v3/labels`])).code).toBe(0);
+  expect(got).toEqual(['GET /api/v3/labels']);
+  const elsewhere = await opsctl.run(['api', 'tracker', 'GET', 'http://127.0.0.1:9/api/v3/labels']);
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining(`below ${base}`)]);
 });

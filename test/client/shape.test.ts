@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { expectShape } from '../../src/client/shape.ts';
+import { labels } from '../../src/services/tracker/labels.ts';
+
+test.each([
+  [labels.list, null, 'the answer is null, not the list'],
+  [labels.list, { error: 'weird' }, 'the answer is an object, not the list'],
+  [labels.get, [{ id: 1 }], 'the answer is a list, not the object'],
+  [labels.get, 'soon', 'the answer is a plain value, not the object'],
+])('JSON of another shape is no success: %#', (operation, value, what) => {
+  expect(() => expectShape(operation, value, 'GET /x')).toThrow(`GET /x: ${what}`);
+});
+
+test('what a row gives passes, whatever stands inside; a row that gives nothing is not looked at', () => {
+  expectShape(labels.list, [], 'GET /x');
+  expectShape(labels.list, [{ brand_new: true }], 'GET /x');
+  expectShape(labels.get, {}, 'GET /x');
+  expectShape(labels.update, undefined, 'PUT /x');
+  expect(expectShape(labels.delete, 'anything', 'DELETE /x')).toBeUndefined();
+});
