@@ -1,5 +1,6 @@
 import type { Input, Named, Operation, Output, Service, Table } from '../kernel/operation.ts';
 import { checkFields } from '../kernel/check.ts';
+import { jsonOfAnyDepth } from '../kernel/json.ts';
 import { type Problem, problem } from '../kernel/problem.ts';
 import { pathValues, queryValues, withDefaults } from './coerce.ts';
 import { Refused } from './refused.ts';
@@ -56,6 +57,8 @@ export type TableServiceOptions<T extends Table, S> = {
   refusal(refused: Refused): MockReply;
   /** Query parameters that every operation takes and no row names (`token`, `alt`). */
   readonly commonQuery?: ReadonlySet<string>;
+  /** Refuses a body that is not what the service takes, before it is read. */
+  admitBody?(request: MockRequest): void;
   /** Reads a body that is not JSON. */
   readMultipart?(request: MockRequest, operation: Operation): Promise<Record<string, unknown>>;
 };
@@ -105,7 +108,7 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
   if (value === undefined) return { status: operation.ok, headers };
   if (value instanceof Bytes) return { status: operation.ok, headers: { ...headers, 'content-type': value.type }, body: value.bytes };
   headers['content-type'] = 'application/json; charset=utf-8';
-  return { status: operation.ok, headers, body: value instanceof Json ? value.body() : JSON.stringify(value) };
+  return { status: operation.ok, headers, body: value instanceof Json ? value.body() : jsonOfAnyDepth(value) };
 };
 
 /** Which methods a path takes is no secret: asked for and told without a token. */
@@ -170,6 +173,7 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
         .then((body) => run(request, named, params, body))
         .catch(refuse);
     }
+    options.admitBody?.(request);
     return run(request, named, params, jsonBody(request));
   };
   return (request: MockRequest): MockReply | Promise<MockReply> => {

@@ -1,3 +1,5 @@
+import { jsonOfAnyDepth } from '../kernel/json.ts';
+
 export type Row = unknown;
 
 export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -20,7 +22,7 @@ export const cellText = (value: unknown): string => {
   if (value === undefined || value === null) return '';
   if (isScalar(value)) return String(value);
   if (Array.isArray(value) && value.every(isScalar)) return value.map(cellText).join(', ');
-  return JSON.stringify(value);
+  return jsonOfAnyDepth(value);
 };
 
 /** All keys of the rows, in the order they are first seen; a row that is no record has the one column `value`. */

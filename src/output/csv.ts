@@ -1,3 +1,4 @@
+import { jsonOfAnyDepth } from '../kernel/json.ts';
 import { type Row, columnOf, keysOf } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
@@ -7,7 +8,7 @@ const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${
 /** Lists and records as JSON, so that nothing is lost. */
 const csvText = (value: unknown): string => {
   if (value === undefined || value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object' ? jsonOfAnyDepth(value) : String(value);
 };
 
 /** The columns are those asked for, else all keys of the first rows. */

@@ -1,7 +1,8 @@
+import { jsonOfAnyDepth } from '../kernel/json.ts';
 import { type Row, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
-const indented = (row: unknown): string => JSON.stringify(row, null, 2).replaceAll('\n', '\n  ');
+const indented = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n', '\n  ');
 
 /** A valid array as soon as it is closed; each row stands there before the next is known. */
 export const jsonRows = (columns?: readonly string[]): Formatter => {
@@ -12,9 +13,9 @@ export const jsonRows = (columns?: readonly string[]): Formatter => {
   };
 };
 
-export const jsonText = (data: unknown): string => `${JSON.stringify(data ?? null, null, 2)}\n`;
+export const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;
 
 export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
-  rows: (burst: readonly Row[]) => burst.map((row) => `${JSON.stringify(project(row, columns) ?? null)}\n`).join(''),
+  rows: (burst: readonly Row[]) => burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
   close: () => '',
 });

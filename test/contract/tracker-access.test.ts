@@ -9,6 +9,25 @@ const start = async (...options: Parameters<typeof startTracker>): Promise<Track
 };
 const advance = (ms: number) => fetch(`${server.mock.origin}/__opsctl/clock`, { method: 'PUT', body: JSON.stringify({ advance_ms: ms }) });
 
+describe('content type of a body', () => {
+  test.each([
+    'application/json',
+    'APPLICATION/JSON; charset=utf-8',
+    'application/vnd.api+json',
+    'text/plain;charset=UTF-8',
+    'application/x-www-form-urlencoded',
+  ])('%s is read as JSON', async (type) => {
+    const ask = await start();
+    expect((await ask('POST', '/labels', '{"name":"typed"}', { 'Content-Type': type })).status).toBe(201);
+  });
+  test.each(['application/xml', 'text/html', 'multipart/form-data; boundary=x', 'application/octet-stream'])('%s is refused', async (type) => {
+    const ask = await start();
+    const answer = await ask('POST', '/labels', '{"name":"typed"}', { 'Content-Type': type });
+    expect([answer.status, answer.body.errors['content-type']]).toEqual([400, expect.stringContaining('application/json')]);
+    expect((await ask('PUT', '/iterations/enable', undefined, { 'Content-Type': type })).status).toBe(204);
+  });
+});
+
 describe('token', () => {
   test('the deprecated query parameter is accepted, and judged like the header', async () => {
     const ask = await start();

@@ -34,6 +34,12 @@ test('an item with a value and no id is a new value', async () => {
   expect(texts(body)).toEqual(['Low', 'Urgent', 'High']);
   expect(body.values[1]).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), color_key: 'pink', enabled: true, position: 1 });
 });
+test('null takes the colour of a value away, and what was read can be sent back', async () => {
+  const { body } = await ask('PUT', at, { values: [{ id: LOW, color_key: null }, { id: MEDIUM }] });
+  expect(body.values.map((value: { color_key: string | null }) => value.color_key)).toEqual([null, 'yellow']);
+  const values = body.values.map(({ id, value, color_key, enabled }: Record<string, unknown>) => ({ id, value, color_key, enabled }));
+  expect((await ask('PUT', at, { values })).body.values).toEqual(body.values);
+});
 test('a value can be renamed; stories show the new text', async () => {
   const { body } = await ask('PUT', at, { values: [{ id: LOW }, { id: MEDIUM }, { id: HIGH, value: 'Top', color_key: 'black' }] });
   expect(body.values[2]).toMatchObject({ id: HIGH, value: 'Top', color_key: 'black' });

@@ -11,6 +11,27 @@ afterEach(() => server.close());
 const create = async (body: object) => (await ask('POST', '/epics', { name: 'e', ...body })).body;
 const update = async (id: number, body: object) => (await ask('PUT', `/epics/${id}`, body)).body;
 
+describe('times', () => {
+  test.each([
+    ['2026-05-01T10:00:00.000Z', '2026-05-01T10:00:00.000Z'],
+    ['2026-05-01T10:00:00.123Z', '2026-05-01T10:00:00.123Z'],
+    ['2026-05-01T10:00:00Z', '2026-05-01T10:00:00Z'],
+    ['2026-05-01T10:00:00.250+02:00', '2026-05-01T08:00:00.250Z'],
+    ['2026-05-01T10:00:00+02:00', '2026-05-01T08:00:00Z'],
+  ])('%s comes back as the same instant: in UTC as it was sent', async (sent, back) => {
+    const { id } = await create({ deadline: sent });
+    expect((await ask('GET', `/epics/${id}`)).body.deadline).toBe(back);
+  });
+});
+
+describe('the deprecated single ids', () => {
+  test('null unsets them on update as on create', async () => {
+    const { id } = await create({ group_ids: [GROUP], objective_ids: [102] });
+    expect(await update(id, { group_id: null })).toMatchObject({ group_id: null, group_ids: [], milestone_id: 102 });
+    expect(await update(id, { milestone_id: null })).toMatchObject({ milestone_id: null, objective_ids: [] });
+  });
+});
+
 describe('create', () => {
   test('defaults: requester is the owner of the token, times are now, the state is the default one', async () => {
     expect(await create({})).toMatchObject({

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { trackerState } from '../../src/mock/tracker/state.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, NO_UUID, OWNER } from './tracker-cases.ts';
 
@@ -49,6 +50,24 @@ describe('comments of an epic', () => {
     let levels = 0;
     for (let comment = (await raw('GET', `${at}/${top}`)).body; comment !== undefined; comment = comment.comments[0]) levels += 1;
     expect(levels).toBe(201);
+  });
+  test('a thread deeper than any stack is read, searched and deleted', async () => {
+    const state = trackerState(server.mock.world);
+    const { body: top } = await ask('POST', at, { text: 'depth 0' });
+    const first = state.comments.get(top.id);
+    if (first === undefined) throw new Error('the first comment is not stored');
+    server.store.transact(() => {
+      for (let level = 1; level <= 20_000; level++) {
+        state.comments.put(top.id + level, { ...first, id: top.id + level, parent_id: top.id + level - 1, text: `depth ${level}` });
+      }
+    });
+    const answers = ['/epics/106', at, `${at}/${top.id}`, '/search?query=sign-up&entity_types=epic'].map(async (path) => {
+      const answer = await fetch(`${server.base}${path}`, { headers: { 'Tracker-Token': TOKEN } });
+      return [answer.status, (await answer.text()).includes('"depth 20000"')];
+    });
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 4 }, () => [200, true]));
+    expect((await ask('DELETE', `${at}/${top.id}`)).status).toBe(204);
+    expect(state.comments.get(top.id + 20_000)).toBeUndefined();
   });
   test('a reply can be changed and deleted; a deleted comment takes its replies with it', async () => {
     const { body: top } = await ask('POST', at, { text: 'top' });

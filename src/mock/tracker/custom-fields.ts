@@ -5,7 +5,7 @@ import { entityTag, fieldIsUnchanged, valuesAreDistinct, valuesAreStillThere } f
 import { byPosition, move } from './rules/moves.ts';
 import type { StoredCustomField, StoredStory, Tracker } from './state.ts';
 
-type ValueInput = { readonly id?: string; readonly value?: string; readonly color_key?: string; readonly enabled?: boolean };
+type ValueInput = { readonly id?: string; readonly value?: string; readonly color_key?: string | null; readonly enabled?: boolean };
 
 const fieldsOfStory = (story: StoredStory): readonly string[] => story.custom_fields.map((one) => one.field_id);
 
@@ -18,7 +18,7 @@ const nextValues = (state: Tracker, field: StoredCustomField, inputs: readonly V
     return {
       id: before?.id ?? newUuid(state),
       value: input.value ?? before?.value ?? '',
-      color_key: input.color_key ?? before?.color_key ?? null,
+      color_key: input.color_key === undefined ? (before?.color_key ?? null) : input.color_key,
       position: at,
       enabled: input.enabled ?? before?.enabled ?? true,
       entity_type: 'custom-field-enum-value',

@@ -42,8 +42,9 @@ const create = (state: Tracker, epicId: number, parentId: number | null, body: V
 
 /** A comment goes with all replies below it. */
 const remove = (state: Tracker, comment: StoredEpicComment): void => {
-  for (const reply of [...state.comments.index('parent', parentOfComment).get(`${comment.epic_id} ${comment.id}`)]) remove(state, reply);
-  state.comments.delete(comment.id);
+  const gone = [comment];
+  for (const one of gone) gone.push(...state.comments.index('parent', parentOfComment).get(`${one.epic_id} ${one.id}`));
+  for (const { id } of gone) state.comments.delete(id);
 };
 
 export const epicCommentHandlers: Handlers<{ 'epic-comments': typeof epicComments }, Tracker>['epic-comments'] = {

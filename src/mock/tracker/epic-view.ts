@@ -65,9 +65,20 @@ const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Ite
 
 /** A comment with its replies, and theirs, to any depth. */
 export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
-  const { epic_id: epicId, parent_id: _parent, ...rest } = comment;
-  const comments = [...repliesTo(state, epicId, comment.id)].map((reply) => commentTree(state, reply));
-  return { ...rest, app_url: `${appUrl(state, 'epic', epicId)}#activity-${comment.id}`, comments };
+  const shown = ({ epic_id: epicId, parent_id: _parent, ...rest }: StoredEpicComment, comments: ThreadedComment[]): ThreadedComment => ({
+    ...rest,
+    app_url: `${appUrl(state, 'epic', epicId)}#activity-${rest.id}`,
+    comments,
+  });
+  const root: ThreadedComment[] = [];
+  // A list of what is still to be shown, not recursion: a thread may be deeper than the stack.
+  const open = [{ comment, into: root }];
+  for (const { comment: one, into } of open) {
+    const replies: ThreadedComment[] = [];
+    into.push(shown(one, replies));
+    for (const reply of repliesTo(state, one.epic_id, one.id)) open.push({ comment: reply, into: replies });
+  }
+  return root[0] as ThreadedComment;
 };
 /** The comments of an epic that are no replies, as trees. */
 export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] =>

@@ -5,8 +5,10 @@ import type { Tracker } from './state.ts';
 /** Whole seconds in UTC (facts tracker 7). */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 export const now = ({ world }: Tracker): string => timestamp(world.now());
-/** A time that a caller gave, as the service writes it. */
-export const instant = <T extends string | null | undefined>(text: T): T => (typeof text === 'string' ? (timestamp(Date.parse(text)) as T) : text);
+const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+const inUtc = (text: string): string => (IN_UTC.test(text) ? text : new Date(text).toISOString().replace('.000Z', 'Z'));
+/** A time that a caller gave: in UTC as it stands, so that it comes back as it went; else the same instant in UTC. */
+export const instant = <T extends string | null | undefined>(text: T): T => (typeof text === 'string' ? (inUtc(text) as T) : text);
 
 /** facts tracker 7: one sequence for all records with whole-number ids. */
 export const newId = ({ world }: Tracker): number => world.store.next('tracker.ids', 101);

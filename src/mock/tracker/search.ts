@@ -16,27 +16,28 @@ type SearchCall = Call<Tracker, (typeof search)['run']>;
 /** facts tracker 5: "`total` counts all matches; only the first 1000 can be paged". */
 const MOST = 1000;
 
-/** Where a page starts, as the text in `next`: the group and the number of records before it. */
-const tokenOf = (group: string, offset: number): string => Buffer.from(`${group}:${offset}`).toString('base64url');
-const offsetOf = (token: string | undefined): { group: string; offset: number } | undefined => {
+/** Where a page starts: the group, how many records were given before it, and the last of them. */
+type Place = { readonly group: string; readonly given: number; readonly after: number };
+const tokenOf = ({ group, given, after }: Place): string => Buffer.from(`${group}:${given}:${after}`).toString('base64url');
+const placeOf = (token: string | undefined): Place | undefined => {
   if (token === undefined) return undefined;
-  const found = /^(stories|epics|iterations|milestones):(\d{1,6})$/.exec(Buffer.from(token, 'base64url').toString());
+  const found = /^(stories|epics|iterations|milestones):(\d{1,6}):(\d{1,16})$/.exec(Buffer.from(token, 'base64url').toString());
   if (found === null)
     throw new Refused(400, 'The request included invalid or missing parameters.', {
       problems: [problem('next', 'format', 'is not a place that this search gave')],
     });
-  return { group: found[1] ?? '', offset: Number(found[2]) };
+  return { group: found[1] ?? '', given: Number(found[2]), after: Number(found[3]) };
 };
 
 /** facts tracker 5: "a path with query string from the host root". */
-const nextPath = ({ query }: SearchCall, group: string, kind: string, offset: number): string => {
+const nextPath = ({ query }: SearchCall, kind: string, place: Place): string => {
   const pairs = new URLSearchParams({
     query: query.query,
     page_size: String(query.page_size ?? 25),
     detail: query.detail ?? 'full',
     entity_types: kind,
   });
-  pairs.set('next', tokenOf(group, offset));
+  pairs.set('next', tokenOf(place));
   return `${tracker.basePath}/search?${pairs}`;
 };
 
@@ -47,24 +48,38 @@ type Group<T> = {
   readonly subject: (state: Tracker, record: T) => Parameters<typeof matches>[0];
 };
 
-const pageOf = <T, R>(call: SearchCall, terms: readonly Term[], one: Group<T>, render: (record: T) => R) => {
+/** The first of a sorted list whose id is higher: what was changed or deleted between two pages moves no other record. */
+const firstAfter = (sorted: readonly { readonly id: number }[], id: number): number => {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.id ?? 0) > id) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+};
+
+const pageOf = <T extends { readonly id: number }, R>(call: SearchCall, terms: readonly Term[], one: Group<T>, render: (record: T) => R) => {
   const { state, query } = call;
   const size = query.page_size ?? 25;
-  const place = offsetOf(query.next);
-  const offset = place?.group === one.group ? place.offset : 0;
-  if (offset >= MOST) {
+  const place = placeOf(query.next);
+  const { given, after } = place?.group === one.group ? place : { given: 0, after: -1 };
+  if (given >= MOST) {
     const message = `Only the first ${MOST} results of a search can be read; make the search narrower.`;
     throw new Refused(400, message, { body: { error: 'maximum-results-exceeded', message, 'maximum-results': MOST } });
   }
   const now = state.world.now();
-  // The same state and query give the same list within a minute, so paging is stable and a page does not search again.
+  // The same state and query give the same list within a minute, so a page does not search again.
   const found = state.cache.value(`search ${one.group} ${Math.floor(now / 60_000)} ${query.query}`, state.world.store.version, () =>
-    [...one.records()].filter((record) => matches(one.subject(state, record), terms, now)),
+    [...one.records()].filter((record) => matches(one.subject(state, record), terms, now)).sort((a, b) => a.id - b.id),
   );
-  const end = Math.min(offset + size, MOST);
+  const start = firstAfter(found, after);
+  const data = found.slice(start, start + Math.min(size, MOST - given));
+  const isLast = start + data.length >= found.length || given + data.length >= MOST;
+  const here = { group: one.group, given: given + data.length, after: data.at(-1)?.id ?? after };
   return {
-    data: found.slice(offset, end).map(render),
-    next: end < Math.min(found.length, MOST) ? nextPath(call, one.group, one.kind, end) : null,
+    data: data.map(render),
+    next: isLast ? null : nextPath(call, one.kind, here),
     total: found.length,
   };
 };
@@ -77,7 +92,7 @@ const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) => (isSli
 const run = (call: SearchCall) => {
   const { state, query } = call;
   const isSlim = query.detail === 'slim';
-  const place = offsetOf(query.next);
+  const place = placeOf(query.next);
   // doc2 GET /search "returns epics, iterations, milestones and stories": all four unless the caller names some (facts tracker 5).
   const wanted = new Set<string>(query.entity_types ?? ['story', 'epic', 'iteration', 'milestone']);
   const isAsked = (group: string, ...kinds: string[]): boolean =>

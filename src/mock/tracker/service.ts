@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { problemText } from '../../kernel/problem.ts';
+import { problem, problemText } from '../../kernel/problem.ts';
 import { tracker } from '../../services/tracker/index.ts';
 import { readMultipart } from '../multipart.ts';
 import { makeRate, rateClock } from '../rate.ts';
@@ -44,6 +44,18 @@ const tokenIsKnown = (world: World, request: MockRequest): string => {
   return token;
 };
 
+/** What passes for JSON: `curl -d` and fetch name the other two when the user named none. */
+const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x-www-form-urlencoded$/;
+
+/** doc2 Endpoints "Common to every endpoint": Content-Type is application/json. */
+const bodyIsJson = ({ headers, body }: MockRequest): void => {
+  const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (body.length === 0 || JSON_TYPES.test(type)) return;
+  throw new Refused(400, 'The request body must be JSON.', {
+    problems: [problem('content-type', 'format', `must be application/json; got ${type}`)],
+  });
+};
+
 /** doc2 Authentication 4: "All requests must use HTTPS", where this server serves it. */
 const requestUsesTls = (world: World, request: MockRequest): void => {
   if (world.origin().startsWith('https:') && !request.isTls) throw new Refused(403, 'All requests must use HTTPS.');
@@ -71,6 +83,7 @@ export const makeTracker = (world: World): MockService => {
       requestUsesTls(world, request);
       requestIsInRate(rate, world, tokenIsKnown(world, request));
     },
+    admitBody: bodyIsJson,
     refusal,
     commonQuery: new Set(['token']),
     readMultipart,

@@ -1,4 +1,4 @@
-import { bool, help, list, obj, req, str, uuid } from '../../kernel/field.ts';
+import { bool, help, list, obj, orNull, req, str, uuid } from '../../kernel/field.ts';
 import { type Resource, op } from '../../kernel/operation.ts';
 import { description } from './fields.ts';
 import { customField } from './workspace-records.ts';
@@ -7,7 +7,7 @@ const id = { 'custom-field-public-id': req(help(uuid(), 'The custom field')) } a
 const columns = ['id', 'name', 'enabled', 'position'] as const;
 
 /** doc2 "Custom field update rules": order is the sort order, omitted is deleted, no id is new. */
-const values = list(obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: str(), enabled: bool() }), {
+const values = list(obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: orNull(str()), enabled: bool() }), {
   summary: 'All values in their order: one that is left out is deleted, one without id is made',
 });
 

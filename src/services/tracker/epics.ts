@@ -96,8 +96,9 @@ export const epics = {
       archived: help(bool(), archived.summary),
       completed_at_override: orNull(help(datetime(), completedAt.summary)),
       started_at_override: orNull(help(datetime(), startedAt.summary)),
-      group_id: old(groupId, 'group_ids'),
-      milestone_id: old(milestoneId, 'objective_ids'),
+      // The update list does not repeat their `or null`; a client that unsets the deprecated single id must not be refused.
+      group_id: old(orNull(groupId), 'group_ids'),
+      milestone_id: old(orNull(milestoneId), 'objective_ids'),
     },
     ok: 200,
     returns: epic,
