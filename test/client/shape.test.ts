@@ -8,13 +8,14 @@ test.each([
   [labels.get, [{ id: 1 }], 'the answer is a list, not the object'],
   [labels.get, 'soon', 'the answer is a plain value, not the object'],
 ])('JSON of another shape is no success: %#', (operation, value, what) => {
-  expect(() => expectShape(operation, value, 'GET /x')).toThrow(`GET /x: ${what}`);
+  expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
 });
 
-test('what a row gives passes, whatever stands inside; a row that gives nothing is not looked at', () => {
-  expectShape(labels.list, [], 'GET /x');
-  expectShape(labels.list, [{ brand_new: true }], 'GET /x');
-  expectShape(labels.get, {}, 'GET /x');
-  expectShape(labels.update, undefined, 'PUT /x');
-  expect(expectShape(labels.delete, 'anything', 'DELETE /x')).toBeUndefined();
+test('what a row gives passes, whatever stands inside; the answer to a change is not looked at', () => {
+  expectShape(labels.list, [], 'http://t.example/x');
+  expectShape(labels.list, [{ brand_new: true }], 'http://t.example/x');
+  expectShape(labels.get, {}, 'http://t.example/x');
+  expectShape(labels.update, undefined, 'http://t.example/x');
+  expectShape(labels.create, [], 'http://t.example/x');
+  expect(expectShape(labels.delete, 'anything', 'http://t.example/x')).toBeUndefined();
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
     let body = '';
     for await (const chunk of request) body += chunk;
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
-    reply.setHeader('content-type', 'application/json').end('{"id":1,"name":"x"}');
+    reply.setHeader('content-type', 'application/json').end(request.method === 'GET' ? '[]' : '{"id":1,"name":"x"}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
