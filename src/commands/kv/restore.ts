@@ -86,7 +86,8 @@ export const restore: Command = {
       import('../../upgrade/restore/plan.ts'),
     ]);
     const source = await sourceOf(context, values, cluster.name);
-    const observation = await observe({ host: context.host, cluster, access });
+    const driver = await driverFor(context, cluster);
+    const observation = await observe({ host: context.host, cluster, access, driver });
     const plan = restorePlan({ cluster, observation, ...source });
     if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
     context.say.warn(restoreText(plan));

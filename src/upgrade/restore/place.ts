@@ -23,13 +23,28 @@ export const refuseWrongCtl = async (shell: Shell, { ctl, to }: { readonly ctl: 
   });
 };
 
+const isInside = ({ data_dir }: MemberSpec, path: string): boolean => path.startsWith(`${data_dir?.replace(/\/+$/, '')}/`);
+/** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new folder, on every version. */
+const logScript = (member: MemberSpec, wal: string | undefined): string => {
+  if (wal === undefined) return '';
+  const place = isInside(member, wal)
+    ? `T="$D.restoring"${quoted(wal.slice((member.data_dir as string).replace(/\/+$/, '').length))}`
+    : `W=${quoted(wal)}
+if mountpoint -q "$W" 2>/dev/null; then echo "$W is a mount point: it cannot be moved aside" >&2; exit 9; fi
+T="$W.restoring"; rm -rf "$T" || exit 1`;
+  return `${place}
+if [ "$T" != "$D.restoring/member/wal" ]; then mkdir -p "$(dirname "$T")" && mv "$D.restoring/member/wal" "$T" || exit 1; fi
+if [ -d "$D" ] && [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$T" || exit 1; fi`;
+};
+
 /** The new folder stands beside the present one and belongs to the same user; nothing was stopped yet. */
-const buildScript = (plan: RestorePlan, { words }: RestoreStep, member: MemberSpec, snapshot: string): string => {
+const buildScript = (plan: RestorePlan, { words, wal_dir }: RestoreStep, member: MemberSpec, snapshot: string): string => {
   const folder = quoted(member.data_dir);
   return `D=${folder}
 if mountpoint -q "$D" 2>/dev/null; then echo "$D is a mount point: it cannot be moved aside" >&2; exit 9; fi
 rm -rf "$D.restoring" || exit 1
 ETCDCTL_API=3 ${shellLine([plan.ctl, 'snapshot', 'restore', snapshot, ...words])} >&2 || exit 1
+${logScript(member, wal_dir)}
 [ -d "$D" ] || exit 0
 if [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$D.restoring" || exit 1; fi
 chmod "$(stat -c %a "$D")" "$D.restoring"`;
@@ -43,10 +58,17 @@ export const buildFolder = async (shell: Shell, plan: RestorePlan, step: Restore
   throw new AppError('unsafe', `nothing was stopped: the folder of ${step.name} could not be built: ${reason}`, { code: 'RESTORE_FAILED' });
 };
 
+/** Kept beside its own place, under the ending that the data folder gets. */
+const swapLog = (wal: string, aside: string): string => `W=${quoted(wal)}; B=$W${quoted(/\.before-restore-[^/]*$/.exec(aside)?.[0])}; L=$B; m=2
+while [ -e "$L" ]; do L=$B.$m; m=$((m+1)); done
+if [ -e "$W" ]; then mv "$W" "$L"; fi
+mv "$W.restoring" "$W"`;
+
 /** A second rebuild, or one that goes on after a crash, must not cover what the first kept aside. */
-const swapScript = ({ aside }: RestoreStep, member: MemberSpec): string => `set -e
+const swapScript = ({ aside, wal_dir }: RestoreStep, member: MemberSpec): string => `set -e
 D=${quoted(member.data_dir)}; A=${quoted(aside)}; K=$A; n=2
 while [ -e "$K" ]; do K=$A.$n; n=$((n+1)); done
+${wal_dir === undefined || isInside(member, wal_dir) ? '' : swapLog(wal_dir, aside)}
 if [ -e "$D" ]; then mv "$D" "$K"; fi
 mv "$D.restoring" "$D"
 printf %s "$K"`;

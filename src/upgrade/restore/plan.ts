@@ -22,6 +22,8 @@ export type RestoreStep = {
   readonly name: string;
   /** Where the present data folder is kept. */
   readonly aside: string;
+  /** Folder of its log, where that is not part of the data folder. */
+  readonly wal_dir?: string;
   /** Words of the ctl program after `snapshot restore FILE`. */
   readonly words: readonly string[];
 };
@@ -32,6 +34,20 @@ export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRe
 
 const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
   member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
+
+/** Named by a flag, the environment or the configuration file. One inside the data folder is moved with it, but not built there by the ctl program. */
+const logOf = (member: MemberSpec, { members }: Observation): Pick<RestoreStep, 'wal_dir'> => {
+  const config = members.find(({ name }) => name === member.name)?.host?.config?.['wal-dir'];
+  const flag = flagsOf(argvOf(member.old_command, member.old_binary) ?? []).get('wal-dir');
+  const wal_dir = [flag, member.env?.['ETCD_WAL_DIR'], config].find((path) => typeof path === 'string' && path !== '') as string | undefined;
+  if (wal_dir === undefined) return {};
+  if (!wal_dir.startsWith('/'))
+    throw new AppError('config', `the log folder ${wal_dir} of ${member.name} is relative: it cannot be told where that is`, {
+      code: 'WAL_DIR',
+      tryThis: ['write the whole path in --wal-dir, in old_command or the configuration file'],
+    });
+  return { wal_dir: wal_dir.replace(/\/+$/, '') };
+};
 
 export type RestoreInput = {
   readonly cluster: ClusterFile;
@@ -51,12 +67,6 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
   const unknown = peers.find(({ member, peer }) => peer === undefined || member.data_dir === undefined);
   if (unknown !== undefined)
     throw new AppError('config', `member ${unknown.member.name} needs peer_url and data_dir in the cluster file`, { code: 'CLUSTER_FILE' });
-  const split = cluster.members.find((member) => flagsOf(argvOf(member.old_command, member.old_binary) ?? []).has('wal-dir'));
-  if (split !== undefined)
-    throw new AppError('unsafe', `refused, nothing was changed: ${split.name} keeps its log outside its data folder (--wal-dir)`, {
-      code: 'WAL_DIR',
-      tryThis: [`${ctl} snapshot restore ${snapshot.path} --wal-dir …, by hand on every member`],
-    });
   const all = peers.map(({ member, peer }) => `${member.name}=${peer}`).join(',');
   const revisions = observation.members.flatMap(({ revision }) => revision ?? []);
   const now = revisions.length === 0 ? undefined : Math.max(...revisions);
@@ -70,6 +80,7 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
     members: peers.map(({ member, peer }) => ({
       name: member.name,
       aside: `${member.data_dir}.before-restore-${run}`,
+      ...logOf(member, observation),
       words: [
         ...['--name', member.name, '--initial-cluster', all, '--initial-advertise-peer-urls', peer as string],
         ...['--data-dir', `${member.data_dir}.restoring`],
@@ -80,8 +91,8 @@ export const restorePlan = ({ cluster, observation, snapshot, to, run }: Restore
 
 export const restoreText = (plan: RestorePlan): string => {
   const lost = plan.lost_revisions === undefined ? 'an unknown number of revisions (no member answers)' : `${plan.lost_revisions} revisions`;
-  const steps = plan.members.flatMap(({ name, aside, words }) => [
-    `  ${name}: the data folder goes to ${aside}`,
+  const steps = plan.members.flatMap(({ name, aside, wal_dir, words }) => [
+    `  ${name}: the data folder goes to ${aside}${wal_dir === undefined ? '' : `, its log ${wal_dir} likewise`}`,
     `    $ ${shellLine([plan.ctl, 'snapshot', 'restore', plan.snapshot.path, ...words])}`,
   ]);
   return [
