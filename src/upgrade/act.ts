@@ -10,6 +10,7 @@ import { memberRoomProblem } from './guards/disk-space.ts';
 import { v2BytesOf } from './guards/v2-settle.ts';
 import { observe } from './observe.ts';
 import { notReadyToLead } from './guards/members-keep-up.ts';
+import { alarmError, alarmsSaid } from './guards/no-alarms.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
 import { hexId } from './gateway/store.ts';
 import { MemberFailure, identityOf, memberOf, seenIn } from './run.ts';
@@ -78,6 +79,8 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const patientUntil = host.elapsed() + patienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
+    const [alarm] = alarmsSaid(observation);
+    if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
     const finding = stopFinding(observation, name, plan.options.accept);
     if (finding !== undefined) {
       // An election, the hand-over before this stop too, makes members unhealthy for a moment.

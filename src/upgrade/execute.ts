@@ -47,7 +47,9 @@ const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
 const within = async (run: Run, step: Step, act: () => Promise<Detail | undefined>): Promise<void> => {
   const began = run.host.elapsed();
   begin(run, step);
-  const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1;
+  // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
+  const known = run.plan.steps.findIndex(({ id }) => id === step.id || id === `${step.member}.stop`);
+  const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1 || known + 1;
   run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
   try {
     const detail = await act();
@@ -224,7 +226,7 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
       category: 'stopped',
       error: new AppError('stopped', message, {
         code: (error as AppError).detail?.code ?? 'STOPPED',
-        tryThis: [...tryThis, 'opsctl kv resume'],
+        tryThis: tryThis.some((text) => text.includes('opsctl kv resume')) ? tryThis : [...tryThis, 'opsctl kv resume'],
         cause: error,
       }),
     };

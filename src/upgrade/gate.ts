@@ -4,6 +4,7 @@ import { minorOf } from '../services/kv/versions.ts';
 import { mebibytes } from './guards/guard.ts';
 import { compareHashes, hashMembers, mostHashedBytes } from './hashes.ts';
 import type { Comparison } from './hashes.ts';
+import { alarmError, alarmsSaid } from './guards/no-alarms.ts';
 import { lagLimits } from './guards/members-keep-up.ts';
 import { quorumOf } from './guards/quorum-survives.ts';
 import { hexId } from './gateway/store.ts';
@@ -123,9 +124,13 @@ const peersAgree: Check = async (gate) => {
   const said = `${together} of ${rest.length + 1} members follow the same leader${away.length === 0 ? '' : ` (not ${away.join(', ')})`}`;
   return together >= quorumOf(rest.length + 1) ? good(said) : bad(said);
 };
-const noAlarm: Check = async ({ store }) => {
+/** Raised while this member is in work, it makes every member unhealthy or refuses every write: neither version of this one would be better. */
+const noAlarm: Check = async ({ run, member, store }) => {
   const alarms = await store.alarms();
-  return alarms.length === 0 ? good('no alarm') : bad(`alarm ${alarms.map(({ alarm }) => alarm).join(', ')}`);
+  const { members, listed } = run.plan.observation;
+  const [said] = alarmsSaid({ alarms, members, listed });
+  if (said === undefined) return good('no alarm');
+  throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
 };
 
 const mostHashTries = 5;
@@ -201,14 +206,21 @@ const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
     return bad(error instanceof Error ? error.message : String(error));
   });
 
+/** An alarm may be why a check does not become good. */
+const alarmsEveryMs = 1000;
 /** Repeats one check until it is good, hopeless, or the time is over. The process is looked at every time. */
 const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Verdict> => {
   const { host } = gate.run;
+  let alarmsAt = host.elapsed() + alarmsEveryMs;
   for (;;) {
     const verdict = await attempt(check, gate);
     if (verdict.ok || verdict.isFinal) return verdict;
     const alive = await attempt(processRuns, gate);
     if (!alive.ok) return alive;
+    if (host.elapsed() > alarmsAt) {
+      await attempt(noAlarm, gate);
+      alarmsAt = host.elapsed() + alarmsEveryMs;
+    }
     if (host.elapsed() > untilMs) return verdict;
     await host.sleep(pollMs);
   }
@@ -240,6 +252,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
     const alive = await attempt(processRuns, gate);
     const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
     if (health.ok) goodAt = host.elapsed();
+    else if (alive.ok) await attempt(noAlarm, gate);
     if (!alive.ok || host.elapsed() - goodAt > unhealthyLimitMs) {
       run.emit({ event: 'gate-check', member: member.name, check: 'stable', ok: false, detail: health.detail });
       throw new MemberFailure(member.name, `${member.name} was good and then was not: ${health.detail}`);

@@ -1,4 +1,5 @@
 import { minorOf, rowOf } from '../services/kv/versions.ts';
+import { alarmsSaid } from './guards/no-alarms.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
 import type { Finding, JournalEntry, MemberSeen, Observation, Plan, Step } from './types.ts';
 
@@ -105,13 +106,8 @@ const sickMember = (plan: Plan, { members }: Observation): Decision | undefined 
 
 /** What to do with the next member that still runs the old version. */
 const nextOld = (plan: Plan, progress: Progress, observation: Observation, name: string, oldCount: number): Decision => {
-  if (observation.alarms.length > 0)
-    return refusal(
-      'no-alarms',
-      name,
-      `alarm ${observation.alarms[0]?.alarm} is raised`,
-      'opsctl kv alarm list; clear its cause, then opsctl kv resume',
-    );
+  const [alarm] = alarmsSaid(observation);
+  if (alarm !== undefined) return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
   const sick = sickMember(plan, observation);
   if (sick !== undefined) return sick;
   const finding = stopFinding(observation, name, plan.options.accept);

@@ -105,13 +105,13 @@ describe('the next thing to do', () => {
   ])('%s', (_, entries, members, expected) => {
     expect(next(entries, members)).toBe(expected);
   });
-  it('an alarm stops before the next member', () => {
+  it('an alarm stops before the next member, and whoever raised it is named', () => {
     const observation = observed([n1, upgraded('n2'), n3], { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] });
-    expect(text(decide(plan, progressOf(all('n2')), observation))).toBe('refuse no-alarms n3');
+    expect(text(decide(plan, progressOf(all('n2')), observation))).toBe('refuse no-alarms n1');
   });
   it('an alarm is named before those that are unhealthy because of it', () => {
     const sick = [n1, n2, n3].map((member) => ({ ...member, is_healthy: false }));
-    expect(text(decide(plan, progressOf([]), observed(sick, { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] })))).toBe('refuse no-alarms n2');
+    expect(text(decide(plan, progressOf([]), observed(sick, { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] })))).toBe('refuse no-alarms n1');
   });
   it('a sick member that the operator accepted stops nothing that leaves a majority', () => {
     const five = observed(['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => seen(name)));

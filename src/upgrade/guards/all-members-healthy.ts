@@ -1,3 +1,4 @@
+import { alarmsSaid } from './no-alarms.ts';
 import { guard } from './guard.ts';
 
 /** doc3 Procedure 1: check health and that the cluster runs the old version. */
@@ -21,7 +22,8 @@ export const allMembersHealthy = guard('all-members-healthy', 'every member answ
         hint: 'start it, or repair it, before an upgrade',
       });
     else if (!member.is_healthy) {
-      const why = member.health_reason ?? member.errors[0] ?? '/health says so';
+      const [alarm] = alarmsSaid(observation);
+      const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
       say.stop({
         member: member.name,
         message: `${member.name} is not healthy: ${why}`,
