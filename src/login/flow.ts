@@ -88,7 +88,7 @@ export const complete = async (
   say.hide(callback.code);
   const party = await partyOf(around, plan, callback);
   const read = await sendCode(around, 'code exchange', exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier));
-  const answer = await processExchange(party, read, attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined, host);
+  const answer = await processExchange(party, read, attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined, host, around.signal);
   const { endpoints, clientId, clientSecret, key } = plan.server;
   const name = plan.account ?? accountNameFrom(answer);
   const account = accountFrom({ name, server: key, endpoints, clientId, clientSecret }, answer, attempt.requested, host.now());

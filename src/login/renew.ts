@@ -90,5 +90,5 @@ const ask = async (around: Surroundings, stored: Account): Promise<Answer> => {
   const party: Party = { endpoints, clientId, clientSecret: clientSecret ?? around.settings.get('auth.client_secret')?.value };
   const read = await sendPatiently(around, 'refresh', refreshRequest(party, refreshToken));
   const metadata = read.text.includes('"id_token"') ? await discover(around.host, endpoints, around.signal) : undefined;
-  return processRefresh({ ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri }, read, around.host);
+  return processRefresh({ ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri }, read, around.host, around.signal);
 };

@@ -1,7 +1,8 @@
 import { AppError } from '../../kernel/problem.ts';
-import type { Host } from '../../host/host.ts';
+import { type Host, type HttpReply, NetworkError } from '../../host/host.ts';
 import { isLoopback } from '../endpoints.ts';
 import { scopesFrom } from '../scopes.ts';
+import { withDeadline } from './deadline.ts';
 import { outage, serviceFailure, strangeReply } from './failure.ts';
 import type { Party, Read } from './party.ts';
 import { bodyOf, errorIn, isJson, isSendable } from './token-body.ts';
@@ -20,6 +21,7 @@ export type Answer = {
 };
 
 type Oauth = typeof import('oauth4webapi');
+type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
 
 /** What a refused token request says; RFC 6749 5.2 and doc1 Errors. */
@@ -65,17 +67,29 @@ const unexpected = (what: string, error: unknown): AppError =>
     tryThis: ['opsctl auth conformance --auth-url … names what the server does differently'],
   });
 
-export type Checks = { readonly kind: 'exchange'; readonly nonce: string | undefined } | { readonly kind: 'refresh' };
-
-/** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
-export const processAnswer = async (what: string, party: Party, received: Read, checks: Checks, host: Host): Promise<Answer> => {
-  if (received.status !== 200) throw refusalOf(what, received, host.now());
+/** The JSON of an answer that is no refusal, in whatever form servers refuse. */
+const givenIn = (what: string, received: Read, nowMs: number): unknown => {
+  if (received.status !== 200) throw refusalOf(what, received, nowMs);
   const given = isJson(received) ? bodyOf(received) : undefined;
   if (given === undefined) throw strangeReply(what, received);
   const said = errorIn(given);
   if (said !== undefined && (given as { access_token?: unknown }).access_token === undefined)
     throw serviceFailure(what, said.error, said.description, received.status);
-  const read = { ...received, text: JSON.stringify(given) };
+  return given;
+};
+
+export type Checks = { readonly kind: 'exchange'; readonly nonce: string | undefined } | { readonly kind: 'refresh' };
+
+/** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
+export const processAnswer = async (
+  what: string,
+  party: Party,
+  received: Read,
+  checks: Checks,
+  host: Host,
+  signal?: AbortSignal,
+): Promise<Answer> => {
+  const read = { ...received, text: JSON.stringify(givenIn(what, received, host.now())) };
   const oauth = await import('oauth4webapi');
   const server = {
     // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
@@ -98,13 +112,10 @@ export const processAnswer = async (what: string, party: Party, received: Read, 
             response,
             asksNonce && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
           );
-    if (body.id_token !== undefined && party.jwksUri !== undefined) {
-      const insecure = party.jwksUri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
-      await oauth.validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetchOver(host), ...insecure });
-    }
+    if (body.id_token !== undefined) await checkSignature(oauth, server, response, fetchOver(host, signal));
     return answerFrom(oauth, body);
   } catch (error) {
-    throw error instanceof AppError ? error : unexpected(what, error);
+    throw error instanceof AppError || error instanceof NetworkError ? error : unexpected(what, error);
   }
 };
 
@@ -132,10 +143,36 @@ const skewOf = (party: Party, read: Read, nowMs: number): number => {
   return isLoopback(new URL(party.endpoints.token)) && typeof iat === 'number' ? Math.round(iat - nowMs / 1000) : 0;
 };
 
+/** The keys of the server could not be had; nothing is said about the token. */
+class NoKeys extends Error {}
+/**
+ * OpenID Connect Core 3.1.3.7, 6: a token that came from the token endpoint itself needs no signature, because the
+ * connection proves where it is from. So a key set that is out of order does not cost a sign-in whose code is used up.
+ */
+const withoutKeys = (error: unknown): void => {
+  if (!(error instanceof NoKeys)) throw error;
+};
+
+const keysMs = 10_000;
+/** Of an id_token, when the server publishes its keys. */
+const checkSignature = async (oauth: Oauth, server: AuthorizationServer, response: Response, fetch: ReturnType<typeof fetchOver>): Promise<void> => {
+  if (server.jwks_uri === undefined) return;
+  const insecure = server.jwks_uri.startsWith('http:') ? { [oauth.allowInsecureRequests]: true } : {};
+  await oauth.validateApplicationLevelSignature(server, response, { [oauth.customFetch]: fetch, ...insecure }).catch(withoutKeys);
+};
+
 /** What oauth4webapi needs of `fetch` to read a key set, over the host's network (proxy, CA, limits). */
 const fetchOver =
-  (host: Host) =>
+  (host: Host, signal: AbortSignal | undefined) =>
   async (url: string, options: { headers: Record<string, string> }): Promise<Response> => {
-    const reply = await host.network.request({ method: 'GET', url, headers: options.headers, maxReplyBytes: 1024 * 1024, timeoutMs: 10_000 });
-    return new Response(await reply.text(), { status: reply.status, headers: { 'content-type': reply.headers['content-type'] ?? '' } });
+    const asked = { method: 'GET', url, headers: options.headers, maxReplyBytes: 1024 * 1024, timeoutMs: keysMs };
+    const read = async (stop: AbortSignal): Promise<readonly [HttpReply, string]> => {
+      const reply = await host.network.request({ ...asked, signal: stop });
+      return [reply, await reply.text()];
+    };
+    const [reply, text] = await withDeadline(host, keysMs, signal, read).catch((error: unknown) => {
+      throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
+    });
+    if (reply.status !== 200) throw new NoKeys();
+    return new Response(text, { status: 200, headers: { 'content-type': reply.headers['content-type'] ?? '' } });
   };

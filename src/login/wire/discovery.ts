@@ -1,5 +1,6 @@
 import type { Host } from '../../host/host.ts';
 import type { Endpoints } from '../endpoints.ts';
+import { withDeadline } from './deadline.ts';
 
 export type Metadata = {
   readonly issuer: string;
@@ -27,22 +28,9 @@ export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | un
  * first that fits is taken: a place that never answers costs 5 s, not 5 s each.
  */
 export const discover = async (host: Host, endpoints: Endpoints, signal?: AbortSignal): Promise<Metadata | undefined> => {
-  const done = new AbortController();
-  const stop = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
   const origins = [...new Set([new URL(endpoints.authorize).origin, new URL(endpoints.token).origin])];
-  const asked = origins.flatMap((origin) => wellKnown.map((path) => read(host, origin + path, endpoints, stop)));
-  // The limit of a request is one of silence; a place that drips is given up by this one.
-  host.sleep(limitMs, stop).then(
-    () => done.abort(),
-    () => undefined,
-  );
-  try {
-    return await Promise.any(asked);
-  } catch {
-    return undefined;
-  } finally {
-    done.abort();
-  }
+  const places = origins.flatMap((origin) => wellKnown.map((path) => origin + path));
+  return withDeadline(host, limitMs, signal, (stop) => Promise.any(places.map((url) => read(host, url, endpoints, stop)))).catch(() => undefined);
 };
 
 const read = async (host: Host, url: string, endpoints: Endpoints, signal: AbortSignal): Promise<Metadata> => {

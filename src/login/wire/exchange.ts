@@ -16,5 +16,5 @@ export const exchangeRequest = (party: Party, callback: CheckedCallback, redirec
     redirect_uri: redirectUri,
   });
 
-export const processExchange = (party: Party, read: Read, nonce: string | undefined, host: Host): Promise<Answer> =>
-  processAnswer(what, party, read, { kind: 'exchange', nonce }, host);
+export const processExchange = (party: Party, read: Read, nonce: string | undefined, host: Host, signal?: AbortSignal): Promise<Answer> =>
+  processAnswer(what, party, read, { kind: 'exchange', nonce }, host, signal);

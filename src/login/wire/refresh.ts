@@ -11,5 +11,5 @@ export const refreshRequest = (party: Party, refreshToken: string): HttpRequest 
     refresh_token: refreshToken,
   });
 
-export const processRefresh = (party: Party, read: Read, host: Host): Promise<Answer> =>
-  processAnswer('refresh', party, read, { kind: 'refresh' }, host);
+export const processRefresh = (party: Party, read: Read, host: Host, signal?: AbortSignal): Promise<Answer> =>
+  processAnswer('refresh', party, read, { kind: 'refresh' }, host, signal);

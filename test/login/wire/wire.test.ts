@@ -56,13 +56,18 @@ const idToken = (change: object = {}, key = pair.privateKey): string => {
   const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
   return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
 };
-const exchanged = async (id_token: string, hasMetadata = true) => {
-  const keys = await tokenServer({ body: { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }] } });
+type KeyAnswer = Parameters<typeof tokenServer>[0];
+const exchanged = async (id_token: string, hasMetadata = true, more: KeyAnswer = {}, signal?: AbortSignal) => {
+  const keys = await tokenServer(
+    typeof more === 'function'
+      ? more
+      : { body: { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }] }, ...(more as object) },
+  );
   const around = await makeAround();
   closers.push(keys.close, around.close);
   const published = hasMetadata ? { issuer: 'https://i.example', jwksUri: `${keys.url}/keys` } : {};
   const party: Party = { endpoints, clientId: 'client-1', ...published };
-  return processExchange(party, json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }), 'n1', around.host);
+  return processExchange(party, json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }), 'n1', around.host, signal);
 };
 
 test('an id_token that holds gives the identity', async () => {
@@ -81,6 +86,25 @@ test.each([
   ['no token at all', 'abc'],
 ])('an id_token with %s is refused', async (_, token) => {
   await expect(exchanged(token)).rejects.toMatchObject({ category: 'refused', detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
+
+test.each([
+  ['a cut line', { cut: true as const }],
+  ['an outage', { status: 503, body: 'x', type: 'text/plain' }],
+  ['no such page', { status: 404, body: '<html>', type: 'text/html' }],
+])('a key set with %s does not cost the sign-in; every other check holds', async (_, keys) => {
+  expect((await exchanged(idToken(), true, keys)).identity?.sub).toBe('s1');
+  await expect(exchanged(idToken({ aud: 'client-2' }), true, keys)).rejects.toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
+
+test('a key set that is none is not trusted', async () => {
+  await expect(exchanged(idToken(), true, { body: { keys: 'x' } })).rejects.toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
+
+test('Ctrl-C while the keys are fetched is Ctrl-C', async () => {
+  const stop = new AbortController();
+  const asking = exchanged(idToken(), true, () => (stop.abort(), { delayMs: 60_000 }), stop.signal);
+  await expect(asking).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
 test.each([
@@ -112,6 +136,7 @@ test.each([
     { ...token, scope: null, refresh_token: null, id_token: null, refresh_token_expires_in: null },
     { accessToken: 'a', expiresInS: 3599 },
   ],
+  ['empty tokens count as left out', { ...token, refresh_token: '', id_token: '' }, { accessToken: 'a', expiresInS: 3599 }],
   ['expires_in as a string', { ...token, expires_in: '60' }, { accessToken: 'a', expiresInS: 60 }],
   ['no expires_in', { access_token: 'a', token_type: 'bearer' }, { accessToken: 'a' }],
   [
