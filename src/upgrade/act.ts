@@ -42,7 +42,7 @@ const justAfterWrite = async ({ host, access }: Run, { client_url }: MemberSpec)
 const leaderPollMs = 20;
 const moveLeader: Act = async (run, step) => {
   const { host, access } = run;
-  const target = seenIn(run.plan.observation, step.target as string);
+  const target = { name: step.target as string, ...identityOf(run, step.target as string) };
   const store = access.store(memberOf(run, nameOf(step)).client_url, 5000);
   await justAfterWrite(run, memberOf(run, nameOf(step)));
   try {

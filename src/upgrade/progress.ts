@@ -118,10 +118,18 @@ const nextOld = (plan: Plan, progress: Progress, observation: Observation, name:
   return { kind: 'steps', member: name, steps: withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old', isLast)) };
 };
 
+const slowMs = 50;
+/** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
+const heirOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
+  const able = members.filter(({ name, is_healthy, server_version }) => name !== leader && is_healthy && minorOf(server_version) === plan.to);
+  const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
+  return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
+};
+
 /** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
 const withHandOver = (plan: Plan, observation: Observation, name: string, steps: readonly Step[]): Step[] => {
   const seen = observation.members.find((member) => member.name === name) as MemberSeen;
-  const target = observation.members.find((member) => member.name !== name && member.is_healthy && minorOf(member.server_version) === plan.to)?.name;
+  const target = heirOf(plan, observation, name);
   const rest = steps.filter(({ kind }) => kind !== 'move-leader');
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true) return rest;
   const move: Step = {

@@ -105,6 +105,16 @@ describe('the next thing to do', () => {
   ])('%s', (_, entries, members, expected) => {
     expect(next(entries, members)).toBe(expected);
   });
+  it.each([
+    [1, 2, 'n2'],
+    [40, 2, 'n2'],
+    [300, 2, 'n3'],
+    [300, 290, 'n2'],
+  ])('the leadership goes to the first upgraded member, but not to one that is slow: %i ms and %i ms', (of2, of3, target) => {
+    const observation = observed([n1, upgraded('n2', { latency_ms: of2 }), upgraded('n3', { latency_ms: of3 })]);
+    const decision = decide(plan, progressOf([...all('n2'), ...all('n3'), yes]), observation);
+    expect(decision.kind === 'steps' && decision.steps.find(({ kind }) => kind === 'move-leader')?.target).toBe(target);
+  });
   it('an alarm stops before the next member, and whoever raised it is named', () => {
     const observation = observed([n1, upgraded('n2'), n3], { alarms: [{ member_id: '1001', alarm: 'NOSPACE' }] });
     expect(text(decide(plan, progressOf(all('n2')), observation))).toBe('refuse no-alarms n1');
