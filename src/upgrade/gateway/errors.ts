@@ -100,13 +100,13 @@ const noGateway = (url: string): AppError =>
   new AppError('network', `${hostOf(url)} knows nothing of the client interface (404): it is a peer URL, or its JSON gateway is switched off`, {
     code: 'NO_GATEWAY',
     httpStatus: 404,
-    tryThis: ['the client URL of the member: opsctl kv member list', 'a server without --enable-grpc-gateway=false'],
+    tryThis: ['the client URL of the member; the member list of another one names it', 'a server without --enable-grpc-gateway=false'],
   });
 
 /** What the store answered, as an error of ours. */
 export const storeError = (url: string, httpStatus: number, body: unknown): AppError => {
   const given = errorIn(body);
-  if (httpStatus === 404 && given === undefined) return noGateway(url);
+  if (httpStatus === 404 && (given === undefined || /^(404 page )?not found$/i.test(given.message.trim()))) return noGateway(url);
   const message = given?.message ?? `answered ${httpStatus}`;
   const row = known.find(({ text, isTlsOnly }) => text.test(message) && (isTlsOnly !== true || url.startsWith('https:')));
   const byCode = codes[given?.code ?? -1];

@@ -151,6 +151,7 @@ describe('errors of the store', () => {
     [404, { error: 'etcdserver: requested lease not found', code: 5 }, 'not-found', 'LEASE_NOT_FOUND'],
     [412, { error: 'etcdserver: not leader', code: 9 }, 'refused', 'NOT_LEADER'],
     [404, undefined, 'network', 'NO_GATEWAY'],
+    [404, { error: '404 page not found\n' }, 'network', 'NO_GATEWAY'],
     [502, undefined, 'network', 'HTTP_502'],
   ])('%i %j is %s %s', (status, body, category, code) => {
     expect(storeError('http://a:1', status, body)).toMatchObject({ category, detail: { code, httpStatus: status } });
