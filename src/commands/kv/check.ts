@@ -3,6 +3,7 @@ import { columnsOf } from '../../kernel/wrap.ts';
 import { acceptable } from '../../upgrade/guards/acceptable.ts';
 import type { Finding } from '../../upgrade/types.ts';
 import type { Command, Values } from '../command.ts';
+import { arrived } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 
 export const check: Command = {
@@ -12,7 +13,10 @@ export const check: Command = {
   flags: planFlags,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
-    const { made, observation, opened, options } = await prepare(context, values);
+    const prepared = await prepare(context, values);
+    const { made, observation, opened, options } = prepared;
+    const done = await arrived(prepared);
+    if (done !== undefined) return done;
     const [{ findingsText, wayText }, { wayOf }] = await Promise.all([import('../../upgrade/texts.ts'), import('../../upgrade/plan.ts')]);
     const findings = made.findings;
     const count = (level: string): number => findings.filter((finding) => finding.level === level).length;

@@ -28,7 +28,7 @@ export const arrived = async ({
   const to = wayOf({ observation, cluster: opened.cluster, options }).to;
   if (asked === undefined || to === undefined || !isArrived(observation, to)) return undefined;
   return recordResult(
-    { outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already`, cluster_version: observation.cluster_version },
+    { ok: true, outcome: 'done', message: `cluster ${opened.cluster.name} runs ${to} already`, cluster_version: observation.cluster_version },
     {
       message: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,
       text: `cluster ${opened.cluster.name} runs ${to} already: nothing to do`,

@@ -4,6 +4,7 @@ import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Held } from '../../upgrade/locks/held.ts';
 import type { Outcome } from '../../upgrade/types.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
+import { momentText } from '../../upgrade/report/words.ts';
 import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
@@ -22,7 +23,7 @@ const whereIn = (entries: FoundRun['entries']): string => {
 const openText = ({ run, entries }: FoundRun, worker: Held | undefined): string => {
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
   const { user = 'somebody', host, pid } = worker.owner;
-  return `run ${run} is at work${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${worker.since}`;
+  return `run ${run} is at work${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
 };
 
 const runLine = (found: FoundRun, worker: Held | undefined): RunLine => {

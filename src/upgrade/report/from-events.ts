@@ -23,9 +23,11 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
   const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
   const copied = events.find((event) => event.event === 'step-finished' && event.step.id === `${name}.copy-data`);
   const snapshot = snapshots.findLast((row) => row.member === name);
-  const gate = events.flatMap((event) =>
-    event.event === 'gate-check' && event.member === name ? [{ check: event.check, ok: event.ok, detail: event.detail }] : [],
-  );
+  // Of the last time that it had to show something: before that it may have failed and gone back.
+  const began = events.findLastIndex((event) => event.event === 'step-started' && event.step.id === `${name}.gate`);
+  const gate = events
+    .slice(Math.max(0, began))
+    .flatMap((event) => (event.event === 'gate-check' && event.member === name ? [{ check: event.check, ok: event.ok, detail: event.detail }] : []));
   return {
     name,
     client_url: before?.client_url ?? '',

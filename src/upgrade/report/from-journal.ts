@@ -48,18 +48,34 @@ const otherEvents = ({ run, plan }: Opened, journal: string, entries: readonly J
   }
 };
 
+/** Between the last line of one part of a run and the first of the next nobody was at work: that is no time of the run. */
+const pausesOf = (entries: readonly JournalEntry[]): number[] => {
+  let paused = 0;
+  return entries.map((entry, at) => {
+    const last = entries[at - 1];
+    if (entry.kind === 'resumed' && last !== undefined) paused += Math.max(0, ms(entry) - ms(last));
+    return paused;
+  });
+};
+
+/** A journal's lines as the events of its run. */
+export const journalEvents = (opened: Opened, entries: readonly JournalEntry[], journal: string): UpgradeEvent[] => {
+  const pauses = pausesOf(entries);
+  return entries.flatMap((entry, at) =>
+    [...otherEvents(opened, journal, entries, at), ...stepEvents(opened.plan, entries, at)].map(
+      (event) => ({ ...event, at: entry.at, elapsed_ms: ms(entry) - ms(opened) - (pauses[at] ?? 0) }) as UpgradeEvent,
+    ),
+  );
+};
+
 /** The report of a run whose program was ended before it wrote one: less than it would have been, and all of it true. Pure. */
 export const reportFromJournal = (entries: readonly JournalEntry[], journal: string): StoredReport | undefined => {
   const [opened, closed] = [entries[0], entries.at(-1)];
   if (opened?.kind !== 'opened' || closed?.kind !== 'closed') return undefined;
   const { run, plan } = opened;
   const { owner } = entries.findLast((entry) => entry.kind === 'resumed') ?? opened;
-  const events = entries.flatMap((entry, at) =>
-    [...otherEvents(opened, journal, entries, at), ...stepEvents(plan, entries, at)].map(
-      (event) => ({ ...event, at: entry.at, elapsed_ms: ms(entry) - ms(opened) }) as UpgradeEvent,
-    ),
-  );
-  const times = { startedAt: opened.at, finishedAt: closed.at, durationMs: ms(closed) - ms(opened) };
+  const events = journalEvents(opened, entries, journal);
+  const times = { startedAt: opened.at, finishedAt: closed.at, durationMs: ms(closed) - ms(opened) - (pausesOf(entries).at(-1) ?? 0) };
   const snapshots = entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
   const { outcome, message } = closed;
   return { report: reportFrom({ run, plan, owner, events, ...times, outcome, message, journal, snapshots }), events };

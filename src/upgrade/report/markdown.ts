@@ -1,5 +1,5 @@
 import type { Report } from '../types.ts';
-import { durationText, outcomeText, sizeText } from './words.ts';
+import { durationText, momentText, outcomeText, sizeText } from './words.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
@@ -43,7 +43,7 @@ const headLines = (report: Report): string[] => [
   '',
   report.message,
   '',
-  `- Run ${report.run}, ${report.started_at} to ${report.finished_at} (${durationText(report.duration_ms)})`,
+  `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} at work)`,
   `- By ${report.owner.user ?? 'unknown user'} on ${report.owner.host}, process ${report.owner.pid}`,
   `- Cluster version ${report.cluster_version_before ?? 'unknown'} before, ${report.cluster_version_after ?? 'unknown'} after`,
   `- Plan digest ${report.plan_digest}`,

@@ -38,7 +38,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 18px; margi
 .timeline .leader { fill: var(--lead); } .timeline .l1 { fill: var(--lead2); }
 .timeline .snapshot { fill: var(--card); stroke: var(--ink); stroke-width: 1.5; } .timeline .returned { fill: var(--warn); }
 .timeline .area { fill: var(--area); opacity: .16; } .timeline .line { fill: none; stroke: var(--area); stroke-width: 1.6; stroke-linejoin: round; }
-.timeline .gap { fill: var(--away); opacity: .16; } .timeline .failed { fill: var(--bad); }
+.timeline .pause { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 3 4; } .timeline .gap { fill: var(--away); opacity: .16; } .timeline .failed { fill: var(--bad); }
 footer { color: var(--soft); font-size: 13px; }
 @media print { body { background: none; } section, .card, details { break-inside: avoid; } }
 `;

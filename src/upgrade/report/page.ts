@@ -2,7 +2,7 @@ import type { Report, UpgradeEvent } from '../types.ts';
 import { pageStyles } from './page-styles.ts';
 import { timelineFrom } from './timeline.ts';
 import { escaped, timelineSvg } from './timeline-svg.ts';
-import { durationText, outcomeMood, outcomeText, sizeText } from './words.ts';
+import { durationText, momentText, outcomeMood, outcomeText, sizeText } from './words.ts';
 
 type Cell = string | number | undefined | { readonly html: string };
 const cellHtml = (cell: Cell): string =>
@@ -16,13 +16,13 @@ const table = (head: readonly string[], rows: readonly (readonly Cell[])[]): str
 const section = (title: string, body: string): string => `<section><h2>${escaped(title)}</h2>${body}</section>`;
 const folded = (title: string, body: string): string => `<details><summary>${escaped(title)}</summary>${body}</details>`;
 
-const cards = (report: Report): string => {
+const cards = (report: Report, isInParts: boolean): string => {
   const { canary, members } = report;
   const away = members.flatMap((member) => member.down_ms ?? []);
   const longest = away.length === 0 ? undefined : durationText(Math.max(...away));
   const all: readonly (readonly [string | number | undefined, string])[] = [
     [`${report.from} → ${report.to}`, `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
-    [durationText(report.duration_ms), 'whole run'],
+    [durationText(report.duration_ms), isInParts ? 'at work, with rests between' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
     [longest, 'longest a member was away'],
     [canary === undefined ? undefined : canary.failed, canary === undefined ? '' : `failed of ${canary.writes} test writes`],
@@ -31,7 +31,7 @@ const cards = (report: Report): string => {
   return `<div class="cards">${all.map(([value, what]) => (value === undefined ? '' : `<div class="card"><b>${escaped(value)}</b><span>${escaped(what)}</span></div>`)).join('')}</div>`;
 };
 
-const legend = (report: Report): string => {
+const legend = (report: Report, isInParts: boolean): string => {
   const rows = [
     ['--old', report.from],
     ['--away', 'member away, or no write'],
@@ -39,7 +39,7 @@ const legend = (report: Report): string => {
     ['--lead', 'leader'],
   ];
   const marks = rows.map(([color, text]) => `<span><i style="background:var(${color})"></i>${escaped(text)}</span>`);
-  return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span></div>`;
+  return `<div class="legend">${marks.join('')}<span>◇ snapshot saved and verified</span>${isInParts ? '<span>┆ the run rested</span>' : ''}</div>`;
 };
 
 const membersTable = (report: Report): string =>
@@ -90,7 +90,7 @@ const findingsTable = (report: Report): string =>
 const facts = (report: Report): string => {
   const rows = [
     ['Run', report.run],
-    ['From, to', `${report.started_at} – ${report.finished_at}`],
+    ['From, to', `${momentText(report.started_at)} – ${momentText(report.finished_at)}`],
     ['By', `${report.owner.user ?? 'unknown user'} on ${report.owner.host}, process ${report.owner.pid}`],
     ['Plan', report.plan_digest],
     ['Journal', report.journal],
@@ -109,8 +109,11 @@ const snapshotsTable = (report: Report): string =>
     ]),
   );
 
-const drawing = (report: Report, events: readonly UpgradeEvent[]): string =>
-  events.length === 0 ? '' : section('Timeline', `<div class="scroll">${timelineSvg(report, timelineFrom(report, events))}</div>${legend(report)}`);
+const drawing = (report: Report, events: readonly UpgradeEvent[]): string => {
+  if (events.length === 0) return '';
+  const timeline = timelineFrom(report, events);
+  return section('Timeline', `<div class="scroll">${timelineSvg(report, timeline)}</div>${legend(report, timeline.pauses.length > 0)}`);
+};
 const oddLines = ({ unexpected_log_lines: odd }: Report): string => {
   const rows = odd.map((one) => [one.member, code(one.line)]);
   return rows.length === 0 ? '' : section('Log lines that are not expected in an upgrade', table(['Member', 'Line'], rows));
@@ -135,7 +138,10 @@ export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): strin
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
     `<header><h1>${escaped(title)}</h1>${cellHtml(badge(outcomeMood[report.outcome], outcomeText[report.outcome]))}</header>`,
     `<p class="message">${escaped(report.message)}</p>`,
-    cards(report),
+    cards(
+      report,
+      events.some((event, i) => i > 0 && event.event === 'run-started'),
+    ),
     drawing(report, events),
     section('Members', membersTable(report)),
     section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),

@@ -99,6 +99,13 @@ const chart = (timeline: Timeline, { x }: Scale, top: number): string[] => {
   return [...levels, ...holes, ...area, ...failed];
 };
 
+const pauseLine =
+  ({ x }: Scale, bottom: number) =>
+  ({ atMs, forMs }: Timeline['pauses'][number]): string => {
+    const at = x(atMs).toFixed(1);
+    return `<line class="pause" x1="${at}" x2="${at}" y1="8" y2="${bottom}"><title>${escaped(`the run rested here for ${durationText(forMs)}`)}</title></line>`;
+  };
+
 /** The run as one drawing: who led, what each member ran, what a writing client saw. Colours come from the page's style. Pure. */
 export const timelineSvg = (report: Report, timeline: Timeline): string => {
   const scale: Scale = { x: (ms) => LEFT + (Math.min(ms, timeline.durationMs) / timeline.durationMs) * (WIDTH - LEFT - RIGHT) };
@@ -117,6 +124,7 @@ export const timelineSvg = (report: Report, timeline: Timeline): string => {
     ...timeline.lanes.flatMap((lane, i) => memberLane(lane, report, scale, lanesTop + i * LANE)),
     ...(hasChart ? [`<text class="what" x="${LEFT}" y="${chartTop - 8}">slowest write of each moment</text>`] : []),
     ...chart(timeline, scale, chartTop),
+    ...timeline.pauses.map(pauseLine(scale, bottom)),
     '</svg>',
   ].join('\n');
 };

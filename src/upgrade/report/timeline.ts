@@ -19,6 +19,8 @@ export type Timeline = {
   readonly points: readonly Point[];
   /** Times without an acknowledged write that were longer than usual. */
   readonly gaps: readonly { readonly fromMs: number; readonly toMs: number }[];
+  /** Where the run rested between two of its parts, and for how long. */
+  readonly pauses: readonly { readonly atMs: number; readonly forMs: number }[];
 };
 const GAP_MS = 150;
 const MOST_GAPS = 12;
@@ -53,7 +55,7 @@ const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timelin
     if (name !== undefined) found.push({ name, fromMs: at, toMs: durationMs });
   };
   for (const event of events) {
-    if (event.event === 'run-started') lead(event.plan.observation.leader, 0);
+    if (event.event === 'run-started' && found.length === 0) lead(event.plan.observation.leader, 0);
     if (event.event === 'observed' && event.observation.leader !== undefined) lead(event.observation.leader, event.elapsed_ms);
     if (event.event === 'leader-changed' && event.to !== undefined) lead(event.to, event.elapsed_ms);
   }
@@ -74,10 +76,20 @@ const stepsOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline[
   return found.map(({ title, fromMs, toMs, ok }) => ({ title, fromMs, toMs, ok }));
 };
 
-const gapsOf = (points: readonly Point[]): Timeline['gaps'] => {
+const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
+  events.flatMap((event, i) => {
+    const last = events[i - 1];
+    return event.event === 'run-started' && last !== undefined
+      ? [{ atMs: event.elapsed_ms, forMs: Math.max(0, Date.parse(event.at) - Date.parse(last.at)) }]
+      : [];
+  });
+
+/** While the run rested nobody wrote: that is no gap. */
+const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline['gaps'] => {
   const good = points.filter((point) => point.ok).map((point) => point.atMs);
   const found = good.slice(1).map((toMs, i) => ({ fromMs: good[i] as number, toMs }));
-  const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS);
+  const isRest = (fromMs: number, toMs: number): boolean => pauses.some(({ atMs }) => atMs >= fromMs && atMs <= toMs);
+  const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS && !isRest(fromMs, toMs));
   return long.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs)).slice(0, MOST_GAPS);
 };
 
@@ -85,6 +97,7 @@ const gapsOf = (points: readonly Point[]): Timeline['gaps'] => {
 export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): Timeline => {
   const durationMs = Math.max(report.duration_ms, 1, ...events.slice(-1).map((event) => event.elapsed_ms));
   const points = events.flatMap((event) => (event.event === 'canary' ? [{ atMs: event.elapsed_ms, latencyMs: event.latency_ms, ok: event.ok }] : []));
+  const pauses = pausesOf(events);
   const isNewAtStart = (version: string | undefined): boolean => version?.startsWith(`${report.to}.`) ?? false;
   return {
     durationMs,
@@ -92,6 +105,7 @@ export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): T
     leaders: leadersOf(events, durationMs),
     steps: stepsOf(events, durationMs),
     points,
-    gaps: gapsOf(points),
+    gaps: gapsOf(points, pauses),
+    pauses,
   };
 };

@@ -1,12 +1,16 @@
 import type { Outcome } from '../types.ts';
 
-/** `412 ms`, `8.3 s`, `4 min 05 s`. */
+/** `412 ms`, `8.3 s`, `4 min 05 s`, `9 h 30 min`. */
 export const durationText = (ms: number): string => {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 };
+/** `2026-03-31 12:00:05 UTC`. */
+export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 /** `49 kB`, `1.2 MB`: powers of 1000, as the ctl program writes them. */
 export const sizeText = (bytes: number): string => {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
