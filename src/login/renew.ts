@@ -58,23 +58,34 @@ export const renewed = async (around: Surroundings, seen: Account, renewal: Rene
 const refreshUnderLock = async (around: Surroundings, vault: Vault, account: Account): Promise<Account> => {
   if (account.refreshToken === undefined) throw ended(account);
   try {
-    return await store(vault, account, await ask(around, account), around.host.now());
+    return await store(around, vault, account, await ask(around, account));
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
     return afterRefusal(around, vault, account);
   }
 };
 
-const store = async (vault: Vault, account: Account, answer: Answer, nowMs: number): Promise<Account> => {
-  const data = await vault.change((latest) => withChanged(latest, merged(named(latest, account.name), answer, nowMs)));
-  return named(data, account.name);
+/** A token that cannot be kept is good for this command all the same. */
+const unkept =
+  (around: Surroundings, account: Account, answer: Answer) =>
+  (error: unknown): Account => {
+    if (!(error instanceof AppError) || error.detail.code !== 'FOLDER_UNWRITABLE') throw error;
+    const lost = answer.refreshToken === undefined ? '' : '; the service replaced the refresh token, so a new `opsctl login` will be needed';
+    around.say.warn(`${error.message}; the new access token is used for this command only${lost}`);
+    return merged(account, answer, around.host.now());
+  };
+
+const store = (around: Surroundings, vault: Vault, account: Account, answer: Answer): Promise<Account> => {
+  for (const secret of [answer.accessToken, answer.refreshToken]) if (secret !== undefined) around.say.hide(secret);
+  return vault
+    .change((latest) => withChanged(latest, merged(named(latest, account.name), answer, around.host.now())))
+    .then((data) => named(data, account.name), unkept(around, account, answer));
 };
 
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
 const afterRefusal = async (around: Surroundings, vault: Vault, refused: Account): Promise<Account> => {
   const now = named(await vault.read(), refused.name);
-  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken)
-    return store(vault, now, await ask(around, now), around.host.now());
+  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken) return store(around, vault, now, await ask(around, now));
   const why = 'the service says that it expired or was revoked';
   const data = await vault.change((latest) => {
     const stored = named(latest, refused.name);

@@ -158,6 +158,26 @@ test.each([
   expect(await stored(around)).toEqual(account);
 });
 
+test.each([
+  ['kept as it was', fresh, 'for this command only'],
+  ['replaced', { body: { ...(fresh.body as object), refresh_token: 'rt-2-secret' } }, 'a new `opsctl login` will be needed'],
+])('a full disk: the new token is used by this command, and that is said; the refresh token was %s', async (_, answer, text) => {
+  const { around, account } = await signedIn(answer);
+  const full: Around = {
+    ...around,
+    host: {
+      ...around.host,
+      hostname: around.host.hostname,
+      files: { ...around.host.files, replace: () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' })) },
+    },
+  };
+  expect((await accessToken(full)).token).toBe('at-2-secret');
+  expect(around.said.text()).toContain('the disk is full');
+  expect(around.said.text()).toContain(text);
+  expect(around.said.hidden).toContain('at-2-secret');
+  expect(await stored(around)).toEqual(account);
+});
+
 test('an outage that passes is waited for', async () => {
   let count = 0;
   const { around, tokens } = await signedIn(() => (++count === 1 ? { status: 503, body: 'x', headers: { 'retry-after': '0' } } : fresh));

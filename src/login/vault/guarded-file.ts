@@ -29,7 +29,7 @@ export const readGuarded = async (host: Host, path: string): Promise<string | un
 /** Old or new text, never half; mode 0600 from the first byte. */
 export const writeGuarded = async (host: Host, path: string, text: string): Promise<void> => {
   await checkTrust(host, path);
-  await host.files.replace(path, text, 0o600);
+  await host.files.replace(path, text, 0o600).catch(orUnwritable(path));
 };
 
 /** A folder for secrets, its owner's alone. A home that cannot be written is a matter of configuration, and said before anybody signs in. */
@@ -42,6 +42,22 @@ export const makePrivateFolder = async (host: Host, path: string): Promise<void>
   }
   throw unwritable(path, 'no permission');
 };
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  EIO: 'the disk fails',
+};
+/** A disk that takes no file is nothing unexpected: what failed and where is said. */
+export const orUnwritable =
+  (path: string) =>
+  (error: unknown): never => {
+    const why = reasons[(error as { code?: string } | null)?.code ?? ''];
+    throw why === undefined ? error : unwritable(path, why, error);
+  };
+
 const unwritable = (path: string, why: string, cause?: unknown): AppError =>
   new AppError('config', `credentials cannot be stored in ${path} (${why})`, {
     code: 'FOLDER_UNWRITABLE',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../host/host.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { emptyVault, secretsOf, type VaultData } from './account.ts';
-import { makePrivateFolder, readGuarded, writeGuarded } from './guarded-file.ts';
+import { makePrivateFolder, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
 import { damaged, type KeyPlace, seal, sealedFrom, unseal } from './seal.ts';
@@ -55,7 +55,7 @@ export const openVault = (around: Surroundings): Vault => {
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {
     await makePrivateFolder(host, folder);
-    return acquire(host, join(folder, name), options);
+    return acquire(host, join(folder, name), options).catch(orUnwritable(folder));
   };
   return {
     path,

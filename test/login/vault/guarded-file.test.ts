@@ -62,3 +62,25 @@ test('a folder that cannot be written is a matter of configuration', async () =>
   await makePrivateFolder(real.host, join(real.folder, 'state'));
   expect(((await real.host.files.info(join(real.folder, 'state')))?.mode ?? 0) & 0o777).toBe(0o700);
 });
+
+const failing = (code: string) => ({
+  ...real.host,
+  files: { ...real.host.files, replace: () => Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code })) },
+});
+test.each([
+  ['ENOSPC', 'the disk is full'],
+  ['EROFS', 'the file system is read-only'],
+  ['EDQUOT', 'the disk quota is used up'],
+  ['EACCES', 'no permission'],
+])('a disk that says %s is named with the place', async (code, why) => {
+  const path = join(real.folder, 'a');
+  await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
+    category: 'config',
+    message: `credentials cannot be stored in ${path} (${why})`,
+    detail: { code: 'FOLDER_UNWRITABLE' },
+  });
+});
+
+test('what is no matter of the disk stays as it is', async () => {
+  await expect(writeGuarded(failing('EBADF'), join(real.folder, 'a'), 'x')).rejects.toMatchObject({ message: 'EBADF: on purpose' });
+});
