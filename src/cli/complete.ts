@@ -6,10 +6,19 @@ export type Sources = { cached(source: string): readonly string[] };
 
 const starting = (words: Iterable<string>, start: string): string[] => [...words].filter((word) => word.startsWith(start));
 
+/** Names that TAB knows; people write `@ana` for members and teams as often as `ana`. */
+const known = (sources: Sources, source: string, start: string): string[] => {
+  const names = sources.cached(source);
+  const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
+  return starting(isCalledAt ? names.map((name) => `@${name}`) : names, start);
+};
+
 const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sources): string[] => {
   const comma = start.lastIndexOf(',') + 1;
   const kept = prefix + start.slice(0, comma);
-  return starting(flag.v ?? (flag.c ? sources.cached(flag.c) : []), start.slice(comma)).map((value) => kept + value);
+  const typed = start.slice(comma);
+  const values = flag.v ? starting(flag.v, typed) : flag.c ? known(sources, flag.c, typed) : [];
+  return values.map((value) => kept + value);
 };
 
 /** The command's own flags come first, and win over a global one of the same name. */
@@ -49,5 +58,5 @@ export const completions = (root: Root, words: readonly string[], sources: Sourc
     );
   if (at.sub && args === 0) return starting(Object.keys(at.sub), current);
   const source = at.args?.[Math.min(args, at.args.length - 1)];
-  return source === undefined ? [] : starting(sources.cached(source), current);
+  return source === undefined ? [] : known(sources, source, current);
 };

@@ -21,7 +21,7 @@ export class DryRunStop extends Error {
 /** What the runner knows already, and how requests are to be sent. */
 export type ContextOptions = Pick<
   Context,
-  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'signal'
+  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'columns' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'signal'
 > &
   Pace & {
     /** Finds the service, starting the embedded one when nothing is configured. */
@@ -116,6 +116,7 @@ export const makeContext = (options: ContextOptions): Context => {
     say: options.say,
     format: options.format,
     isFormatGiven: options.isFormatGiven,
+    ...(options.columns === undefined ? {} : { columns: options.columns }),
     isInteractive: options.isInteractive,
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,

@@ -135,6 +135,7 @@ const rateOf = (settings: Settings): number | undefined => {
 const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
+  ...(options.columns === undefined ? {} : { columns: options.columns }),
   isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,

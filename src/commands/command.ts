@@ -108,6 +108,8 @@ export type Context = {
   readonly format: string;
   /** True when -o, --jq or --columns was given: then a text made for people gives way. */
   readonly isFormatGiven?: boolean;
+  /** The columns asked for with --columns. */
+  readonly columns?: readonly string[];
   /** True when questions may be asked: stdin and stderr are terminals, CI is unset, no --no-input. */
   readonly isInteractive: boolean;
   /** Given with --yes. */

@@ -72,6 +72,12 @@ const cut = (context: Context, rows: readonly unknown[], most: number | undefine
   return rows.slice(0, most);
 };
 
+/** Lists leave the descriptions out unless they are asked for; a column of that name asks for them. */
+const withColumns = ({ columns }: Context, operation: Operation, input: LooseInput): LooseInput => {
+  const isMissing = operation.query?.includes_description !== undefined && input.query?.includes_description === undefined;
+  return isMissing && columns?.includes('description') ? { ...input, query: { ...input.query, includes_description: true } } : input;
+};
+
 /** What the row cannot be sent without, in the words of its flags. */
 export const requiredAreGiven = (operation: Operation, input: LooseInput, words: string): void => {
   const missing = (fields: Fields | undefined, given: LooseInput['body']): Problem[] =>
@@ -108,7 +114,7 @@ const run =
     const { resource, verb, operation, naming } = row;
     const fields = { ...operation.query, ...operation.body };
     const known = naming ? await resolveValues(naming, context, fields, values) : values;
-    const given = inputFrom(operation, known);
+    const given = withColumns(context, operation, inputFrom(operation, known));
     requiredAreGiven(operation, given, `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`);
     const input = naming ? await resolveParams(naming, context, operation, given, operation.method !== 'GET') : given;
     warnOfOld(context, operation, input);
@@ -116,6 +122,7 @@ const run =
     const answer = await sendNamed(context, row, given, input);
     const view = { columns: columnsOf(operation) };
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+    if (isList(operation) && operation.params === undefined) await naming?.learn(context, operation, input, answer);
     if (Array.isArray(answer)) return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
     return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
   };

@@ -13,6 +13,8 @@ export type Naming = {
   readonly isId: (text: string) => boolean;
   /** `isFresh` asks the service even when the name was read a moment ago. */
   readonly resolve: (context: Context, kind: string, text: string, path: string, isFresh?: boolean) => Promise<string | number>;
+  /** Takes the names out of a list that was read anyway, for TAB. */
+  readonly learn: (context: Context, operation: Operation, input: LooseInput, answer: unknown) => Promise<void>;
   /** After a change: names that were read before may mean other things now. */
   readonly forget: (context: Context) => Promise<void>;
 };

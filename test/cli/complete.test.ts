@@ -7,12 +7,13 @@ const root = {
     tracker: {
       sub: {
         labels: { sub: { create: { flags: { name: {}, color: {} } }, get: { args: ['label'] } } },
+        members: { sub: { get: { args: ['member'] }, list: { flags: { owner: { c: 'member' } } } } },
         epics: { sub: { list: {} } },
       },
     },
   },
 };
-const sources = { cached: (name: string) => (name === 'label' ? ['bug', 'build'] : []) };
+const sources = { cached: (name: string) => ({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? [] };
 
 test.each<[string[], string[]]>([
   [[''], ['tracker']],
@@ -27,6 +28,9 @@ test.each<[string[], string[]]>([
     ['tracker', 'labels', 'get', 'bu'],
     ['bug', 'build'],
   ],
+  [['tracker', 'labels', 'get', '@'], ['@home']],
+  [['tracker', 'members', 'get', '@a'], ['@ana']],
+  [['tracker', 'members', 'list', '--owner', 'ana,@b'], ['ana,@ben']],
   [['tracker', '--quiet', 'e'], ['epics']],
   [['tracker', 'labels', 'create', '--name', ''], []],
   [['nowhere', ''], []],

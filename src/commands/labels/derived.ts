@@ -65,11 +65,16 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
     : {}),
 });
 
+/** What the short view has of a label (facts labels 2). */
+const SHORT_VIEW: ReadonlySet<string> = new Set(['name', 'id', 'revisionId', 'labelType', 'properties']);
+/** The state of a label is in the full view only: a person wants to see it, and a script may name such a column. */
+const needsFullView = ({ format, columns }: Context): boolean =>
+  columns === undefined ? format === 'table' : columns.some((column) => !SHORT_VIEW.has(column.split('.')[0] ?? ''));
+
 /** `--admin`, `--revision`, `--title` as the members that the row has for them. */
-const longForm = (operation: Operation, values: Values, format: string): Values => {
+const longForm = (operation: Operation, values: Values, context: Context): Values => {
   const more: Record<string, unknown> = {};
-  // The state of a label is in the full view only, and a person wants to see it; a script gets what it asked for.
-  if (format === 'table' && (operation.query?.view ?? operation.body?.view) && values.view === undefined) more.view = 'LABEL_VIEW_FULL';
+  if (needsFullView(context) && (operation.query?.view ?? operation.body?.view) && values.view === undefined) more.view = 'LABEL_VIEW_FULL';
   if (values.admin !== undefined) more['use-admin-access'] = values.admin;
   if (values.revision !== undefined && takesPin(operation) && !isUnderRevision(operation)) {
     if (operation.body?.writeControl) more['write-control'] = { requiredRevisionId: values.revision };
@@ -197,7 +202,7 @@ const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
 const run =
   ({ command, operation: row }: Row): Command['run'] =>
   async (context, given) => {
-    const { operation, values } = selecting(row, longForm(row, given, context.format));
+    const { operation, values } = selecting(row, longForm(row, given, context));
     const act = async (named: Values): Promise<Result> => {
       if (paged(operation)) return runList(context, operation, named);
       if (operation !== row) return read(context, operation, named);

@@ -16,6 +16,10 @@ export const trackerNaming: Naming = {
     const { resolveName } = await import('./names/resolve.ts');
     return resolveName(context, kind, text, path, isFresh);
   },
+  learn: async (context, operation, input, answer) => {
+    const { learnNames } = await import('./names/learn.ts');
+    await learnNames(context, operation, input, answer);
+  },
   forget: async (context) => {
     const { forgetNames } = await import('./names/cache.ts');
     await forgetNames(context);

@@ -49,6 +49,14 @@ test('a title that is not there names the nearest; one that is there twice lists
   expect(ran.stderr).toContain(`labels/${one.id} (SHARED), labels/${two.id} (ADMIN)`);
 });
 
+test('a column beyond the short view asks for the full one, in every format', async () => {
+  const named = await at.run('list', '-o', 'csv', '--no-header', '--columns', 'properties.title,lifecycle.state');
+  expect([named.stdout.split('\n').includes('Retention,DISABLED'), named.stderr]).toEqual([true, '']);
+  expect((await at.run('get', 'Retention', '-o', 'json', '--columns', 'lifecycle.state')).json()).toEqual({ 'lifecycle.state': 'DISABLED' });
+  const short = await at.run('list', '-o', 'ndjson', '--columns', 'lifecycle.state', '--view', 'LABEL_VIEW_BASIC');
+  expect(short.stderr).toContain('no row has `lifecycle.state`');
+});
+
 test('the life of a label through the derived commands', async () => {
   const made = (await at.run('create', '--label-type', 'SHARED', '--title', 'Lifetime', '--description', 'short', '-o', 'json')).json();
   expect(made).toMatchObject({ properties: { title: 'Lifetime', description: 'short' }, revisionId: '1' });

@@ -24,19 +24,32 @@ export const readCache = async (context: Context, baseUrl: string, kind: string)
   }
 };
 
-/** Also writes the plain list that TAB reads. A cache that cannot be written is no reason to fail. */
+/** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
+export const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
+  const { files } = context.host;
+  const folder = join(context.settings.folders.cache, 'names');
+  const lines = things.map(({ names: [first = ''] }) => first).filter((name) => name !== '' && !/[\r\n]/.test(name));
+  const text = `${lines.join('\n')}\n`;
+  try {
+    if ((await files.read(join(folder, kind))) === text) return;
+    await files.makeFolder(folder, 0o700);
+    await files.replace(join(folder, kind), text, 0o600);
+  } catch (error) {
+    context.say.debug(`the names for TAB were not written: ${error instanceof Error ? error.message : error}`);
+  }
+};
+
+/** Also writes the list that TAB reads. A cache that cannot be written is no reason to fail. */
 export const writeCache = async (context: Context, baseUrl: string, kind: string, things: readonly Named[]): Promise<void> => {
   const { files } = context.host;
   const path = fileOf(context, baseUrl, kind);
-  const names = join(context.settings.folders.cache, 'names');
   try {
     await files.makeFolder(join(path, '..'), 0o700);
-    await files.makeFolder(names, 0o700);
     await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
-    await files.replace(join(names, kind), `${things.map(({ names: [first = ''] }) => first).join('\n')}\n`, 0o600);
   } catch (error) {
     context.say.debug(`the cache of names was not written: ${error instanceof Error ? error.message : error}`);
   }
+  await writeNames(context, kind, things);
 };
 
 /** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
