@@ -122,7 +122,9 @@ const run =
     const answer = await sendNamed(context, row, given, input);
     const view = { columns: columnsOf(operation) };
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
-    if (isList(operation) && operation.params === undefined) await naming?.learn(context, operation, input, answer);
+    // Only where somebody sits who may press TAB: it costs a script some milliseconds.
+    const isWatched = context.host.terminal.stderr.isTty;
+    if (isWatched && isList(operation) && operation.params === undefined) await naming?.learn(context, operation, input, answer);
     if (Array.isArray(answer)) return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
     return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
   };

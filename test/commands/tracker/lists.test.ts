@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Host } from '../../../src/host/host.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
 
@@ -15,9 +16,10 @@ afterAll(async () => {
   await server.close();
   rmSync(home, { recursive: true, force: true });
 });
+const atTerminal = (host: Host): Host => ({ ...host, terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, isTty: true } } });
 const run = (...argv: string[]): Promise<Ran> => {
   const env = { OPSCTL_TRACKER_URL: new URL(server.base).origin, OPSCTL_TRACKER_TOKEN: TOKEN, OPSCTL_RATE_PER_MINUTE: 'off' };
-  return opsctl(['tracker', ...argv], { home, env });
+  return opsctl(['tracker', ...argv], { home, env, host: atTerminal });
 };
 
 test('a column that lists leave out is asked for', async () => {
