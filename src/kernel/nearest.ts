@@ -13,8 +13,16 @@ const distance = (a: string, b: string, limit: number): number => {
   return previous[b.length] ?? limit + 1;
 };
 
+/** `desc` is the beginning of `description`, and `members` of `member_ids` but for its last letter. */
+const begun = (typed: string, known: readonly string[]): string | undefined => {
+  const stem = typed.toLowerCase().replace(/s$/, '');
+  if (stem.length < 3) return undefined;
+  return known.filter((name) => name.toLowerCase().startsWith(stem)).sort((a, b) => a.length - b.length)[0];
+};
+
 /** The known name that a mistyped one most likely meant, if any is close. */
-export const nearest = (typed: string, known: Iterable<string>): string | undefined => {
+export const nearest = (typed: string, names: Iterable<string>): string | undefined => {
+  const known = [...names];
   const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
   let best: string | undefined;
   let least = limit + 1;
@@ -22,5 +30,5 @@ export const nearest = (typed: string, known: Iterable<string>): string | undefi
     const far = distance(typed.toLowerCase(), name.toLowerCase(), limit);
     if (far < least) [best, least] = [name, far];
   }
-  return best;
+  return best ?? begun(typed, known);
 };

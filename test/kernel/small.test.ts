@@ -28,8 +28,12 @@ test.each([
   ['lables', 'labels'],
   ['creat', 'create'],
   ['xyz', undefined],
+  ['del', 'delete'],
+  ['la', undefined],
+  ['member', 'member_ids'],
+  ['members', 'member_ids'],
 ])('nearest of %s', (typed, expected) => {
-  expect(nearest(typed, ['labels', 'create', 'delete'])).toBe(expected);
+  expect(nearest(typed, ['labels', 'create', 'delete', 'member_ids'])).toBe(expected);
 });
 
 /** decisions 5, transcribed. */

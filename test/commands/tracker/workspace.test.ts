@@ -32,6 +32,23 @@ test('create, update, and fields that the file leaves out stay', () => {
   ]);
   expect(Object.keys(found.actions[0]?.changes ?? {})).toEqual(['color']);
 });
+test('a name stands as often as the service has it, and not once more', () => {
+  const twins = [label(1, 'twin'), label(2, 'twin', { color: '#112233' })];
+  expect(
+    lines(
+      {
+        labels: [
+          { name: 'twin', color: null },
+          { name: 'twin', color: '#112233' },
+        ],
+      },
+      { labels: twins },
+    ),
+  ).toEqual([]);
+  const third = { labels: [{ name: 'twin' }, { name: 'twin' }, { name: 'twin' }] };
+  expect(() => plan(third, { labels: twins })).toThrow('the workspace file contradicts itself');
+  expect(() => plan({ labels: [{ name: 'new' }, { name: 'new' }] }, { labels: twins })).toThrow('contradicts itself');
+});
 test('a changed name with the same external_id is a rename, even when another has the new name', () => {
   const current = { labels: [label(1, 'old', { external_id: 'x' }), label(2, 'other')] };
   expect(plan({ labels: [{ name: 'new', external_id: 'x' }, { name: 'other' }] }, current).actions).toMatchObject([

@@ -5,6 +5,7 @@ import type { Command, Context, Flag, Values } from '../../command.ts';
 import { trackerNaming } from '../naming.ts';
 import { act } from './act.ts';
 import { type Row, kindNames, workspaceKinds } from './kinds.ts';
+import { withMemberIds } from './members.ts';
 import { type Action, type Plan, planText, planWorkspace, refusal } from './plan.ts';
 import { readCurrent, readWorkspace } from './read.ts';
 
@@ -19,7 +20,7 @@ const prune: Flag = { field: bool(), summary: 'Also remove what the file does no
 const force: Flag = { field: bool(), summary: 'Prune even what is in use' };
 
 const planned = async (context: Context, values: Values): Promise<Plan> => {
-  const workspace = await readWorkspace(context, values.file);
+  const workspace = await withMemberIds(context, await readWorkspace(context, values.file));
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   return planWorkspace(workspace, current, lookup, { prune: values.prune ?? false, force: values.force ?? false });
 };

@@ -1,4 +1,4 @@
-import { type Fields, bool, color, date, int, list, obj, oneOf, orNull, req, str, uuid } from '../../../kernel/field.ts';
+import { type Fields, bool, color, date, int, list, obj, oneOf, orNull, req, str } from '../../../kernel/field.ts';
 import type { Operation } from '../../../kernel/operation.ts';
 import { tracker } from '../../../services/tracker/index.ts';
 
@@ -64,7 +64,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
       mention_name: req(str(63, { min: 1 })),
       description: str(4096),
       color: orNull(color()),
-      member_ids: list(uuid()),
+      member_ids: list(str(undefined, { min: 1 })),
       workflow_ids: list(int()),
       archived: bool(),
     },

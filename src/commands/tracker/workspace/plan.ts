@@ -103,20 +103,22 @@ const planKind = (kindName: string, wanted: readonly Row[], rows: readonly Row[]
   );
 };
 
-const doubled = (workspace: Workspace): Problem[] =>
+/** A name may stand as often as the service has it already (two sprints called alike), else once. */
+const doubled = (workspace: Workspace, current: Current): Problem[] =>
   Object.entries(workspace).flatMap(([kind, entries = []]) => {
-    const seen = new Set<unknown>();
+    const seen = new Map<unknown, number>();
     return entries.flatMap(({ name }, i) => {
-      const isDouble = seen.has(name);
-      seen.add(name);
-      return isDouble ? [problem(`${kind}[${i}].name`, 'rule', `${JSON.stringify(name)} stands twice`)] : [];
+      const count = (seen.get(name) ?? 0) + 1;
+      seen.set(name, count);
+      const there = (current[kind] ?? []).filter((row) => row.name === name).length;
+      return count > Math.max(1, there) ? [problem(`${kind}[${i}].name`, 'rule', `${JSON.stringify(name)} stands twice`)] : [];
     });
   });
 
 /** The smallest list of changes that makes the service what the file says. Deletes come last, in reverse order. Pure. */
 export const planWorkspace = (workspace: Workspace, current: Current, lookup: Lookup, options: PlanOptions): Plan => {
   const names = namesOf(workspace, current);
-  const problems = [...doubled(workspace), ...dangling(workspace, names)];
+  const problems = [...doubled(workspace, current), ...dangling(workspace, names)];
   if (problems.length > 0) throw usageError('the workspace file contradicts itself', problems);
   const part: Part = { actions: [], kept: 0, refused: [], extra: [] };
   for (const kind of kindNames) {
