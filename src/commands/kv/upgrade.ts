@@ -24,7 +24,12 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
 
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
-  const { crashedRun, unfinishedError } = await import('../../upgrade/journal.ts');
+  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
+    import('../../upgrade/journal.ts'),
+    import('../../upgrade/locks/machine-lock.ts'),
+  ]);
+  // A run that somebody is at work on has no end yet either.
+  await refuseOtherHere(context.host, context.settings.folders.clusters, opened.cluster.name);
   const left = await crashedRun(context.host, context.settings.folders.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import type { Result } from '../../kernel/result.ts';
+import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
 import type { SessionResult } from '../../upgrade/session.ts';
 import { AppError } from '../../kernel/problem.ts';
@@ -34,18 +35,22 @@ const queue = () => {
 };
 
 /** What can be typed next where something is left to do. */
-const nextSteps = ({ outcome, from, to }: Report): string[] =>
+const nextSteps = ({ outcome }: Report): string[] =>
   outcome === 'held' || outcome === 'stopped'
-    ? [`go on:   opsctl kv resume`, `go back: opsctl kv rollback    brings every member back to ${from}, while one still runs it`]
+    ? [`go on:   opsctl kv resume`, `go back: opsctl kv rollback`]
     : outcome === 'rolled-back'
-      ? [`again:   opsctl kv upgrade    when ${to} was mended`]
+      ? [`again:   opsctl kv upgrade`]
       : [];
 
-const summary = (report: Report): string => {
+const summary = (report: Report, columns: number): string => {
   const { canary, members, snapshots, duration_ms } = report;
   const downs = members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`]));
   return [
-    `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshots)`,
+    wrap(
+      `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshot${snapshots.length === 1 ? '' : 's'})`,
+      columns,
+      '  ',
+    ),
     ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
     ...(canary === undefined ? [] : [`canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
     `report ${join(dirname(report.journal), 'report.html')}`,
@@ -54,12 +59,12 @@ const summary = (report: Report): string => {
   ].join('\n');
 };
 
-const finished = ({ ending, report }: SessionResult): Result => {
+const finished = ({ host }: Context, { ending, report }: SessionResult): Result => {
   if (ending.error !== undefined) throw ending.error;
   return {
     kind: 'record',
     data: report,
-    view: { text: summary(report), name: 'run' },
+    view: { text: summary(report, columnsOf(host.terminal.stdout)), name: 'run' },
     ...(ending.category === undefined ? {} : { exit: ending.category }),
   };
 };
@@ -93,7 +98,7 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
 
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
 export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
-  if (context.format !== 'ndjson') return finished(await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
+  if (context.format !== 'ndjson') return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   return followed(context, conduct);
 };
 

@@ -52,6 +52,7 @@ const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
   };
   return {
     ...emptyState,
+    now: 'looking at the members',
     title: action === 'rollback' ? `rollback of ${plan.cluster} to ${plan.from}` : `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
     isRollback: action === 'rollback',
     columns: order.filter((kind) => plan.steps.some((step) => step.kind === kind)),

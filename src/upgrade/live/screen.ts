@@ -1,4 +1,5 @@
 import type { Host } from '../../host/host.ts';
+import { wrap } from '../../kernel/wrap.ts';
 import type { UpgradeEvent } from '../types.ts';
 import { type LiveState, emptyState, liveAfter } from './live-state.ts';
 import { liveLines } from './live-table.ts';
@@ -8,8 +9,9 @@ const cut = (text: string, width: number): string => (text.length <= width ? tex
 
 /** Moves up over what was drawn, writes what stays above it, and draws anew. Pure. */
 export const redraw = (drawn: number, above: readonly string[], lines: readonly string[]): string => {
+  // A terminal that shows ^C leaves the cursor behind it: the drawing begins at the edge.
   const back = drawn === 0 ? '' : `\u001b[${drawn}A`;
-  return `${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
+  return `\r${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
 };
 
 export type Screen = {
@@ -29,7 +31,7 @@ export const liveScreen = (host: Host, look: Look): Screen => {
   const draw = (): void => {
     if (isPaused) return;
     const columns = Math.max(20, stderr.columns || 80);
-    const above = state.said.slice(saidBefore).map((text) => cut(look.clean(text), columns * 3));
+    const above = state.said.slice(saidBefore).map((text) => wrap(cut(look.clean(text), columns * 3), columns - 1, '  '));
     saidBefore = state.said.length;
     const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
     const lines = liveLines({ ...shown, now: look.clean(shown.now) }, { columns, isColored: look.isColored, frame });

@@ -1,5 +1,6 @@
 import type { Host } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
+import { momentText } from '../report/words.ts';
 import type { Owner } from '../types.ts';
 
 /** What both locks say: who is at work, in which run. */
@@ -20,6 +21,6 @@ export const ownerOf = (host: Host): Owner => {
 export const taken = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
   new AppError(
     'unsafe',
-    `another operator is at work on this cluster: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${since} (${where})`,
+    `another operator is at work on this cluster: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
     { code: 'LOCKED', tryThis: [hint, 'opsctl kv status'], data: { run, owner } },
   );

@@ -20,7 +20,7 @@ describe('the live table', () => {
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.2.32             ·         ·     ·      ·',
       '  every member reports the new cluster version  ·',
-      '◐   0.0 s',
+      '◐ looking at the members  0.0 s',
     ]);
   });
   it('marks the member that is away', () => {
@@ -88,7 +88,7 @@ describe('the live table', () => {
     expect(liveLines(state, { columns: 80, isColored: true, frame: 0 }).join('')).toContain('\u001b[32m✓\u001b[39m');
   });
   it('draws over what it drew and leaves what was said above', () => {
-    expect(redraw(0, [], ['a', 'b'])).toBe('\u001b[Ja\nb\n');
-    expect(redraw(2, ['note'], ['a'])).toBe('\u001b[2A\u001b[Jnote\na\n');
+    expect(redraw(0, [], ['a', 'b'])).toBe('\r\u001b[Ja\nb\n');
+    expect(redraw(2, ['note'], ['a'])).toBe('\r\u001b[2A\u001b[Jnote\na\n');
   });
 });
