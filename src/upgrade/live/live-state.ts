@@ -24,7 +24,8 @@ export type LiveState = {
     readonly failed: number;
     readonly lastMs: number;
     readonly longestGapMs: number;
-    readonly lastGoodAt: number;
+    /** Since when no write was taken. */
+    readonly waitingSince?: number;
   };
   /** Lines that stay above the table: warnings, notes, unexpected log lines. */
   readonly said: readonly string[];
@@ -74,11 +75,13 @@ const setCell = (state: LiveState, event: UpgradeEvent & { event: 'step-started'
   return changeMember({ ...state, columns }, member, (one) => ({ ...one, cells: { ...one.cells, [kind]: cell } }));
 };
 
+/** A gap lasts from the moment a write is tried until one is taken: the pause between two test writes is none of the cluster's doing. */
 const canaryAfter = (before: LiveState['canary'], event: UpgradeEvent & { event: 'canary' }): LiveState['canary'] => {
-  const last = before ?? { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0, lastGoodAt: event.elapsed_ms };
-  if (!event.ok) return { ...last, writes: last.writes + 1, failed: last.failed + 1 };
-  const gap = event.elapsed_ms - last.lastGoodAt;
-  return { ...last, writes: last.writes + 1, lastMs: event.latency_ms, longestGapMs: Math.max(last.longestGapMs, gap), lastGoodAt: event.elapsed_ms };
+  const last = before ?? { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
+  const since = last.waitingSince ?? event.elapsed_ms - event.latency_ms;
+  const longestGapMs = Math.max(last.longestGapMs, Math.round(event.elapsed_ms - since));
+  if (!event.ok) return { ...last, writes: last.writes + 1, failed: last.failed + 1, longestGapMs, waitingSince: since };
+  return { writes: last.writes + 1, failed: last.failed, lastMs: event.latency_ms, longestGapMs };
 };
 const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
 const say = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });

@@ -35,7 +35,7 @@ describe('the live table', () => {
       '  n1      3.3.27             ✓         ✓     ✓      ✓     310 ms',
       '  n2      3.3.27   leader    ✓         ✓     ✓      ✓     200 ms',
       '  every member reports the new cluster version  ✓',
-      '  test writes 6, failed 1, last 4 ms, longest gap 400 ms',
+      '  test writes 6, failed 1, last 4 ms, longest gap 250 ms',
       '✓ cluster shop runs 3.3  6.0 s',
     ]);
   });
