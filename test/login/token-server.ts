@@ -33,6 +33,7 @@ const write = async (
   { status = 200, body = '', type = 'application/json', headers = {}, cut, delayMs }: Answer,
 ): Promise<void> => {
   if (delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, delayMs));
+  if (response.destroyed) return;
   if (cut) return void response.destroy();
   response.writeHead(status, { 'content-type': type, ...headers });
   response.end(typeof body === 'string' ? body : JSON.stringify(body));

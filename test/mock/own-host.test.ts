@@ -13,6 +13,7 @@ test.each([
   'tracker.localhost:8080',
   'host.docker.internal:8080',
   'mock.test',
+  'mock.default.svc.cluster.local:80',
   'mock_server-1:8080',
   'build-7.company.example:8080',
 ])('%s is a name of this machine or of a container beside it', (host) => {

@@ -32,7 +32,7 @@ ul.plain{list-style:none;padding:0;margin:0}ul.plain li{padding:12px 0;border-to
 code,.code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--chip);border-radius:6px;padding:2px 6px;overflow-wrap:anywhere}
 details{margin-top:18px;border-top:1px solid var(--line);padding-top:12px}summary{cursor:pointer;font-weight:600;font-size:14px}
 dl{display:grid;grid-template-columns:minmax(90px,auto) 1fr;gap:4px 14px;font-size:14px;margin:10px 0}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;min-width:640px;font-size:14px}th,td{text-align:left;padding:8px 10px;border-top:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;min-width:640px;font-size:14px}th,td{text-align:left;padding:8px 10px;border-top:1px solid var(--line);vertical-align:top}td:first-child{min-width:220px}th{color:var(--soft);font-weight:600;white-space:nowrap}
 td form{display:inline}td button{padding:4px 10px;min-height:32px;font-size:13px}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(210px,1fr));gap:0 16px}
 nav{display:flex;flex-wrap:wrap;gap:6px 16px;font-size:14px;margin-bottom:10px}a{color:var(--accent)}

@@ -11,10 +11,12 @@ const allowsLoopback = (auth: Auth, client: Client): boolean =>
 export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const row = clientTypeRows[client.type];
-  const form = redirectForm(call.params.get('redirect_uri') ?? '');
+  const uri = call.params.get('redirect_uri') ?? '';
+  const form = redirectForm(uri);
   const fits =
     (form.kind === 'loopback' && allowsLoopback(call.auth, client)) ||
     (form.kind === 'custom' && row.redirects.customScheme) ||
     (form.kind === 'https' && row.redirects.https);
-  if (!fits) throw new PageRefusal('redirect_uri_mismatch', `This redirect URI is invalid for a client of the type ${row.title}`);
+  if (!fits)
+    throw new PageRefusal('redirect_uri_mismatch', `This redirect URI is invalid for a client of the type ${row.title}: ${uri.slice(0, 300)}`);
 };
