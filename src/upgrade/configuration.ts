@@ -72,13 +72,28 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
     : [];
 };
 
+const GATEWAY = 'enable-grpc-gateway';
+/** doc3 Interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
+const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
+  rowOf(`${to}.0`)?.wantsGatewayInFile === true && file[GATEWAY] === undefined
+    ? [
+        finding(
+          'warn',
+          GATEWAY,
+          `is not set: ${to} switches the JSON gateway (/v3beta/…) off when it reads a configuration file`,
+          `${GATEWAY}: true`,
+          true,
+        ),
+      ]
+    : [];
+
 /** What the version `to` would make of a configuration file. Pure. */
 export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const removed = (row?.removed ?? [])
     .filter(({ key }) => file[key] !== undefined)
     .map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
-  return [...(row?.retention === 'string' ? retentionFindings(file) : []), ...logFindings(file, to), ...removed];
+  return [...(row?.retention === 'string' ? retentionFindings(file) : []), ...logFindings(file, to), ...gatewayFindings(file, to), ...removed];
 };
 
 /** Flags of a command line by name, without the dashes. */
@@ -147,6 +162,9 @@ export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> 
         document.set(MODE, 'periodic');
         changes.push(`${MODE}: periodic added`);
       }
+    } else if (key === GATEWAY) {
+      document.set(GATEWAY, true);
+      changes.push(`${GATEWAY}: true added`);
     } else {
       renameToList(document.contents, key, [file[key]].flat(), document);
       changes.push(`${key} → log-outputs`);

@@ -76,7 +76,8 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
   const spec = cluster.members.find((member) => member.name === name);
   const make = (kind: StepKind, title: string, why: string, more: Partial<Step> = {}): Step => stepOf(making, seen, kind, title, why, more);
   const settle = settleOf(v2BytesOf(observation));
-  const isRewritten = spec?.config_file !== undefined && lintFile(seen.host?.config ?? {}, to).some(({ isMended }) => isMended);
+  const isRewritten =
+    spec?.config_file !== undefined && seen.host?.config !== undefined && lintFile(seen.host.config, to).some(({ isMended }) => isMended);
   const noReturn = isLast ? { is_point_of_no_return: true as const } : {};
   const isUp = seen.is_reachable;
   return [

@@ -3,6 +3,7 @@ import { flagsOf, lintFile, lintFlags, migrateConfig, parseConfig } from '../../
 import type { Minor } from '../../src/services/kv/versions.ts';
 
 const retention = 'auto-compaction-retention';
+const withGateway = { 'enable-grpc-gateway': true };
 const levels = (file: Record<string, unknown>, to: Minor = '3.3'): string =>
   lintFile(file, to)
     .map(({ level, key }) => `${level} ${key}`)
@@ -29,8 +30,24 @@ describe('what 3.3 makes of a configuration file (facts A4)', () => {
   });
   it('3.2 takes the number, 3.4 wants a list of log outputs, 3.5 ignores the old log keys', () => {
     expect(levels({ [retention]: 1 }, '3.2')).toBe('');
-    expect(levels({ 'log-output': 'stderr' }, '3.4')).toBe('stop log-output');
+    expect(levels({ 'log-output': 'stderr', ...withGateway }, '3.4')).toBe('stop log-output');
     expect(levels({ 'log-output': 'stderr', debug: true }, '3.5')).toBe('warn log-output,warn debug');
+  });
+});
+
+describe('the JSON gateway of a member with a configuration file', () => {
+  it.each<[string, Record<string, unknown>, Minor, string]>([
+    ['is off from 3.4 on unless the file names it', { name: 'n1' }, '3.4', 'warn enable-grpc-gateway'],
+    ['is on when the file says so', { name: 'n1', ...withGateway }, '3.4', ''],
+    ['is off when the operator wants it so', { 'enable-grpc-gateway': false }, '3.4', ''],
+    ['is on in 3.3 and 3.5 in any case (3.3)', { name: 'n1' }, '3.3', ''],
+    ['is on in 3.3 and 3.5 in any case (3.5)', { name: 'n1' }, '3.5', ''],
+  ])('%s', (_, file, to, expected) => expect(levels(file, to)).toBe(expected));
+  it('is named by the rewritten file, once', async () => {
+    const { text, changes } = await migrateConfig('# mine\nname: n1\n', '3.4');
+    expect(text).toBe('# mine\nname: n1\nenable-grpc-gateway: true\n');
+    expect(changes).toEqual(['enable-grpc-gateway: true added']);
+    expect((await migrateConfig(text, '3.4')).changes).toEqual([]);
   });
 });
 
@@ -81,8 +98,8 @@ describe('rewriting a configuration file', () => {
     expect(text).toBe('auto-compaction-retention: "0"\n');
   });
   it('a log output becomes a list in its place', async () => {
-    expect((await migrateConfig('# top\nlog-output: stderr # where\nname: n1\n', '3.4')).text).toBe(
-      '# top\nlog-outputs: [ stderr ] # where\nname: n1\n',
+    expect((await migrateConfig('# top\nlog-output: stderr # where\nenable-grpc-gateway: true\n', '3.4')).text).toBe(
+      '# top\nlog-outputs: [ stderr ] # where\nenable-grpc-gateway: true\n',
     );
   });
   it('a broken file is said to be broken', async () => {

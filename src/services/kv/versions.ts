@@ -23,6 +23,8 @@ export type VersionRow = {
   readonly path: { readonly listLeases?: string; readonly timeToLive: string; readonly revokeLease: string };
   /** How the retention of the configuration file is written. doc3 B items: string in 3.3, was numeric. */
   readonly retention: 'number' | 'string';
+  /** Seen on 3.4 only: a server that reads a configuration file has no JSON gateway unless the file says `enable-grpc-gateway: true`. */
+  readonly wantsGatewayInFile?: true;
   /** Configuration keys and flags that stop this version at its start, with what to do. */
   readonly removed: readonly { readonly key: string; readonly flag: string; readonly instead: string }[];
 };
@@ -64,6 +66,7 @@ export const versionRows: readonly VersionRow[] = [
     can: { moveLeader: true, listLeases: true, hashKv: 'grpc', authStatus: false, appliedIndex: true, learners: true },
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
+    wantsGatewayInFile: true,
     removed: [],
   },
   {

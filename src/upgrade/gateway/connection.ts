@@ -4,7 +4,7 @@ import type { Bytes, Host, HttpReply, HttpRequest } from '../../host/host.ts';
 import { defaultRow, rowOf, versionFields } from '../../services/kv/versions.ts';
 import type { VersionRow } from '../../services/kv/versions.ts';
 import type { ClusterTls } from '../certificates.ts';
-import { callDirect, isGatewaysOwn } from './direct.ts';
+import { callDirect, isGatewaysOwn, isSwitchedOff } from './direct.ts';
 import type { PastGateway } from './grpc-call.ts';
 import { grpcFrame } from './grpc-stream.ts';
 import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
@@ -129,11 +129,13 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
 
 const answerIn = async (base: string, endpoint: Endpoint, reply: HttpReply): Promise<Json> => {
   const text = await textOf(base, reply, endpoint);
-  // Not every refusal is JSON.
-  if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? { message: text.trim().slice(0, 300) });
+  // Not every refusal is JSON; a 404 that is not is none of the store's.
+  const plain = reply.status === 404 ? undefined : { message: text.trim().slice(0, 300) };
+  if (reply.status !== 200) throw storeError(base, reply.status, parsed(text) ?? plain);
   return (parsed(text) ?? {}) as Json;
 };
 
+const isNoStore = (error: unknown): boolean => error instanceof AppError && (error.category === 'network' || error.detail.code === 'UNIMPLEMENTED');
 /** Through the gateway, or past it: from the first refusal on that is the gateway's alone. */
 const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
   let isPast = false;
@@ -147,9 +149,13 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
       try {
         return await first();
       } catch (error) {
-        isPast = isGatewaysOwn(error, endpoint);
-        if (!isPast) throw error;
-        return past();
+        if (!isGatewaysOwn(error, endpoint)) throw error;
+        const answer = await past().catch((second: unknown) => {
+          isPast = !isSwitchedOff(error) || !isNoStore(second);
+          throw isPast ? second : error;
+        });
+        isPast = true;
+        return answer;
       }
     },
   };

@@ -15,12 +15,17 @@ export const callDirect = async (connection: PastGateway, path: string, body: Js
   return decode(row.answer, answer);
 };
 
+/** A 404 without a body of the store's: it may be no store at all, and then the first error says more than the second. */
+export const isSwitchedOff = (error: unknown): boolean => error instanceof AppError && error.detail.code === 'NO_GATEWAY';
+
 /**
  * Refusals that are the gateway's alone, seen on real servers with --client-cert-auth: it calls its own member with the member's
  * certificate, which may not be made for clients or is another user; from 3.4 on it takes no client certificate with a Common Name
  * while authentication is on. The store's own clients have none of these troubles. Nothing was carried out when these come.
  */
 export const isGatewaysOwn = (error: unknown, { url, tls, user, isGatewayOnly }: Endpoint): boolean => {
+  // Switched off: 3.4 does that by itself when it reads a configuration file that does not name it.
+  if (isSwitchedOff(error)) return true;
   if (!(error instanceof AppError) || !url.startsWith('https:') || isGatewayOnly === true) return false;
   const { code } = error.detail;
   if (code === 'GATEWAY_CERTIFICATE' || code === 'CERTIFICATE_NAME') return true;

@@ -20,7 +20,7 @@ export const configurationFits = guard('configuration-fits', 'the new version un
         message: `${member.name}: data-dir is ${folder}, which is found only when opsctl runs in the folder that the member was started from`,
         hint: `write the whole path${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
       });
-    for (const { level, key, message, hint, isMended } of lintFile(host?.config ?? {}, to)) {
+    for (const { level, key, message, hint, isMended } of host?.config === undefined ? [] : lintFile(host.config, to)) {
       const isRewritten = isMended === true && member.config_file !== undefined;
       if (isRewritten) say.warn({ member: member.name, message: `${member.name}: ${key} ${message}`, hint: `the plan rewrites it: ${hint}` });
       else

@@ -100,6 +100,7 @@ describe("refusals that are the gateway's alone", () => {
       { ...https, user: { name: 'a', password: 'b' } },
       false,
     ],
+    ['switched off', storeError('http://a:1', 404, undefined), { url: 'http://a:1', isGatewayOnly: true }, true],
     ['plain HTTP', closed, { url: 'http://a:1' }, false],
     ['only the gateway is meant', closed, { ...https, isGatewayOnly: true }, false],
     ['another error', new Error('x'), https, false],

@@ -274,7 +274,7 @@ it('a configuration file that only the command names is asked for by name, not m
 
 it('a relative data folder in the configuration file of a local member is warned of', () => {
   const input = {
-    observation: host({ config: { 'data-dir': 'data' } }),
+    observation: host({ config: { 'data-dir': 'data', 'enable-grpc-gateway': true } }),
     cluster: clusterFile(3),
     options: planOptions(),
     from: '3.3',
