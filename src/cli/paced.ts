@@ -37,10 +37,12 @@ export const makePaced = (pace: Pace): ((to: Target) => Sender) => {
       say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
     const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
+    const sent: Sender = (request) => send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+    if (bucket === undefined || !pace.isRateDefault) return sent;
     return async (request) => {
-      const reply = await send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+      const reply = await sent(request);
       // Ours is a default for services that do not say; one that a user set is kept.
-      if (pace.isRateDefault && reply.headers['x-ratelimit-limit'] === 'off') bucket?.open();
+      if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
       return reply;
     };
   };

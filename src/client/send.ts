@@ -60,13 +60,9 @@ const nextTry = (
   return retryDelay(request.method, tries, outcomeOf(result), at, isOnce ? { ...policy, maxTries: 1 } : policy);
 };
 
-const tried = async (host: Host, request: HttpRequest): Promise<Result> => {
-  try {
-    return { reply: await host.network.request(request) };
-  } catch (error) {
-    if (error instanceof NetworkError) return { error };
-    throw error;
-  }
+const failure = (error: unknown): Result => {
+  if (error instanceof NetworkError) return { error };
+  throw error;
 };
 
 /** Sends with the retries that are safe; the last answer, whatever its status, or AppError when nothing answered. */
@@ -74,8 +70,14 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
     if (options.admit !== undefined) await options.admit();
-    const result = await tried(host, request);
-    if ('reply' in result && result.reply.status < 400) return result.reply;
+    let result: Result;
+    try {
+      const reply = await host.network.request(request);
+      if (reply.status < 400) return reply;
+      result = { reply };
+    } catch (error) {
+      result = failure(error);
+    }
     const delay = nextTry(host, request, result, tries, options);
     if (delay === undefined) {
       if ('error' in result) throw unreachable(result.error, request.url);

@@ -42,9 +42,11 @@ const formsOf = (secret: string): string[] => {
   ];
 };
 
-/** Length of the longest end of `text` that may be the beginning of a form. */
+/** Length of the longest end of `text` that may be the beginning of a form. Most texts end with a line, whose end is in no form. */
 const openEnd = (text: string, forms: readonly string[]): number => {
   let longest = 0;
+  const last = text.at(-1);
+  if (last === undefined || !forms.some((form) => form.includes(last))) return 0;
   for (const form of forms) {
     for (let length = Math.min(form.length - 1, text.length); length > longest; length--) {
       if (text.endsWith(form.slice(0, length))) longest = length;

@@ -15,10 +15,18 @@ export type NodeHostOptions = { readonly env?: Env; readonly cwd?: string };
 
 /** The network's parts are loaded by the first request or server, not at start. */
 const lazyNetwork = (env: Env): Network => {
-  let outgoing: Promise<Pick<Network, 'request' | 'close'>> | undefined;
-  const load = () => (outgoing ??= import('./network.ts').then((module) => module.outgoing(env)));
+  type Outgoing = Pick<Network, 'request' | 'close'>;
+  let outgoing: Promise<Outgoing> | undefined;
+  let loaded: Outgoing | undefined;
+  const load = (): Promise<Outgoing> => {
+    outgoing ??= import('./network.ts').then((module) => {
+      loaded = module.outgoing(env);
+      return loaded;
+    });
+    return outgoing;
+  };
   return {
-    request: async (request) => (await load()).request(request),
+    request: async (request) => (loaded ?? (await load())).request(request),
     listen: async (handler, at) => (await import('./listen.ts')).listen(handler, at),
     canConnect: async (host, port, timeoutMs) => (await import('./network.ts')).canConnect(host, port, timeoutMs),
     freePorts: async (count) => (await import('./free-ports.ts')).freePorts(count),

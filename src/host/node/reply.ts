@@ -84,7 +84,10 @@ export class Reply implements HttpReply {
     return this.#body;
   }
   async text(): Promise<string> {
-    return utf8(await this.bytes());
+    const body = this.#body;
+    if (!(body instanceof Uint8Array)) return utf8(await this.bytes());
+    this.#refuse(body.length);
+    return utf8(body);
   }
 
   #refuse(size: number): void {

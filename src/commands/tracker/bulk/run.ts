@@ -84,10 +84,9 @@ type Marked = { readonly line: number; readonly hash: string };
 
 /** The row of a run before, that was sent without an answer and has arrived all the same. */
 const found = async (run: Run, { line, hash }: Marked, change: Change): Promise<Outcome | undefined> => {
-  if (change.verb !== 'create' || run.journal?.past.lines.get(line)?.state !== 'sent') return undefined;
   const id = await run.observe?.(change);
   if (id === undefined) return undefined;
-  run.journal.done(line, hash, id);
+  run.journal?.done(line, hash, id);
   return { line, status: 'found', op: change.verb, resource: change.resource, id };
 };
 
@@ -127,7 +126,8 @@ const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Out
     const problems = changeProblems(ready);
     if (problems.length > 0) return failed(line, change, invalid(problems));
     if (run.journal === undefined) return would(line, ready);
-    return (await found(run, marked, ready)) ?? (await send(run, run.journal, marked, ready));
+    const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
+    return (isInDoubt ? await found(run, marked, ready) : undefined) ?? (await send(run, run.journal, marked, ready));
   } catch (error) {
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe') return failed(line, change, error);
     throw error;

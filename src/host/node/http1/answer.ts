@@ -18,8 +18,8 @@ export class Answer {
   keptMs = 0;
   readonly #method: string;
   readonly #socket: Socket;
-  #resolve: (wire: Wire) => void = () => {};
-  #reject: (error: Error) => void = () => {};
+  #resolve!: (wire: Wire) => void;
+  #reject!: (error: Error) => void;
   #early: Buffer | undefined;
   #head: Head | undefined;
   #queue: ChunkQueue | undefined;
@@ -85,13 +85,13 @@ export class Answer {
     this.#queue = new ChunkQueue({ resume: () => this.#socket.resume(), abort: () => this.#socket.destroy() });
     this.#resolve({ status, headers, body: this.#queue.chunks });
   }
-  #give = (data: Buffer): void => {
+  #give(data: Buffer): void {
     if (this.#queue?.push(data) === false) this.#socket.pause();
-  };
+  }
   #body(bytes: Buffer): void {
     if (this.isDone) return;
     if (this.#chunked !== undefined) {
-      const rest = this.#chunked.push(bytes, this.#give);
+      const rest = this.#chunked.push(bytes, (data) => this.#give(data));
       if (this.#chunked.isDone) this.#finish(rest.length > 0);
     } else if (this.#head?.framing === 'to-end') this.#give(bytes);
     else {
