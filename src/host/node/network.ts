@@ -1,7 +1,6 @@
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
-import { http1Transport } from './http1/transport.ts';
 import { proxyFor } from './proxy.ts';
 import { singleTransport } from './single.ts';
 import type { Place, Transport } from './transport.ts';
@@ -34,30 +33,35 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
   };
 };
 
-/** All transports behind one call; what a request does not need is not loaded. */
+const makers = {
+  pooled: async () => (await import('./http1/transport.ts')).http1Transport(),
+  proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
+  http2: async () => (await import('./http2.ts')).http2Transport(),
+} as const;
+
+/** All transports behind one call; those that no request needs are not loaded. */
 export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const placeOf = places(env);
   const exchange = exchanges();
   const single = singleTransport();
-  const pooled = http1Transport();
-  let proxied: Promise<Transport> | undefined;
-  let http2: Promise<Transport> | undefined;
-  const loadProxied = (): Promise<Transport> => (proxied ??= import('./proxied.ts').then((module) => module.proxiedTransport()));
-  const loadHttp2 = (): Promise<Transport> => (http2 ??= import('./http2.ts').then((module) => module.http2Transport()));
+  const made = new Map<keyof typeof makers, Promise<Transport>>();
+  const load = (name: keyof typeof makers): Promise<Transport> => {
+    const transport = made.get(name) ?? makers[name]();
+    made.set(name, transport);
+    return transport;
+  };
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
       const to = placeOf(request.url);
-      if (to.proxy !== undefined) return exchange(await loadProxied(), { to, request });
-      if (request.transport === 'http2') return exchange(await loadHttp2(), { to, request });
-      return exchange(request.transport === 'pooled' ? pooled : single, { to, request });
+      const name = to.proxy === undefined ? request.transport : 'proxied';
+      const transport = name === undefined || name === 'single' ? single : await load(name);
+      return exchange(transport, { to, request });
     },
     async close(): Promise<void> {
       await single.close();
-      await pooled.close();
-      await (await proxied)?.close();
-      await (await http2)?.close();
-      proxied = undefined;
-      http2 = undefined;
+      const transports = [...made.values()];
+      made.clear();
+      for (const transport of transports) await (await transport).close();
     },
   };
 };
