@@ -354,6 +354,19 @@ describe.each(transports)('%s transport', (transport) => {
       expect(await (await ask(host, { url, tls: { [name]: identity.ca } })).text()).toBe('tls true');
     });
 
+    test('a long body comes whole, however slowly it is read, and the connection goes on', async () => {
+      const host = makeHost();
+      const sent = randomBytes(3_000_000);
+      const url = await serve(host, () => ({ status: 200, body: sent }), { tls });
+      for (let round = 0; round < 2; round++) {
+        const parts: Bytes[] = [];
+        for await (const part of (await ask(host, { url, tls: { ca: identity.ca } })).stream()) {
+          if (parts.push(part) % 20 === 0) await host.sleep(2);
+        }
+        expect(Buffer.compare(Buffer.concat(parts), sent)).toBe(0);
+      }
+    });
+
     test('trust of one request is not the trust of the next', async () => {
       const host = makeHost();
       const url = await serve(host, () => ({ status: 200, body: 'x' }), { tls });

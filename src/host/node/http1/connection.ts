@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import type { Attempt, Prepared, Progress } from '../transport.ts';
 import { Answer, closedEarly } from './answer.ts';
 import type { Lines } from './request-lines.ts';
@@ -7,6 +7,8 @@ import { upload } from './upload.ts';
 /** What becomes of a connection that has done its work. */
 export type Owner = { idle(connection: Connection, keptMs: number): void; gone(connection: Connection): void };
 
+const READ_BYTES = 32 * 1024;
+
 /** One socket with one request at a time. */
 export class Connection {
   readonly #socket: Socket;
@@ -14,11 +16,17 @@ export class Connection {
   #answer: Answer | undefined;
   #isUploading = false;
 
-  constructor(socket: Socket, owner: Owner) {
+  /** `open` is told where bytes go: into one buffer for all reads, past the machinery of Node's streams. */
+  constructor(open: (onread: OnReadOpts) => Socket, owner: Owner) {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    const callback = (length: number): boolean => {
+      this.#read(Buffer.from(buffer.subarray(0, length)));
+      return !this.#socket.isPaused();
+    };
+    const socket = open({ buffer, callback });
     this.#socket = socket;
     this.#owner = owner;
     socket.setNoDelay(true);
-    socket.on('data', (bytes: Buffer) => this.#read(bytes));
     socket.on('end', () => this.#answer?.end());
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => {

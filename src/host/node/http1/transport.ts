@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import type { Tls } from '../../host.ts';
 import { usualAuthorities } from '../authorities.ts';
 import { builtin } from '../builtin.ts';
@@ -7,18 +8,20 @@ import { type Prepared, type Transport, trusted } from '../transport.ts';
 import { Connection } from './connection.ts';
 import { checkMethod, headerLines } from './request-lines.ts';
 
-const connect = (url: URL, tls: Tls | undefined): Socket => {
+const connect = (url: URL, tls: Tls | undefined, onread: OnReadOpts): Socket => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (url.protocol === 'http:') return builtin.net.connect({ host, port: Number(url.port) || 80 });
+  if (url.protocol === 'http:') return builtin.net.connect({ host, port: Number(url.port) || 80, onread });
   const servername = tls?.serverName ?? (builtin.net.isIP(host) === 0 ? host : undefined);
-  return builtin.tls.connect({
+  const secure: ConnectionOptions & { onread: OnReadOpts } = {
     host,
     port: Number(url.port) || 443,
     ALPNProtocols: ['http/1.1'],
     ...trusted(tls, usualAuthorities),
     ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
     ...(servername === undefined ? {} : { servername }),
-  });
+    onread,
+  };
+  return builtin.tls.connect(secure);
 };
 
 type Waiting = { readonly connection: Connection; readonly untilMs: number };
@@ -74,7 +77,7 @@ export const http1Transport = (): Transport => {
   const open = new Set<Connection>();
   const linesOf = headerLines();
   const opened = (key: string, { url }: Prepared['to'], tls: Tls | undefined): Connection => {
-    const connection = new Connection(connect(url, tls), {
+    const connection = new Connection((onread) => connect(url, tls, onread), {
       idle: (done, keptMs) => idle.put(key, done, keptMs),
       gone: (closed) => void open.delete(closed),
     });
