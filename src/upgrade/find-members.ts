@@ -14,6 +14,8 @@ export type FoundProcess = {
   readonly config_file?: string;
   readonly log_file?: string;
   readonly pid_file?: string;
+  /** The systemd unit whose main process it is. */
+  readonly unit?: string;
   /** Settings of its configuration file that only hold in the folder it was started from. */
   readonly relative: readonly string[];
 };
@@ -88,6 +90,18 @@ const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Prom
   return undefined;
 };
 
+/**
+ * The service that it is the main process of. What a shell or a job starts is in the group of a service too, and to stop that one would end the
+ * job: the service manager itself has to name this process.
+ */
+const unitOf = async (host: Host, pid: number): Promise<string | undefined> => {
+  const group = wordsAt(host, `/proc/${pid}/cgroup`).join('').split('\n');
+  const unit = group.map((line) => /^(?:0:|\d+:name=systemd):.*\/([^/]+\.service)$/.exec(line)?.[1]).find((name) => name !== undefined);
+  if (unit === undefined) return undefined;
+  const { code, stdout } = await host.processes.run('systemctl', ['show', '--property=MainPID', '--value', '--', unit], { timeoutMs: 2000 });
+  return code === 0 && stdout.trim() === String(pid) ? unit : undefined;
+};
+
 const isMember = ({ get }: Settings, { client_urls, name }: ListedMember): boolean => {
   const urls = `${get('advertise-client-urls') ?? ''},${get('listen-client-urls') ?? ''}`.split(',').map((url) => url.trim());
   return client_urls.some((url) => urls.includes(url)) && (get('name') ?? name) === name;
@@ -106,6 +120,7 @@ const described = async (
   const data_dir = resolve(cwd, given ?? `${get('name') ?? name}.etcd`);
   const log_file = await logOf(host, pid);
   const pid_file = await pidFileOf(host, pid, [...(log_file === undefined ? [] : [dirname(log_file)]), data_dir, dirname(data_dir), cwd]);
+  const unit = await unitOf(host, pid);
   const flags = withAbsolutePaths(argv.slice(1), cwd);
   // Without one the server makes its folder where it was started.
   const isImplied = given === undefined && config_file === undefined;
@@ -122,6 +137,7 @@ const described = async (
     ...(config_file === undefined ? {} : { config_file }),
     ...(log_file === undefined ? {} : { log_file }),
     ...(pid_file === undefined ? {} : { pid_file }),
+    ...(unit === undefined ? {} : { unit }),
   };
 };
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
 import type { Binaries, RealCluster } from '../support/cluster.ts';
+import type { Host } from '../../src/host/host.ts';
 import { opsctl } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
@@ -67,6 +68,25 @@ describe.runIf(hasCtl)('after the point of no return', () => {
   });
 });
 
+/** A machine whose processes are the main processes of units `kv-PID.service`. */
+const underSystemd = (host: Host): Host => ({
+  ...host,
+  files: {
+    ...host.files,
+    readNow: (path) => {
+      const pid = /^\/proc\/(\d+)\/cgroup$/.exec(path)?.[1];
+      return pid === undefined ? host.files.readNow(path) : `0::/system.slice/kv-${pid}.service\n`;
+    },
+  },
+  processes: {
+    ...host.processes,
+    run: async (command, args, options) =>
+      command === 'systemctl'
+        ? { code: 0, signal: null, stdout: `${/(\d+)\.service$/.exec(args.at(-1) ?? '')?.[1]}\n`, stderr: '', timedOut: false }
+        : host.processes.run(command, args, options),
+  },
+});
+
 describe.runIf(hasBinaries(from, to))('kv init', () => {
   it('writes a cluster file from a running cluster with which it can be planned', async () => {
     cluster = await startCluster({ size: 3, from, to });
@@ -85,6 +105,15 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
       expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({ pid_file, log_file });
     expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual([...cluster.urls].sort());
     expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(cluster.members[0]?.data_dir);
+    const units = join(home, 'units.yaml');
+    const words = ['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', units];
+    expect((await opsctl(words, { home, host: underSystemd })).code).toBe(0);
+    const { driver, members } = parse(readFileSync(units, 'utf8'));
+    expect(driver).toBe('systemd');
+    for (const member of cluster.members)
+      expect(members.find(({ name }: { name: string }) => name === member.name)).toMatchObject({
+        ...{ unit: `kv-${cluster.pid(member)}.service`, binary_path: member.old_binary, data_dir: member.data_dir },
+      });
     const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
     expect(plan.code === 0 ? '' : plan.stderr).toBe('');
     // 3.2 knows no word for moving the leadership: one step less.

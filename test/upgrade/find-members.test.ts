@@ -69,3 +69,26 @@ it.each<[string, string[], Record<string, string>]>([
 ])('%s is not it', async (_, argv, files) => {
   expect(await found(argv, files)).toBeUndefined();
 });
+
+describe('the unit of a member', () => {
+  const group = (text: string) => ({ '/proc/71/cgroup': text });
+  const argv = ['etcd', '--name', 'n1', '--advertise-client-urls', 'http://10.0.0.1:2379'];
+  const unitOf = async (cgroup: Record<string, string>, mainPid: string): Promise<string | undefined> => {
+    const host = fakeHost({
+      files: { '/proc/71/cmdline': words(...argv), ...cgroup },
+      run: ({ args }) => ({ stdout: args.at(-1) === 'etcd@n1.service' ? `${mainPid}\n` : '' }),
+    });
+    const known: Record<string, string> = { '/proc/71/cwd': cwd };
+    return (await findProcess({ ...host, files: { ...host.files, realPath: async (path: string) => known[path] } }, listed))?.unit;
+  };
+  it.each([
+    ['in the one hierarchy', '0::/system.slice/system-etcd.slice/etcd@n1.service\n'],
+    ['in those of before', '12:cpu:/system.slice\n1:name=systemd:/system.slice/etcd@n1.service\n'],
+  ])('is the one of its control group, %s', async (_, cgroup) => expect(await unitOf(group(cgroup), '71')).toBe('etcd@n1.service'));
+  it('is not the service of the shell or the job that started it', async () => {
+    expect(await unitOf(group('0::/system.slice/etcd@n1.service\n'), '70')).toBeUndefined();
+  });
+  it.each([['0::/user.slice/user-0.slice/session-1.scope\n'], ['0::/\n'], ['']])('is none for %j', async (cgroup) => {
+    expect(await unitOf(group(cgroup), '71')).toBeUndefined();
+  });
+});

@@ -2,7 +2,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { str, oneOf } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { rawResult, recordResult } from '../../kernel/result.ts';
-import type { ListedMember, MemberSpec } from '../../upgrade/types.ts';
+import type { FoundProcess } from '../../upgrade/find-members.ts';
+import type { ClusterFile, ListedMember, MemberSpec } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
@@ -15,10 +16,26 @@ const endpointsOf = async (context: Context, values: Values): Promise<string> =>
 };
 
 type Described = { readonly spec: MemberSpec; readonly left: readonly string[]; readonly isSeen: boolean };
-/** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
-const memberOf = async (context: Context, listed: ListedMember, folder: string, values: Values): Promise<Described> => {
+type Driver = NonNullable<ClusterFile['driver']>;
+type Place = { readonly folder: string; readonly driver: Driver };
+/** Processes of this machine; whether they are those of units decides how they are stopped and started, unless that was said. */
+const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Values) => {
   const { findProcess } = await import('../../upgrade/find-members.ts');
-  const found = values.driver === undefined || values.driver === 'local' ? await findProcess(context.host, listed) : undefined;
+  const isLooked = values.driver === undefined || values.driver === 'local' || values.driver === 'systemd';
+  const found = await Promise.all(listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)));
+  const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
+  const driver: Driver = values.driver ?? (units.length > 0 && units.every(Boolean) ? 'systemd' : 'local');
+  return { found, driver };
+};
+
+/** A member that runs on this machine is described to its last flag; of any other only the addresses are known. */
+const memberOf = async (
+  context: Context,
+  listed: ListedMember,
+  found: FoundProcess | undefined,
+  { folder, driver }: Place,
+  values: Values,
+): Promise<Described> => {
   const common = { name: listed.name, client_url: listed.client_urls[0] ?? '', peer_url: listed.peer_urls[0] };
   const [fresh, old] = [values['new-binary'], values['old-binary']];
   const binaries = {
@@ -26,6 +43,15 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
     ...(fresh === undefined ? {} : { new_binary: resolve(context.host.cwd, fresh) }),
   };
   if (found === undefined) return { spec: { ...common, ...binaries }, left: [], isSeen: false };
+  const left = found.relative.map((key) => `${found.config_file}: ${key} is relative; write the whole path`);
+  if (driver === 'systemd') {
+    const { unit, binary: binary_path, data_dir, config_file } = found;
+    return {
+      spec: { ...common, unit, binary_path, ...binaries, data_dir, ...(config_file === undefined ? {} : { config_file }) } as MemberSpec,
+      left,
+      isSeen: true,
+    };
+  }
   const pid_file = found.pid_file ?? join(folder, `${listed.name}.pid`);
   if (found.pid_file === undefined) await context.host.files.replace(pid_file, `${found.pid}\n`);
   const { data_dir, config_file, env, flags } = found;
@@ -36,12 +62,14 @@ const memberOf = async (context: Context, listed: ListedMember, folder: string, 
     ...(Object.keys(env).length === 0 ? {} : { env }),
     ...{ old_command: flags, new_command: flags },
   };
-  return { spec, left: found.relative.map((key) => `${config_file}: ${key} is relative; write the whole path`), isSeen: true };
+  return { spec, left, isSeen: true };
 };
 
 /** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
 const ctlBeside = async ({ host }: Context, members: readonly MemberSpec[]): Promise<string | undefined> => {
-  for (const folder of new Set(members.flatMap(({ old_binary }) => (old_binary === undefined ? [] : [dirname(old_binary)])))) {
+  for (const folder of new Set(
+    members.flatMap(({ old_binary, binary_path }) => [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)]))),
+  )) {
     const path = join(folder, 'etcdctl');
     if ((await host.files.info(path))?.kind === 'file') return path;
   }
@@ -91,14 +119,15 @@ export const init: Command = {
     const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
     const folder = file === undefined ? context.host.cwd : dirname(file);
     const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-    const described = await Promise.all(sorted.map((member) => memberOf(context, member, folder, values)));
+    const { found, driver } = await seenHere(context, sorted, values);
+    const described = await Promise.all(sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)));
     const members = described.map(({ spec }) => spec);
     const name = values.name ?? nameFor(file);
     const { stringify } = await import('../../upgrade/yaml.ts');
     const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
     const { tls, user } = opened.cluster;
     const ctl_binary = await ctlBeside(context, members);
-    const content = JSON.parse(JSON.stringify({ name, driver: values.driver ?? 'local', tls, user, ctl_binary, members }));
+    const content = JSON.parse(JSON.stringify({ name, driver, tls, user, ctl_binary, members }));
     const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
     const left = [...clusterProblems(content).map(({ path, message }) => `${path} ${message}`), ...described.flatMap((one) => one.left)];
     for (const line of left) context.say.warn(`to fill in: ${line}`);
