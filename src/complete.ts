@@ -3,9 +3,9 @@ import { type Sources, completions } from './cli/complete.ts';
 const fs = process.getBuiltinModule('node:fs');
 
 /** OPSCTL_HOME, else the XDG folder of that kind: as config/folders.ts, for the systems that have these shells. */
-const folder = (kind: 'cache' | 'config', xdg: string | undefined): string => {
+const folder = (kind: 'cache' | 'config' | 'state', xdg: string | undefined): string => {
   const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
-  return own !== '' ? `${own}/${kind}` : `${xdg || `${home}/.${kind}`}/opsctl`;
+  return own !== '' ? `${own}/${kind}` : `${xdg || `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
 };
 
 const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
@@ -18,10 +18,10 @@ const stored = (): Stored => {
     return {};
   }
 };
-/** Each profile has a cache of its own. */
+/** Each profile has a cache and a state of its own. */
+const profile = (): string => process.env.OPSCTL_PROFILE || stored().current || 'mock';
 const names = (source: string): string => {
-  const profile = process.env.OPSCTL_PROFILE || stored().current || 'mock';
-  return `${folder('cache', process.env.XDG_CACHE_HOME)}/${profile}/names/${source.replace(/[^a-z-]/g, '')}`;
+  return `${folder('cache', process.env.XDG_CACHE_HOME)}/${profile()}/names/${source.replace(/[^a-z-]/g, '')}`;
 };
 
 /** The value that the line gives to a flag, so far. */
@@ -29,10 +29,21 @@ const given = (words: readonly string[], flag: string): string | undefined => {
   const at = words.indexOf(flag);
   return words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) ?? (at < 0 ? undefined : words[at + 1]);
 };
-/** The cluster file that the line names, that of a rehearsal's folder, else the one of the environment. */
+const state = (): string => folder('state', process.env.XDG_STATE_HOME);
+/** The cluster file that the line names, that of a rehearsal's folder, the one of the environment, else that of the simulated cluster. */
 const clusterFile = (words: readonly string[]): string => {
   const rehearsal = given(words, '--dir');
-  return given(words, '--cluster') ?? (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ?? process.env.OPSCTL_KV_CLUSTER ?? '';
+  const named = given(words, '--cluster') ?? (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ?? process.env.OPSCTL_KV_CLUSTER;
+  return named || `${state()}/${profile()}/mock-kv/cluster.yaml`;
+};
+/** Runs of that cluster, the newest first. */
+const runs = (path: string): string[] => {
+  const [, cluster = ''] = /^name:[ \t]*["']?([\w.-]+)/m.exec(fs.readFileSync(path, 'utf8')) ?? [];
+  const found = fs.readdirSync(`${state()}/kv-clusters/${cluster}`);
+  return found
+    .filter((name) => /^\d{8}T/.test(name))
+    .sort()
+    .reverse();
 };
 /** Names of the members: those that are indented; the cluster's own name stands at the margin. */
 const memberNames = (path: string): string[] =>
@@ -44,6 +55,7 @@ const known = (settings: readonly string[], words: readonly string[]): Sources =
     try {
       if (source === 'setting') return [...settings];
       if (source === 'profile') return ['mock', ...Object.keys(stored().profiles ?? {})];
+      if (source === 'kv-run') return runs(clusterFile(words));
       if (source === 'kv-member') return memberNames(clusterFile(words));
       return lines(names(source));
     } catch {

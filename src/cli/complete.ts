@@ -58,5 +58,6 @@ export const completions = (root: Root, words: readonly string[], sources: Sourc
     );
   if (at.sub && args === 0) return starting(Object.keys(at.sub), current);
   const source = at.args?.[Math.min(args, at.args.length - 1)];
-  return source === undefined ? [] : known(sources, source, current);
+  if (source === undefined) return [];
+  return typeof source === 'string' ? known(sources, source, current) : starting(source, current);
 };

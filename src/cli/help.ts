@@ -38,7 +38,9 @@ const usage = (command: Command): string => {
 /** The page of one command: examples before the long lists of flags. */
 export const commandHelp = (command: Command): string => {
   const lines = [command.summary, ''];
-  if (command.about) lines.push(wrap(command.about, 98, ''), '');
+  const paragraphs = command.about?.split('\n') ?? [];
+  // Lines of a list are told apart from the lines that they go on in.
+  if (paragraphs.length > 0) lines.push(...paragraphs.map((line) => wrap(line, 98, paragraphs.length > 1 ? '  ' : '')), '');
   if (command.deprecated !== undefined) lines.push(`Deprecated${command.deprecated === '' ? '' : `: use ${command.deprecated}`}.`, '');
   lines.push('Usage', `  ${usage(command)}`, '');
   if (command.examples?.length) lines.push('Examples', ...command.examples.flatMap(({ line, says }) => [`  # ${says}`, `  ${line}`]), '');

@@ -1,4 +1,4 @@
-import type { Command, Flag } from '../commands/command.ts';
+import type { Argument, Command, Flag } from '../commands/command.ts';
 import { bare } from '../kernel/field.ts';
 import { globalFlags } from './globals.ts';
 import { groups } from './manifest.ts';
@@ -9,7 +9,8 @@ export type Tree = {
   readonly summary?: string;
   readonly sub?: { [word: string]: Tree };
   readonly flags?: Readonly<Record<string, TreeFlag>>;
-  readonly args?: readonly string[];
+  /** For each place its values, or the word that names a source of them. */
+  readonly args?: readonly (string | readonly string[])[];
 };
 
 const treeFlag = (flag: Flag): TreeFlag => {
@@ -31,6 +32,11 @@ const treeFlags = (flags: Readonly<Record<string, Flag>>): Record<string, TreeFl
       .map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag)]),
   );
 
+const treeArgument = ({ field, complete, name }: Argument): string | readonly string[] => {
+  const { enum: values } = bare(field) as { readonly enum?: readonly string[] };
+  return values ?? complete ?? name;
+};
+
 const place = (root: { sub: { [word: string]: Tree } }, command: Command): void => {
   let at: { sub?: { [word: string]: Tree } } = root;
   for (const word of command.path.slice(0, -1)) {
@@ -42,7 +48,7 @@ const place = (root: { sub: { [word: string]: Tree } }, command: Command): void 
     ...at.sub[command.path.at(-1) ?? ''],
     summary: command.summary,
     flags: treeFlags(command.flags ?? {}),
-    ...(command.args?.length ? { args: command.args.map((arg) => arg.complete ?? arg.name) } : {}),
+    ...(command.args?.length ? { args: command.args.map(treeArgument) } : {}),
   };
 };
 

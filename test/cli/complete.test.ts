@@ -8,7 +8,7 @@ const root = {
       sub: {
         labels: { sub: { create: { flags: { name: {}, color: {} } }, get: { args: ['label'] } } },
         members: { sub: { get: { args: ['member'] }, list: { flags: { owner: { c: 'member' } } } } },
-        epics: { sub: { list: {} } },
+        epics: { sub: { list: {}, mark: { args: [['started', 'done'], 'label'] } } },
       },
     },
   },
@@ -31,6 +31,8 @@ test.each<[string[], string[]]>([
   [['tracker', 'labels', 'get', '@'], ['@home']],
   [['tracker', 'members', 'get', '@a'], ['@ana']],
   [['tracker', 'members', 'list', '--owner', 'ana,@b'], ['ana,@ben']],
+  [['tracker', 'epics', 'mark', 's'], ['started']],
+  [['tracker', 'epics', 'mark', 'done', 'bug'], ['bug']],
   [['tracker', '--quiet', 'e'], ['epics']],
   [['tracker', 'labels', 'create', '--name', ''], []],
   [['nowhere', ''], []],

@@ -36,6 +36,10 @@ describe('opsctl mock kv', () => {
     expect(await tab('kv', 'move-leader', '--cluster', join(dir, 'nothing.yaml'), '')).toEqual(['']);
     expect(await tab('kv', 'upgrade', '--to', '')).toEqual(['3.3', '3.4', '3.5']);
     expect(await tab('kv', 'upgrade', '--accept', 'quo')).toEqual(['quorum-survives']);
+    expect(await tab('mock', 'kv', 'fault', 'cr')).toEqual(['crash-at-start']);
+    const runs = join(home.home, 'state', 'kv-clusters', 'rehearsal');
+    for (const run of ['20260331T120000Z-0001', '20260401T120000Z-0002']) mkdirSync(join(runs, run), { recursive: true });
+    expect(await tab('kv', 'report', '--cluster', file, '')).toEqual(['20260401T120000Z-0002', '20260331T120000Z-0001']);
   });
   it('the generated binaries say their version', async () => {
     await kv('start', '--members', '1', '--version', '3.4.23', '--new-version', '3.5.16', '--field-words', 'etcd');

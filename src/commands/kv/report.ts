@@ -66,7 +66,7 @@ export const report: Command = {
   summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
   about:
     'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
-  args: [{ name: 'run', field: str(), summary: 'The run; the newest of the cluster unless given', optional: true }],
+  args: [{ name: 'run', field: str(), summary: 'The run; the newest of the cluster unless given', optional: true, complete: 'kv-run' }],
   flags: {
     ...clusterFlags,
     as: { field: oneOf('markdown', 'html', 'json'), summary: 'Form of the report; from the name of --out unless given', value: 'markdown|html|json' },

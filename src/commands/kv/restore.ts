@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { str } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
+import { versionRows } from '../../services/kv/versions.ts';
 import type { Minor } from '../../services/kv/versions.ts';
 import type { Restored, Restoring } from '../../upgrade/restore/carry-out.ts';
 import type { Locking } from '../../upgrade/locks/take-locks.ts';
@@ -76,7 +77,12 @@ export const restore: Command = {
       value: 'file',
       complete: 'file',
     },
-    to: { field: str(16, { pattern: '^\\d+\\.\\d+$' }), summary: 'Version to rebuild; the one before the last run unless given', value: 'minor' },
+    to: {
+      field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+      summary: 'Version to rebuild; the one before the last run unless given',
+      value: 'minor',
+      suggest: versionRows.map(({ minor }) => minor),
+    },
   },
   examples: [{ line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' }],
   run: async (context, values) => {

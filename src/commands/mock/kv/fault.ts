@@ -68,6 +68,7 @@ export const fault: Command = {
       field: str(undefined, { pattern: '^3\\.\\d+$' }),
       summary: 'Only while the member runs this version, for example the new one',
       value: '3.x',
+      suggest: ['3.2', '3.3', '3.4', '3.5'],
     },
   },
   examples: [{ line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3', says: 'the new binary of n2 crashes when it starts' }],

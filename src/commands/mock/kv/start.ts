@@ -75,6 +75,8 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   return shown(await startRehearsal(context.host, folderOf(context, values), optionsOf(values), more));
 };
 
+/** Of each minor the one whose answers were seen on real servers. */
+const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16'];
 export const start: Command = {
   path: ['mock', 'kv', 'start'],
   noDryRun: 'opsctl mock kv start --help',
@@ -88,11 +90,13 @@ export const start: Command = {
       field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
       summary: `Version of the members and of the old binary; ${DEFAULT.version} unless given`,
       value: '3.x.y',
+      suggest: versions,
     },
     'new-version': {
       field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
       summary: `Version of the new binary; ${DEFAULT.newVersion} unless given`,
       value: '3.x.y',
+      suggest: versions,
     },
     'v2-size': { field: int({ min: 0 }), summary: 'Bytes of v2 data that the members claim to hold', value: 'bytes' },
     auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
