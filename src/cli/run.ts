@@ -70,6 +70,14 @@ const stopper = (host: Host): { signal: AbortSignal; off: () => void; ended: () 
   return { signal: controller.signal, off, ended: () => got };
 };
 
+/** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */
+const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown): unknown => {
+  const category = ended();
+  if (category === undefined) return error;
+  if (!(error instanceof AppError)) return signal.reason;
+  return error.category === 'interrupted' && category !== 'interrupted' ? new AppError(category, error.message, error.detail) : error;
+};
+
 type Run = { readonly host: Host; readonly redactor: Redactor };
 
 const helpTopic = async (words: readonly string[]): Promise<Result> => {
@@ -115,7 +123,7 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
     const given = await readBodies(host, command, values);
     return await render(await stoppable(command.run(context, given)), options, host, redactor);
   } catch (error) {
-    throw stop.ended() !== undefined && !(error instanceof AppError) ? stop.signal.reason : error;
+    throw endedBy(stop, error);
   } finally {
     await (await made)?.close();
     stop.off();

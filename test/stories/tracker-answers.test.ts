@@ -83,3 +83,21 @@ test('api takes a whole address below the base URL, and sends the token nowhere 
   const elsewhere = await opsctl.run(['api', 'tracker', 'GET', 'http://127.0.0.1:9/api/v3/labels']);
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining(`below ${base}`)]);
 });
+
+test.each<[NodeJS.Signals, number]>([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+])('%s while an answer is waited for ends with %i', async (signal, code) => {
+  let waiting: ServerResponse | undefined;
+  const asked = new Promise<void>((resolve) => {
+    answer = (to) => {
+      waiting = to;
+      resolve();
+    };
+  });
+  const running = opsctl.start(['tracker', 'labels', 'create', '--name', 'x']);
+  await asked;
+  running.kill(signal);
+  expect(await running.ended).toMatchObject({ code, signal: null, stdout: '' });
+  waiting?.destroy();
+});

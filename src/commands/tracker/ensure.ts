@@ -6,6 +6,7 @@ import type { Command, Context } from '../command.ts';
 import { columnsOf, commandFrom, inputFrom, requiredAreGiven } from '../from-table.ts';
 import { resolveValues } from '../naming.ts';
 import { trackerNaming } from './naming.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 type Row = Readonly<Record<string, unknown>> & { readonly id: number | string };
 type Kind = {
@@ -55,8 +56,10 @@ const find = async (context: Context, { list }: Verbs, input: LooseInput): Promi
   return matching(rows, input.body ?? {});
 };
 
-/** A create that another process won: the name is taken now, so the record is there now. */
+/** A create that somebody elsewhere won: the name is taken now, so the record is there now. */
 const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): Promise<{ row: Row; isNew: boolean }> => {
+  const before = await find(context, verbs, input);
+  if (before) return { row: before, isNew: false };
   try {
     const row = (await context.call(tracker, verbs.create, input)) as Row;
     await trackerNaming.forget(context);
@@ -69,6 +72,10 @@ const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): 
   }
 };
 
+/** Of two processes that miss the same record one makes it, also where the service takes a name twice. */
+const createOnce = (context: Context, verbs: Verbs, input: LooseInput): Promise<{ row: Row; isNew: boolean }> =>
+  context.isDryRun ? createOrFind(context, verbs, input) : oneAtATime(context, verbs.create.path, () => createOrFind(context, verbs, input));
+
 const ensure =
   (kind: Kind): Command['run'] =>
   async (context, values) => {
@@ -76,7 +83,7 @@ const ensure =
     const input = await bodyOf(context, kind, values);
     const found = await find(context, verbs, input);
     if (found) return recordResult(found, { ...view, message: `${singular} ${found.id} was there` });
-    const { row, isNew } = await createOrFind(context, verbs, input);
+    const { row, isNew } = await createOnce(context, verbs, input);
     return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}` });
   };
 
@@ -86,7 +93,7 @@ const upsert =
     const { verbs, singular, view } = kind;
     const input = await bodyOf(context, kind, values);
     const before = await find(context, verbs, input);
-    const { row, isNew } = before ? { row: before, isNew: false } : await createOrFind(context, verbs, input);
+    const { row, isNew } = before ? { row: before, isNew: false } : await createOnce(context, verbs, input);
     const body = isNew ? {} : changes(verbs.update, row, input.body ?? {});
     if (Object.keys(body).length === 0) return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}` });
     const [param = ''] = Object.keys(verbs.update.params ?? {});
