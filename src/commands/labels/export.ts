@@ -8,13 +8,19 @@ export const exportLabels: Command = labelCommand({
   path: ['labels', 'export'],
   summary: 'Write labels as definition files',
   about: [
-    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --folder.',
+    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --folder; --folder with the name of a YAML file writes them into that one.',
     '`labels apply` reads all of these back and changes nothing.',
   ].join('\n'),
   args: [{ name: 'labels', field: list(str()), summary: 'Titles, ids or labels/<id>', optional: true, rest: true, complete: 'label' }],
   flags: {
     all: { field: bool(), summary: 'All labels' },
-    folder: { field: str(), short: 'f', summary: 'Write one file a label into this folder', value: 'folder', complete: 'file' },
+    folder: {
+      field: str(),
+      short: 'f',
+      summary: 'Write one file a label into this folder; a name in .yaml is one file for all',
+      value: 'folder|file.yaml',
+      complete: 'file',
+    },
     published: { field: bool(), summary: 'The published revisions instead of the newest ones' },
     admin: adminFlag,
   },

@@ -93,6 +93,22 @@ async function* files(context: Context, folder: string, labels: AsyncIterable<La
   }
 }
 
+/** `-f contract.yaml` names a file, not a folder: all labels go into it as documents, and `labels apply` reads them so. */
+const isFileName = async ({ host }: Context, given: string): Promise<boolean> =>
+  /\.ya?ml$/i.test(given) && (await host.files.info(isAbsolute(given) ? given : join(host.cwd, given)))?.kind !== 'folder';
+
+async function* oneFile(context: Context, file: string, labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<unknown> {
+  const written: LabelJson[] = [];
+  const texts: string[] = [];
+  for await (const label of labels) {
+    written.push(label);
+    texts.push(write(label));
+  }
+  const path = isAbsolute(file) ? file : join(context.host.cwd, file);
+  if (!context.isDryRun) await context.host.files.replace(path, texts.join('---\n'));
+  for (const label of written) yield { id: label.id, title: label.properties?.title, revision: label.revisionId, file };
+}
+
 async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncGenerator<LabelJson> {
   for await (const label of labels) {
     if (isOurs(label)) yield label;
@@ -103,8 +119,10 @@ async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncG
 export const runExport = async (context: Context, values: Values): Promise<Result> => {
   const write = await writer();
   const labels = ours(context, chosen(context, values));
-  if (values.folder !== undefined)
-    return rowsResult(files(context, values.folder, labels, write), { columns: ['title', 'file', 'revision'], name: 'file' });
+  if (values.folder !== undefined) {
+    const written = (await isFileName(context, values.folder)) ? oneFile : files;
+    return rowsResult(written(context, values.folder, labels, write), { columns: ['title', 'file', 'revision'], name: 'file' });
+  }
   // YAML is the form of a definition file; another one that was asked for holds the same definitions.
   if (context.isFormatGiven === true && context.format !== 'yaml')
     return rowsResult(definitions(labels), { columns: ['title', 'type', 'revision'], name: 'id' });

@@ -174,6 +174,17 @@ test('several documents, files and a folder are applied one by one; what fails d
   expect(await applied(out)).toMatchObject([{ action: 'none' }, { action: 'none' }]);
 });
 
+test('export into a name in .yaml is one file with all labels, and applying it sends nothing', async () => {
+  await applied(await at.file('two.yaml', 'title: One\n---\ntitle: Two\n'));
+  const file = join(at.folder, 'all.yaml');
+  const exported = await at.run('export', 'One', 'Two', '-f', file, '-o', 'json');
+  expect(exported.json().map((row: { file: string }) => row.file)).toEqual([file, file]);
+  expect((await readFile(file, 'utf8')).match(/^title: .*$/gm)).toEqual(['title: One', 'title: Two']);
+  expect(await applied(file)).toMatchObject([{ action: 'none' }, { action: 'none' }]);
+  expect((await at.run('export', 'One', '-f', join(at.folder, 'dry.yml'), '--dry-run', '-o', 'json')).code).toBe(0);
+  expect(await readdir(at.folder)).not.toContain('dry.yml');
+});
+
 test("the service's own JSON is a definition as well", async () => {
   await applied(await at.file('label.yaml', everything), '--publish');
   const got = await at.run('get', 'Everything', '--view', 'LABEL_VIEW_FULL', '-o', 'yaml');
