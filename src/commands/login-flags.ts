@@ -25,7 +25,7 @@ export const loginFlags: Readonly<Record<string, Flag>> = {
     value: 'path',
     summary: 'Path of the redirect URI, when one is registered; `random` where the server takes any',
   },
-  'redirect-host': { field: oneOf('127.0.0.1', 'localhost'), value: 'host', summary: 'Host name in the redirect URI' },
+  'redirect-host': { field: oneOf('127.0.0.1', '[::1]', 'localhost'), value: 'host', summary: 'Host in the redirect URI, as it is registered' },
   timeout: { field: str(), value: 'duration', summary: 'How long to wait for the browser; 5m unless given' },
   start: { field: bool(), summary: 'Print the address, remember the login and end; finish it with --finish' },
   finish: { field: str(), value: 'url|-', summary: 'Finish a started login with the address the browser ended at (- reads it from standard input)' },

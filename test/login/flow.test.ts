@@ -59,6 +59,31 @@ test('doc1 state in the fragment: the relay page moves it into the query, and go
   expect(await login.outcome).not.toBeInstanceOf(Error);
 });
 
+test('doc1 Redirect URI forms: http://[::1]:<port> when it is asked for', async () => {
+  const login = await start({ redirectHost: '[::1]' });
+  expect(login.redirectUri).toBe(`http://[::1]:${login.port}`);
+  expect((await login.redirect()).body).toContain('You are signed in');
+  expect(login.tokens.asked[0]?.form.get('redirect_uri')).toBe(login.redirectUri);
+});
+
+test('a redirect to [::1] where nothing can listen there is said before anybody signs in', async () => {
+  const around = await makeAround({
+    host: (host) => ({
+      ...host,
+      hostname: host.hostname,
+      network: {
+        ...host.network,
+        listen: (handler, at) =>
+          at.host === '::1' ? Promise.reject(Object.assign(new Error('no'), { code: 'EADDRNOTAVAIL' })) : host.network.listen(handler, at),
+      },
+    }),
+  });
+  const error = await waitingLogin({ redirectHost: '[::1]' }, { around }).catch((found: AppError) => found);
+  expect(error).toMatchObject({ category: 'config', detail: { code: 'PORT_UNAVAILABLE' } });
+  expect(around.said.text()).not.toContain('code_challenge');
+  await around.close();
+});
+
 test('both families answer on the same port', async () => {
   const login = await start();
   const page = await get(`http://[::1]:${login.port}/?code=code-secret-1&state=${login.state}`);

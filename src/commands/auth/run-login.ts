@@ -72,7 +72,7 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
     ...(await wanted(context, server, values)),
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),
-    ...(values['redirect-host'] === 'localhost' ? { redirectHost: 'localhost' as const } : {}),
+    ...(values['redirect-host'] === undefined || values['redirect-host'] === '127.0.0.1' ? {} : { redirectHost: values['redirect-host'] }),
     timeoutMs: waitFrom(values.timeout),
     ...asked,
     readsPaste: isFree && !isScripted,

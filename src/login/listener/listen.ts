@@ -1,4 +1,5 @@
 import type { Host, Incoming, Outgoing } from '../../host/host.ts';
+import { AppError } from '../../kernel/problem.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import { bindLoopback } from './bind.ts';
 import { type Arrival, arrivalLine, decide, type Decision, type Post } from './decide.ts';
@@ -90,6 +91,13 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
   const { handle, settled, answer } = receiver(() => post, ignoredLines(options.onIgnored), launch);
 
   const bound = await bindLoopback(host, handle, options.port);
+  if (options.redirectHost === '[::1]' && bound.without !== undefined) {
+    await Promise.all(bound.listeners.map((listener) => listener.close()));
+    throw new AppError('config', `the redirect cannot go to [::1]: ${bound.without}`, {
+      code: 'PORT_UNAVAILABLE',
+      tryThis: ['opsctl login without --redirect-host', 'opsctl doctor auth'],
+    });
+  }
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
   const name = options.redirectHost ?? literal;
   const authorities = ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map((each) => `${each}:${bound.port}`);
