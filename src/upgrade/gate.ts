@@ -35,20 +35,25 @@ export type Gate = {
 };
 type Check = (gate: Gate) => Promise<Verdict>;
 
-const exitNoticeMs = 200;
+/** The process may be gone before its exit code has been noticed, and a start command that puts the server into the background before its server is there. */
+const goneWithinMs = 1500;
+const goneLookMs = 50;
 /** Over ssh every look costs: between two failed checks the process is looked at this often, and its exit is noticed at once anyway. */
 const processLookMs = 250;
 const processRuns: Check = async (gate) => {
   const { run, member } = gate;
-  const isRecent = gate.lookedAt !== undefined && run.host.elapsed() - gate.lookedAt < processLookMs;
-  if (gate.exit === undefined && (isRecent || (await run.driver.isRunning(member)) !== false)) {
-    if (!isRecent) gate.lookedAt = run.host.elapsed();
-    return good('its process runs');
+  const { host, driver } = run;
+  if (gate.exit === undefined && gate.lookedAt !== undefined && host.elapsed() - gate.lookedAt < processLookMs) return good('its process runs');
+  const until = host.elapsed() + (gate.exited === undefined ? 0 : goneWithinMs);
+  while (gate.exit === undefined) {
+    if ((await driver.isRunning(member)) !== false) {
+      gate.lookedAt = host.elapsed();
+      return good('its process runs');
+    }
+    if (host.elapsed() >= until) return hopeless('its process is not there');
+    await Promise.race([gate.exited, host.sleep(goneLookMs)]);
   }
-  // The process may be gone before its exit code has been noticed.
-  if (gate.exit === undefined && gate.exited !== undefined) await Promise.race([gate.exited, run.host.sleep(exitNoticeMs)]);
-  const { exit } = gate;
-  return hopeless(exit === undefined ? 'its process is not there' : `its process ended (${exit.signal ?? `exit code ${exit.code}`})`);
+  return hopeless(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
 };
 
 const versionIsRight: Check = async ({ store, minor }) => {

@@ -8,7 +8,7 @@ import { runOn } from '../support/upgrade-run.ts';
 type State = { readonly alarm?: 'NOSPACE' | 'CORRUPT'; readonly isHealthy?: boolean; readonly version?: string };
 const ids: Readonly<Record<string, string>> = { 20001: '1001', 20002: '1002', 20003: '1003' };
 /** Three members; n2 is the one in work, n3 raises the alarm. */
-const gateOf = (state: State) => {
+const gateOf = (state: State, isRunning: () => boolean = () => true) => {
   let written = '';
   const host = fakeHost({
     reply: ({ url, body }): ScriptedReply => {
@@ -23,7 +23,7 @@ const gateOf = (state: State) => {
       return { body: { header, kvs: [{ key: '', value: written }], count: '1' } };
     },
   });
-  const run = runOn(host, {}, { isRunning: async () => true });
+  const run = runOn(host, {}, { isRunning: async () => isRunning() });
   return { run, gate: openGate(run, 'n2', '3.4') };
 };
 const failing = async (work: Promise<unknown>) =>
@@ -65,5 +65,28 @@ describe('the gate of a member', () => {
   it('an alarm while it must stay good stops the run too', async () => {
     const { gate } = gateOf({ alarm: 'NOSPACE', isHealthy: false });
     expect(await failing(stayStable(gate, 10_000))).toMatchObject({ category: 'stopped', detail: { code: 'ALARM' } });
+  });
+
+  it('a server that its start command puts into the background may come a moment later', async () => {
+    let looks = 0;
+    const { gate } = gateOf({}, () => {
+      looks += 1;
+      return looks > 5;
+    });
+    gate.exited = new Promise(() => {});
+    await passGate(gate, 1000);
+  });
+
+  it.each([
+    [{ code: 3, signal: null }, 'its process ended (exit code 3)'],
+    [{ code: null, signal: 'SIGKILL' }, 'its process ended (SIGKILL)'],
+    [undefined, 'its process is not there'],
+  ])('a process that ended with %j fails at once', async (exit, said) => {
+    const { run, gate } = gateOf({}, () => false);
+    gate.exited = new Promise(() => {});
+    if (exit !== undefined) gate.exit = exit;
+    const error = await failing(passGate(gate, 60_000));
+    expect(error).toMatchObject({ member: 'n2', message: `n2 did not pass its gate: process: ${said}` });
+    expect(run.host.elapsed()).toBeLessThan(3000);
   });
 });

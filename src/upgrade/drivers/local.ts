@@ -75,7 +75,7 @@ const facts = async (
     versionOf(startedProgram(member, 'new')),
     versionOf(startedProgram(member, 'old')),
     configFacts(host.files, member),
-    placeProblems(host.files, member),
+    placeProblems(host.files, member, host.cwd),
   ]);
   const problems = [...(folder.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
   const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
@@ -148,7 +148,7 @@ const start = async (host: Host, member: MemberSpec, which: Which) => {
   return { pid: started.pid, exited: lastExit(host, member, started.exited) };
 };
 
-const backgroundWithinMs = 150;
+const backgroundWithinMs = 1000;
 /** A start command may put the server into the background and end well: that is no end of the member, and its pid file names the server from now on. */
 const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
   const exit = await exited;

@@ -1,4 +1,4 @@
-import { basename, dirname, isAbsolute } from 'node:path';
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import type { Files } from '../../host/host.ts';
 import { argvOf } from '../command-line.ts';
 import { flagsOf } from '../configuration.ts';
@@ -18,7 +18,7 @@ const unwritable = async (files: Files, key: 'pid_file' | 'log_file', named: str
   return (await files.isWritable(folder)) ? undefined : `${key} ${named}: its folder cannot be written`;
 };
 
-const wrongCommand = async (files: Files, member: MemberSpec, which: 'old' | 'new'): Promise<string | undefined> => {
+const wrongCommand = async (files: Files, member: MemberSpec, cwd: string, which: 'old' | 'new'): Promise<string | undefined> => {
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
   if (argv === undefined) return undefined;
   const [program] = argv;
@@ -27,19 +27,21 @@ const wrongCommand = async (files: Files, member: MemberSpec, which: 'old' | 'ne
   if (isNamedTwice && isAbsolute(program) && (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined)
     return `${which}_command starts ${program}, which is not there`;
   const folder = flagsOf(argv.slice(1)).get('data-dir');
-  if (folder === undefined || !isAbsolute(folder) || member.data_dir === undefined) return undefined;
-  const [said, own] = [await realOf(files, folder), await realOf(files, member.data_dir)];
-  const isSame = said.replace(/\/+$/, '') === own.replace(/\/+$/, '');
-  return isSame ? undefined : `${which}_command runs on the data folder ${folder}, data_dir is ${member.data_dir}`;
+  if (folder === undefined || member.data_dir === undefined) return undefined;
+  // Members are started in the folder in which this program runs: a relative folder may be another one there, and empty.
+  const said = resolve(cwd, folder);
+  if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
+  const from = isAbsolute(folder) ? '' : `, which is ${said} from here`;
+  return `${which}_command runs on the data folder ${folder}${from}; data_dir is ${member.data_dir}`;
 };
 
 /** What would go wrong between stop and start, seen while nothing was touched. */
-export const placeProblems = async (files: Files, member: MemberSpec): Promise<string[]> => {
+export const placeProblems = async (files: Files, member: MemberSpec, cwd: string): Promise<string[]> => {
   const found = await Promise.all([
     unwritable(files, 'pid_file', member.pid_file),
     unwritable(files, 'log_file', member.log_file),
-    wrongCommand(files, member, 'new'),
-    wrongCommand(files, member, 'old'),
+    wrongCommand(files, member, cwd, 'new'),
+    wrongCommand(files, member, cwd, 'old'),
   ]);
   return found.filter((problem) => problem !== undefined);
 };

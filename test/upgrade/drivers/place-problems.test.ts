@@ -31,10 +31,13 @@ const spec = (more: Partial<MemberSpec> = {}): MemberSpec => ({
 });
 
 describe('what a start needs', () => {
-  it('is there', async () => expect(await placeProblems(real.host.files, spec())).toEqual([]));
+  it('is there', async () => expect(await placeProblems(real.host.files, spec(), real.folder)).toEqual([]));
+  it('is there by a relative path, from where the members are started', async () => {
+    expect(await placeProblems(real.host.files, spec({ old_command: [at('old'), '--data-dir', './data/'] }), real.folder)).toEqual([]);
+  });
   it('is there under another name', async () => {
     symlinkSync(at('data'), at('link'));
-    expect(await placeProblems(real.host.files, spec({ data_dir: `${at('link')}/`, log_file: '/dev/null' }))).toEqual([]);
+    expect(await placeProblems(real.host.files, spec({ data_dir: `${at('link')}/`, log_file: '/dev/null' }), '/')).toEqual([]);
   });
   it.each<[string, () => Partial<MemberSpec>, () => string]>([
     ['no folder for the log', () => ({ log_file: at('no/n1.log') }), () => `log_file ${at('no/n1.log')}: there is no folder ${at('no')}`],
@@ -43,10 +46,15 @@ describe('what a start needs', () => {
     [
       'another data folder in the command',
       () => ({ new_command: [at('new'), `--data-dir=${at('other')}`] }),
-      () => `new_command runs on the data folder ${at('other')}, data_dir is ${at('data')}`,
+      () => `new_command runs on the data folder ${at('other')}; data_dir is ${at('data')}`,
+    ],
+    [
+      'a relative data folder that is another one from here',
+      () => ({ old_command: [at('old'), '--data-dir', 'data'] }),
+      () => `old_command runs on the data folder data, which is /data from here; data_dir is ${at('data')}`,
     ],
     ['a program that is not there', () => ({ old_command: [at('gone'), '--x'] }), () => `old_command starts ${at('gone')}, which is not there`],
-  ])('%s', async (_, more, said) => expect(await placeProblems(real.host.files, spec(more()))).toEqual([said()]));
+  ])('%s', async (_, more, said) => expect(await placeProblems(real.host.files, spec(more()), '/')).toEqual([said()]));
 });
 
 describe('the program that is asked for its version', () => {
