@@ -84,13 +84,17 @@ export const openJournal = async (host: Host, folder: string): Promise<Journal> 
 };
 
 export type FoundRun = { readonly run: string; readonly folder: string; readonly entries: readonly JournalEntry[] };
+/** Folders of runs, newest first. */
+const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
+  (await host.files.list(clusterFolder(state, cluster)).catch(() => []))
+    .filter((name) => /^\d{8}T\d{6}Z/.test(name))
+    .sort()
+    .reverse();
+
 /** Runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
   const folder = clusterFolder(state, cluster);
-  const names = (await host.files.list(folder).catch(() => []))
-    .filter((name) => /^\d{8}T\d{6}/.test(name))
-    .sort()
-    .reverse();
+  const names = await runNames(host, state, cluster);
   const runs = await Promise.all(
     names.map(async (run) => {
       const text = await host.files.read(join(folder, run, fileName));
@@ -129,8 +133,12 @@ export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
   return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
 };
 
-/** `20261121T060102Z-1a2b`: sorts by time. */
-export const runId = (host: Host): string => {
-  const time = new Date(host.now()).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
+const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
+/** `20261121T060102Z-1a2b`: sorts by time, and after every run that is there, also when the clock was set back since: the newest run is the one that is resumed. */
+export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> => {
+  const last = (await runNames(host, state, cluster))[0]?.slice(0, stampOf(0).length);
+  const now = stampOf(host.now());
+  const after = (stamp: string): string => stampOf(Date.parse(stamp.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z')) + 1000);
+  const time = last === undefined || last < now ? now : after(last);
   return `${time}-${Buffer.from(host.random(2)).toString('hex')}`;
 };

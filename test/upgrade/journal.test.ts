@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findRuns, isFinal, openJournal, openRun, parseJournal, runFolder, runId } from '../../src/upgrade/journal.ts';
+import { findRuns, isFinal, openJournal, openRun, parseJournal, runFolder, nextRunId } from '../../src/upgrade/journal.ts';
 import type { JournalEntry } from '../../src/upgrade/types.ts';
 import { planned } from '../support/observations.ts';
 import { realHost } from '../support/real-host.ts';
@@ -96,9 +96,12 @@ describe('a journal', () => {
     expect(isFinal([begun('rollback'), closed])).toBe(true);
     expect(isFinal([begun('rollback'), closed, begun('upgrade'), closed])).toBe(false);
   });
-  it('names of runs sort by time', () => {
-    const at = (ms: number) => runId({ ...real.host, now: () => ms });
-    expect(at(Date.UTC(2026, 0, 2, 3, 4, 5))).toMatch(/^20260102T030405Z-[0-9a-f]{4}$/);
-    expect(at(0) < at(1e12)).toBe(true);
+  it('names of runs sort by time, also when the clock was set back', async () => {
+    const at = (ms: number) => nextRunId({ ...real.host, now: () => ms }, real.folder, 'c');
+    const first = await at(Date.UTC(2026, 0, 2, 3, 4, 59));
+    expect(first).toMatch(/^20260102T030459Z-[0-9a-f]{4}$/);
+    await real.host.files.makeFolder(join(real.folder, 'c', first));
+    expect(await at(Date.UTC(2026, 0, 2, 3, 5, 1))).toMatch(/^20260102T030501Z-/);
+    for (const now of [Date.UTC(2026, 0, 2, 3, 4, 59), Date.UTC(2025, 0, 1)]) expect(await at(now)).toMatch(/^20260102T030500Z-/);
   });
 });

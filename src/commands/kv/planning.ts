@@ -65,14 +65,14 @@ export type Prepared = {
 export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
-  const [{ observe }, { planFrom }, { runFolder, runId }] = await Promise.all([
+  const [{ observe }, { planFrom }, { runFolder, nextRunId }] = await Promise.all([
     import('../../upgrade/observe.ts'),
     import('../../upgrade/plan.ts'),
     import('../../upgrade/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));
-  const run = runId(host);
+  const run = await nextRunId(host, context.settings.folders.clusters, opened.cluster.name);
   const { cluster, access } = opened;
   const folder = runFolder(context.settings.folders.clusters, cluster.name, run);
   const observation = await observe({ host, cluster, access, driver, sizes: options.copy_data, isDeep: true, runFolder: folder });
