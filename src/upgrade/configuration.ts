@@ -1,5 +1,7 @@
+import { AppError } from '../kernel/problem.ts';
 import { rowOf } from '../services/kv/versions.ts';
 import type { Minor } from '../services/kv/versions.ts';
+import { typeFindings } from './configuration-types.ts';
 
 export type ConfigFinding = {
   readonly level: 'stop' | 'warn';
@@ -20,7 +22,9 @@ const [RETENTION, MODE] = ['auto-compaction-retention', 'auto-compaction-mode'];
 /** doc3 B items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. Facts A4 for the rest. */
 const retentionFindings = (file: Settings): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
-  if (value === undefined || value === '0' || value === '') return [];
+  if (value === undefined || value === null || value === '0' || value === '') return [];
+  if (typeof value === 'object')
+    return [finding('stop', RETENTION, 'is a list or a mapping: the server would not start', 'write "24" (hours), "24h" or "90m"')];
   if (typeof value === 'number') {
     const quoted = `${RETENTION}: "${value}"`;
     return [
@@ -48,28 +52,33 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
           ),
     ];
   }
-  if (mode === 'periodic' && !isDuration(text))
-    return [finding('stop', RETENTION, `is "${text}", which is not a duration`, 'write "24" (hours), "24h" or "90m"')];
+  // Whatever the mode, what is no number is read as a duration (seen on real servers).
+  if ((mode === 'periodic' || mode === 'revision') && !isDuration(text))
+    return [finding('stop', RETENTION, `is "${text}", which is not a duration: the server would not start`, 'write "24" (hours), "24h" or "90m"')];
   if (mode === 'revision' && !/^\d+$/.test(text))
     return [finding('warn', RETENTION, `is "${text}", which is not a number of revisions`, `write a number, or ${MODE}: periodic`)];
-  if (mode !== 'periodic' && mode !== 'revision') return [finding('stop', MODE, `is "${String(mode)}"`, 'write periodic or revision')];
   return [];
 };
+const modeFindings = ({ [MODE]: mode }: Settings): ConfigFinding[] =>
+  mode === undefined || mode === null || mode === '' || mode === 'periodic' || mode === 'revision' || typeof mode !== 'string'
+    ? []
+    : [finding('stop', MODE, `is "${mode}": the server would not start`, 'write periodic or revision')];
 
-/** doc3 Limits: the log output setting is a string in 3.3 and a list from 3.4 on. */
+/** doc3 Limits: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
+  const [old, list] = [file['log-output'], file['log-outputs']];
   const isListTime = to !== '3.2' && to !== '3.3';
-  return isListTime && file['log-output'] !== undefined
-    ? [
-        finding(
-          to === '3.4' && typeof file['log-output'] === 'string' ? 'stop' : 'warn',
-          'log-output',
-          `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`,
-          'log-outputs: [...]',
-          true,
-        ),
-      ]
-    : [];
+  const asList =
+    isListTime && typeof list === 'string'
+      ? [finding('stop', 'log-outputs', 'is a single text and must be a list: the server would not start', `log-outputs: [${list}]`)]
+      : [];
+  if (old === undefined || old === null) return asList;
+  if (to === '3.3' && typeof old !== 'string')
+    return [finding('stop', 'log-output', 'is no text; in 3.3 it is one text: the server would not start', 'log-output: stderr')];
+  if (!isListTime) return asList;
+  const isStop = to === '3.4' && typeof old === 'string';
+  const message = `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`;
+  return [...asList, finding(isStop ? 'stop' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
 
 const GATEWAY = 'enable-grpc-gateway';
@@ -93,7 +102,9 @@ export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const removed = (row?.removed ?? [])
     .filter(({ key }) => file[key] !== undefined)
     .map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
-  return [...(row?.retention === 'string' ? retentionFindings(file) : []), ...logFindings(file, to), ...gatewayFindings(file, to), ...removed];
+  const isRead = ({ key }: ConfigFinding): boolean => !removed.some((one) => one.key === key);
+  const compaction = row?.retention === 'string' ? [...retentionFindings(file), ...modeFindings(file)] : [];
+  return [...compaction, ...logFindings(file, to), ...gatewayFindings(file, to), ...typeFindings(file).filter(isRead), ...removed];
 };
 
 /** Flags of a command line by name, without the dashes. */
@@ -123,6 +134,11 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
       finding('stop', `--${RETENTION}`, `is ${retention}, which is not a duration: the server would not start`, 'write 24 (hours), 24h or 90m'),
     );
   }
+  const limit = flags.get('max-request-bytes');
+  if (limit !== undefined && !/^\d+$/.test(limit))
+    found.push(
+      finding('stop', '--max-request-bytes', `is ${limit}, which is not a whole number: the server would not start`, 'write bytes: 1572864'),
+    );
   if (row?.retention === 'number' && flags.has(MODE)) found.push(finding('stop', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
   return found;
 };
@@ -146,8 +162,10 @@ export type Migrated = { readonly text: string; readonly changes: readonly strin
 /** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
 export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> => {
   const { parseDocument, isScalar } = await import('./yaml.ts');
+  const parsed = await parseConfig(text);
+  if ('broken' in parsed) throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
   const document = parseDocument(text);
-  const file = (document.toJS() ?? {}) as Settings;
+  const { file } = parsed;
   const mended = lintFile(file, to).filter(({ isMended }) => isMended);
   const changes: string[] = [];
   for (const { key } of mended) {
@@ -178,7 +196,7 @@ export const parseConfig = async (text: string): Promise<{ readonly file: Settin
   const { parseDocument } = await import('./yaml.ts');
   const document = parseDocument(text);
   const error = document.errors[0];
-  if (error !== undefined) return { broken: error.message };
+  if (error !== undefined) return { broken: error.message.trimEnd() };
   const file: unknown = document.toJS() ?? {};
   return typeof file === 'object' && !Array.isArray(file) ? { file: file as Settings } : { broken: 'it is not a mapping of settings' };
 };

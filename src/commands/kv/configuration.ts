@@ -19,6 +19,12 @@ const read = async (context: Context, path: string): Promise<string> => {
   return text;
 };
 
+type Parsed = { readonly file: Readonly<Record<string, unknown>> } | { readonly broken: string };
+const readable = (path: string, parsed: Parsed): Readonly<Record<string, unknown>> => {
+  if ('file' in parsed) return parsed.file;
+  throw new AppError('no', `${path} cannot be read by any version: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+};
+
 export const configLint: Command = {
   path: ['kv', 'config', 'lint'],
   summary: "Say what a version would make of a server's configuration file",
@@ -31,8 +37,7 @@ export const configLint: Command = {
     const { wordsOf } = await import('../../upgrade/command-line.ts');
     const to = (values.to ?? '3.3') as Minor;
     const parsed = await parseConfig(await read(context, values.file));
-    if ('broken' in parsed) throw new AppError('no', `${values.file} cannot be read by any version: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
-    const found = [...lintFile(parsed.file, to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
+    const found = [...lintFile(readable(values.file, parsed), to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
     const rows = found.map(({ level, key, message, hint, isMended }) => ({ level, key, message, hint, is_mended_by_migrate: isMended ?? false }));
     const isBad = rows.some(({ level }) => level === 'stop');
     return { ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }), exit: () => (isBad ? 'no' : 'done') } as ReturnType<
@@ -56,9 +61,10 @@ export const configMigrate: Command = {
     values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : [],
   run: async (context, values) => {
     const { host } = context;
-    const { migrateConfig } = await import('../../upgrade/configuration.ts');
+    const { migrateConfig, parseConfig } = await import('../../upgrade/configuration.ts');
     const to = (values.to ?? '3.3') as Minor;
     const before = await read(context, values.file);
+    readable(values.file, await parseConfig(before));
     const { text, changes } = await migrateConfig(before, to);
     for (const change of changes) context.say.info(change);
     if (changes.length === 0) context.say.info(`nothing to change for ${to}`);

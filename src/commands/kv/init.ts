@@ -118,6 +118,7 @@ export const init: Command = {
     const listed = await askAny(context, opened, (store) => store.members());
     const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
     const folder = file === undefined ? context.host.cwd : dirname(file);
+    if (file !== undefined) await context.host.files.makeFolder(folder);
     const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
     const { found, driver } = await seenHere(context, sorted, values);
     const described = await Promise.all(sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)));

@@ -52,7 +52,7 @@ const summary = (report: Report, columns: number): string => {
       '  ',
     ),
     ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
-    ...(canary === undefined ? [] : [`canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+    ...(canary === undefined ? [] : [`test writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
     ...nextSteps(report),
