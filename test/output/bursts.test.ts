@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inBursts } from '../../src/output/bursts.ts';
+import { burstsOf, inBursts } from '../../src/output/bursts.ts';
 
 const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
   const all: unknown[][] = [];
@@ -71,4 +71,15 @@ test('a reader that leaves ends the source', async () => {
   }
   for await (const _ of inBursts(rows())) break;
   expect(isClosed).toBe(true);
+});
+
+test('rows that a command gives in lists are written in those lists', async () => {
+  async function* lists(): AsyncGenerator<number[]> {
+    yield [1, 2];
+    yield [3];
+  }
+  const found: unknown[][] = [];
+  for await (const burst of burstsOf({ rows: lists(), inBursts: true })) found.push(burst);
+  for await (const burst of burstsOf({ rows: [4, 5] })) found.push(burst);
+  expect(found).toEqual([[1, 2], [3], [4, 5]]);
 });
