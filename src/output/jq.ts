@@ -1,3 +1,4 @@
+import { jsonOfAnyDepth } from '../kernel/json.ts';
 import { usageError } from '../kernel/problem.ts';
 
 /** jq's own words without its name and the location in a file that does not exist. */
@@ -30,7 +31,7 @@ export const checkJq = async (program: string): Promise<void> => {
 /** Results of a jq program over one value: text as it is, everything else as JSON on one line each. */
 export const jqText = async (data: unknown, program: string): Promise<string> => {
   try {
-    const text = await run(JSON.stringify(data ?? null), program, ['-c', '-r']);
+    const text = await run(jsonOfAnyDepth(data ?? null), program, ['-c', '-r']);
     return text === '' || text.endsWith('\n') ? text : `${text}\n`;
   } catch (error) {
     throw failed(error);

@@ -1,10 +1,21 @@
+import { AppError } from '../kernel/problem.ts';
 import { type Row, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
+
+/** A thread of some thousand replies: YAML would indent its last one by as many steps. */
+const tooDeep = (): AppError =>
+  new AppError('usage', 'the answer is nested too deep for YAML', { code: 'TOO_DEEP', tryThis: ['-o json has no such limit'] });
 
 const load = async (): Promise<(data: unknown) => string> => {
   const { stringify } = await import('./yaml-package.ts');
   // Words that readers of YAML 1.1 take for booleans or dates are quoted; long texts stay on one line; no aliases.
-  return (data) => stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
+  return (data) => {
+    try {
+      return stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
+    } catch (error) {
+      throw error instanceof RangeError ? tooDeep() : error;
+    }
+  };
 };
 
 export const yamlText = async (data: unknown): Promise<string> => (await load())(data ?? null);

@@ -324,3 +324,23 @@ describe('messages and exits', () => {
     expect((await rendered(rawResult('x', Buffer.from('y')))).out).toBe('xy');
   });
 });
+
+describe('a record nested deeper than any stack', () => {
+  const deep = (): unknown => {
+    let reply: unknown = [];
+    for (let level = 0; level < 20_000; level++) reply = [{ id: level, comments: reply }];
+    return reply;
+  };
+  test.each<[Format, number]>([
+    ['json', 20_000],
+    ['ndjson', 20_000],
+    ['csv', 20_000],
+    ['table', 20_000],
+  ])('comes out whole as %s', async (format, levels) => {
+    const { out } = await rendered(rowsResult([{ id: 1, thread: deep() }]), { format });
+    expect(out.match(/comments/g)).toHaveLength(levels);
+  });
+  test('is refused in words as yaml', async () => {
+    await expect(rendered(recordResult({ thread: deep() }), { format: 'yaml' })).rejects.toThrow('nested too deep for YAML');
+  });
+});
