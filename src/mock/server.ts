@@ -1,4 +1,4 @@
-import type { Host, Incoming, Listener, Outgoing } from '../host/host.ts';
+import { type Host, type Incoming, type Listener, NetworkError, type Outgoing } from '../host/host.ts';
 import { CONTROL_PATH, type Controlled, control } from './control.ts';
 import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
@@ -144,6 +144,8 @@ const handlerFor = (serving: Serving) => {
   };
   const failed = (noted: Noted, error: unknown): Outgoing => {
     if (isTooLarge(error)) return { ...message(413, 'the request body is too large', noted.path), headers: { ...json, connection: 'close' } };
+    // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
+    if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, noted.path);
     setup.failed(error, noted.id);
     return message(500, `internal error of the mock server; request ${noted.id}`, noted.path);
   };

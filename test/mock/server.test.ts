@@ -24,6 +24,19 @@ describe('the server', () => {
     expect(await machine.host.network.canConnect('127.0.0.1', mock.port, 1000)).toBe(true);
   });
 
+  it('takes a client that leaves in the middle of its request for no failure of its own', async () => {
+    const failures: unknown[] = [];
+    const { ask, mock } = await begin({ failed: (error) => failures.push(error) });
+    const client = connect(mock.port, '127.0.0.1');
+    const head = ['POST /notes HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 100'];
+    await new Promise((sent) => client.write(`${head.join('\r\n')}\r\n\r\n{"te`, sent));
+    client.destroy();
+    const posts = async () =>
+      ((await ask('GET', '/__opsctl/requests')).body as { method: string; status?: number }[]).filter((one) => one.method === 'POST');
+    await expect.poll(posts, { timeout: 20_000 }).toMatchObject([{ status: 400 }]);
+    expect([failures, await texts()]).toEqual([[], []]);
+  });
+
   it('answers to no name that a page of another site could have led here', async () => {
     const { ask, mock } = await begin();
     const foreign = { host: `evil.example:${mock.port}` };
