@@ -4,7 +4,8 @@ import { relayMark } from '../callback.ts';
 import { demoUsers } from '../demo.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { safeText } from '../terminal-text.ts';
-import { type Form, formIn } from './forms.ts';
+import { serviceFailure } from '../wire/failure.ts';
+import { type Form, formIn, plain } from './forms.ts';
 
 type Jar = Map<string, string>;
 const mostPages = 12;
@@ -46,6 +47,13 @@ const requestFor = (form: Form, at: string): HttpRequest => ({
   body: filled(form).toString(),
 });
 
+/** An error page says its code in the title, and below it what was wrong. */
+const refusalIn = (page: string): AppError | undefined => {
+  const code = /<title>Error \d+: ([a-z_]+)<\/title>/.exec(page)?.[1];
+  if (code === undefined) return undefined;
+  return serviceFailure('the authorization server refused', code, plain(/<p class="small">([^<]*)</.exec(page)?.[1] ?? ''));
+};
+
 const problemIn = (page: string): string => {
   const text = /id="problem"[^>]*>([^<]*)</.exec(page)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(page)?.[1] ?? 'an unknown page';
   return safeText(text, 120);
@@ -84,7 +92,7 @@ export const walkConsent = async (around: Surroundings, url: string, redirectUri
       continue;
     }
     const form = formIn(html);
-    if (form === undefined || html === last || reply.status >= 400) throw stuck(problemIn(html));
+    if (form === undefined || html === last || reply.status >= 400) throw refusalIn(html) ?? stuck(problemIn(html));
     last = html;
     next = requestFor(form, next.url);
   }

@@ -42,6 +42,15 @@ const serve = async (...more: string[]): Promise<Served> => {
   };
 };
 
+test('a refusal of the embedded server is said with its code and what to do', async () => {
+  const refused = await opsctl.run(['login', '--redirect-host', 'localhost']);
+  expect(refused.code).toBe(5);
+  expect(refused.stderr).toContain(
+    'the authorization server refused: redirect_uri_mismatch (The redirect URI is not authorized for this client: http://localhost:',
+  );
+  expect(refused.stderr).toContain('set --redirect-path and --port to what is registered');
+});
+
 test('a login that is finished later needs a server that is still there', async () => {
   const alone = await opsctl.run(['login', '--start']);
   expect(alone).toMatchObject({ code: 3, stdout: '' });
