@@ -7,7 +7,7 @@ import { type Secrets, secretsFrom } from './pkce.ts';
 import { isIdentity, scopeTable } from './scopes.ts';
 import type { LoginServer } from './settings.ts';
 import type { Surroundings } from './surroundings.ts';
-import { type Account, accountFrom, accountNameFrom, withAccount } from './vault/account.ts';
+import { type Account, accountFrom, accountNameFrom, freeName, type VaultData, withAccount } from './vault/account.ts';
 import { openVault } from './vault/vault.ts';
 import type { Place } from './way-in/place.ts';
 import { browserChoice, hints, place } from './way-in/place.ts';
@@ -90,10 +90,15 @@ export const complete = async (
   const read = await sendCode(around, 'code exchange', exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier));
   const answer = await processExchange(party, read, attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined, host, around.signal);
   const { endpoints, clientId, clientSecret, key } = plan.server;
-  const name = plan.account ?? accountNameFrom(answer);
-  const account = accountFrom({ name, server: key, endpoints, clientId, clientSecret }, answer, attempt.requested, host.now());
-  await openVault(around).change((data) => withAccount(data, account));
-  return account;
+  const given = accountFrom(
+    { name: plan.account ?? accountNameFrom(answer), server: key, endpoints, clientId, clientSecret },
+    answer,
+    attempt.requested,
+    host.now(),
+  );
+  const nameIn = (data: VaultData): string => plan.account ?? freeName(data, given.name, key);
+  const { current: name = given.name } = await openVault(around).change((data) => withAccount(data, { ...given, name: nameIn(data) }));
+  return { ...given, name };
 };
 
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>

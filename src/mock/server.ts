@@ -131,6 +131,14 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
 };
 
+const failureOf = (setup: MockSetup, { id, path }: Noted, error: unknown): Outgoing => {
+  if (isTooLarge(error)) return { ...message(413, 'the request body is too large', path), headers: { ...json, connection: 'close' } };
+  // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
+  if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, path);
+  setup.failed(error, id);
+  return message(500, `internal error of the mock server; request ${id}`, path);
+};
+
 const handlerFor = (serving: Serving) => {
   const { setup } = serving;
   const run = setup.host.now().toString(36);
@@ -142,13 +150,7 @@ const handlerFor = (serving: Serving) => {
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
-  const failed = (noted: Noted, error: unknown): Outgoing => {
-    if (isTooLarge(error)) return { ...message(413, 'the request body is too large', noted.path), headers: { ...json, connection: 'close' } };
-    // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
-    if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, noted.path);
-    setup.failed(error, noted.id);
-    return message(500, `internal error of the mock server; request ${noted.id}`, noted.path);
-  };
+  const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup, noted, error);
   // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
   const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {
     const writing = setup.journal?.written();

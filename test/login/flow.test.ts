@@ -127,6 +127,23 @@ test.each([
   expect(login.tokens.asked).toHaveLength(1);
 });
 
+test('the same name at another server is another account; nothing is overwritten', async () => {
+  const first = await start();
+  await first.redirect();
+  await first.outcome;
+  const around = await makeAround({ folder: first.around.folder });
+  const second = await start({}, { around });
+  await second.redirect();
+  const name = `default@${new URL(second.tokens.url).host.replace(':', '-')}`;
+  expect(await second.outcome).toMatchObject({ name, server: second.tokens.url });
+  const { accounts, current } = await openVault(around).read();
+  expect(accounts.map((each) => [each.name, each.server])).toEqual([
+    ['default', first.tokens.url],
+    [name, second.tokens.url],
+  ]);
+  expect(current).toBe(name);
+});
+
 test('the time runs out: what to type next is said', async () => {
   const login = await start({ timeoutMs: 50 });
   const error = await failed(login);

@@ -97,3 +97,9 @@ export const secretsOf = (account: Account): string[] =>
 /** Names are part of command lines that the user copies. */
 export const accountNameFrom = (answer: Answer): string =>
   (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) || 'default';
+
+/** The same person at two servers is two accounts: the second one's name says where it is, and nothing is overwritten. */
+export const freeName = (data: VaultData, name: string, server: string): string => {
+  const isTaken = data.accounts.some((each) => each.name === name && each.server !== server);
+  return isTaken ? `${name}@${server.replace(/^https?:\/\//, '').replace(/[^\w.-]/g, '-')}` : name;
+};
