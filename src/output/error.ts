@@ -1,6 +1,7 @@
 import { type Host, NetworkError } from '../host/host.ts';
 import { exitCode } from '../kernel/exit.ts';
 import { AppError, type Category, problemText } from '../kernel/problem.ts';
+import { columnsOf, wrap } from '../kernel/wrap.ts';
 import { isColored } from './color.ts';
 import { printable } from './printable.ts';
 import { themeFor } from './theme.ts';
@@ -70,7 +71,9 @@ const causes = (error: unknown): string[] => {
 
 const errorText = async (error: AppError, options: OutputOptions, host: Host): Promise<string> => {
   const { red } = await themeFor(isColored(options.color, host.env, host.terminal.stderr.isTty));
-  const [first = '', ...rest] = errorLines(error).map(printable);
+  const [message = '', ...rest] = errorLines(error).map(printable);
+  // What is to be typed stays one line; a message of several lines has its own form.
+  const first = message.includes('\n') ? message : wrap(message, columnsOf(host.terminal.stderr) - 7, '  ');
   const trace = options.verbose ? causes(error.cause).map(printable) : [];
   return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
 };

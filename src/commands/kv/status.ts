@@ -4,6 +4,7 @@ import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Held } from '../../upgrade/locks/held.ts';
 import type { Outcome } from '../../upgrade/types.ts';
 import type { FoundRun } from '../../upgrade/journal.ts';
+import { isRolledBack } from '../../upgrade/journal.ts';
 import { momentText } from '../../upgrade/report/words.ts';
 import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
@@ -30,9 +31,11 @@ const runLine = (found: FoundRun, worker: Held | undefined): RunLine => {
   const { run, entries } = found;
   const last = entries.at(-1);
   if (last?.kind === 'closed') {
+    // A member that went back by itself ends the run, but not the way: mended, it goes on.
+    const mayGoOn = goesOn.has(last.outcome) || (last.outcome === 'rolled-back' && !isRolledBack(entries));
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
-    return { run, outcome: last.outcome, text: [text, ...(goesOn.has(last.outcome) ? ways : [])].join('\n'), ...from };
+    return { run, outcome: last.outcome, text: [text, ...(mayGoOn ? ways : [])].join('\n'), ...from };
   }
   return { run, outcome: worker === undefined ? 'interrupted' : 'at-work', text: openText(found, worker) };
 };
