@@ -45,7 +45,7 @@ describe('3.2 → 3.3 on simulated members', () => {
     const cluster = await start();
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
     const as = async (...args: string[]) => (await home.run(['kv', 'report', '--cluster', cluster.file, ...args])).stdout;
-    expect(await as('--as', 'markdown')).toContain('# Upgrade of rehearsal from 3.2 to 3.3: done');
+    expect(await as('--as', 'markdown')).toMatch(/^# Upgrade of cluster-\w+ from 3\.2 to 3\.3: done/);
     expect(JSON.parse(await as('-o', 'json')).outcome).toBe('done');
     const file = join(home.home, 'page.html');
     await as('--out', file);
@@ -205,7 +205,6 @@ describe('kv fleet', () => {
     const all: Simulated[] = [];
     for (let i = 0; i < count; i += 1) {
       const cluster = await start('--members', '3', '--quota', String(1_000_000_000 + i));
-      writeFileSync(cluster.file, readFileSync(cluster.file, 'utf8').replace('name: rehearsal', `name: fleet-${i}`));
       all.push(cluster);
     }
     const file = join(home.home, 'fleet.yaml');

@@ -26,6 +26,17 @@ describe('opsctl mock kv', () => {
     for (const name of ['cluster.yaml', 'bin/kv-3.2.32', 'bin/kv-3.3.27', 'n1.log', 'n1.pid']) expect(existsSync(join(dir, name)), name).toBe(true);
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
   });
+  it('two folders are two clusters: their runs and locks are not one', async () => {
+    const names = await Promise.all(
+      ['shop', 'bank', 'mock-kv', '1 odd'].map(async (folder) => {
+        const at = join(home.home, 'several', folder);
+        await home.run(['mock', 'kv', 'start', '--members', '1', '--dir', at]);
+        await home.run(['mock', 'kv', 'stop', '--kill', '--dir', at]);
+        return /^name: (.*)$/m.exec(readFileSync(join(at, 'cluster.yaml'), 'utf8'))?.[1];
+      }),
+    );
+    expect(names).toEqual(['shop', 'bank', 'rehearsal', 'rehearsal']);
+  });
   it('TAB offers the members of the cluster file that the line names, versions and guards', async () => {
     await kv('start', '--members', '3');
     const tab = async (...words: string[]) => (await home.run(['__complete', ...words])).stdout.trim().split('\n');

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { formOf } from '../forms.ts';
 
 /** Everything `mock kv start` may be told. */
@@ -98,6 +99,12 @@ exec ${start} -- "$@"
 `;
 };
 
+/** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. The one in the state folder has none of its own. */
+export const clusterName = (folder: string): string => {
+  const own = basename(folder);
+  return own === 'mock-kv' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own) ? 'rehearsal' : own;
+};
+
 /** The cluster file for `opsctl kv … --cluster`. */
 export const clusterText = (rehearsal: Rehearsal): string => {
   const { folder, options, members } = rehearsal;
@@ -119,7 +126,7 @@ export const clusterText = (rehearsal: Rehearsal): string => {
   ];
   return [
     '# A rehearsal cluster: every member is a simulated server. It is not a database.',
-    'name: rehearsal',
+    `name: ${clusterName(folder)}`,
     `to: ${text(minor)}`,
     'driver: local',
     'simulated: true',
