@@ -1,3 +1,4 @@
+import { parseDuration } from '../kernel/duration.ts';
 import { AppError } from '../kernel/problem.ts';
 import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
@@ -56,6 +57,16 @@ const tooShort = (account: Account, minTtlMs: number): AppError =>
     },
   );
 
+/** A token that still lives is not worth half a minute of waiting for a server that hangs. */
+const hurriedMs = 5000;
+const hurried = (around: Surroundings): Surroundings => {
+  const { profile, folders } = around.settings;
+  const given = around.settings.get('timeout');
+  if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return around;
+  const limit = { value: `${hurriedMs}ms`, origin: 'an early refresh' };
+  return { ...around, settings: { profile, folders, get: (key) => (key === 'timeout' ? limit : around.settings.get(key)) } };
+};
+
 /** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
 export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {
   const given = around.settings.get('access_token');
@@ -80,7 +91,9 @@ export const accessToken = async (around: Surroundings, wish: TokenWish = {}): P
     return seen;
   };
   const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);
-  const account = isGood ? seen : await renewed(around, seen, { minTtlMs, ...(isRefused ? { force: true as const } : {}) }).catch(useSeen);
+  const isEarly = !isRefused && isAlive(seen, around.host.now(), minTtlMs);
+  const renewal = { minTtlMs, ...(isRefused ? { force: true as const } : {}) };
+  const account = isGood ? seen : await renewed(isEarly ? hurried(around) : around, seen, renewal).catch(useSeen);
   if (account.accessExpiresMs !== undefined && account.accessExpiresMs - around.host.now() < minTtlMs) throw tooShort(account, minTtlMs);
   return { token: account.accessToken ?? '', origin: `account ${account.name}`, account, expiresMs: account.accessExpiresMs };
 };

@@ -127,6 +127,27 @@ test.each([
   await expect(accessToken(around, { refused: 'at-1-secret' })).rejects.toMatchObject({ detail: { retryable: true } });
 });
 
+test('an early refresh waits for five seconds and not for half a minute, whatever the limit is otherwise', async () => {
+  const limits: (number | undefined)[] = [];
+  const timed = async (settings: Record<string, string>, accessExpiresMs: number): Promise<void> => {
+    const { around } = await signedIn(fresh, { accessExpiresMs }, settings);
+    const { request } = around.host.network;
+    const network = {
+      ...around.host.network,
+      request: (asked: Parameters<typeof request>[0]) => {
+        limits.push(asked.timeoutMs);
+        return request(asked);
+      },
+    };
+    await accessToken({ ...around, host: { ...around.host, hostname: around.host.hostname, network } });
+  };
+  await timed({}, Date.now() + 55_000);
+  await timed({ timeout: '60s' }, Date.now() + 55_000);
+  await timed({ timeout: '2s' }, Date.now() + 55_000);
+  await timed({}, Date.now() - 1000);
+  expect(limits).toEqual([5000, 5000, 2000, 30_000]);
+});
+
 test('a refusal at an early refresh is no outage', async () => {
   const { around } = await signedIn({ status: 401, body: { error: 'invalid_client' } }, { accessExpiresMs: Date.now() + 40_000 });
   await expect(accessToken(around)).rejects.toMatchObject({ detail: { code: 'INVALID_CLIENT' } });

@@ -7,7 +7,7 @@ import { claimLogin } from '../../login/pending.ts';
 import { scopesFrom, union } from '../../login/scopes.ts';
 import { type Given, type LoginServer, loginServer } from '../../login/settings.ts';
 import { finishSplit, startSplit } from '../../login/split.ts';
-import { type Account, withAccount } from '../../login/vault/account.ts';
+import { type Account, freeName, type VaultData, withAccount } from '../../login/vault/account.ts';
 import { openVault } from '../../login/vault/vault.ts';
 import { browserChoice, place } from '../../login/way-in/place.ts';
 import { walkConsent } from '../../login/way-in/scripted.ts';
@@ -119,8 +119,10 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
     obtainedMs: context.host.now(),
     accessToken: token,
   };
-  await openVault(context).change((data) => withAccount(data, account));
-  return recordResult(describeAccount(account, context.host.now()), { message: `token stored as account ${account.name}`, name: 'account' });
+  const nameIn = (data: VaultData): string => values.account ?? freeName(data, account.name, server.key);
+  const { current: name = account.name } = await openVault(context).change((data) => withAccount(data, { ...account, name: nameIn(data) }));
+  const stored = { ...account, name };
+  return recordResult(describeAccount(stored, context.host.now()), { message: `token stored as account ${name}`, name: 'account' });
 };
 
 const finish = async (context: Context, values: Values): Promise<Result> => {
