@@ -16,7 +16,7 @@ import { hexId } from './gateway/store.ts';
 import { MemberFailure, identityOf, memberOf, seenIn } from './run.ts';
 import type { Act, Detail, Run } from './run.ts';
 import { takeSnapshot } from './take-snapshot.ts';
-import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Step, StepKind } from './types.ts';
+import type { ClusterFile, HostFacts, MemberSeen, MemberSpec, Observation, Step, StepKind } from './types.ts';
 
 const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
@@ -69,6 +69,13 @@ const heirsWithinMs = 10_000;
 const heirsPollMs = 100;
 /** What only time may mend gets some. */
 export const patienceMs = 3000;
+/** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
+const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
+  const away = members.filter(({ is_reachable }) => !is_reachable);
+  const alive = await Promise.all(away.map(({ name }) => run.driver.isRunning(memberOf(run, name))));
+  return alive.includes(false);
+};
+
 /**
  * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (facts A5),
  * and drops every write until its heir has all entries: with an heir far behind that takes seconds, so it waits for them first.
@@ -84,7 +91,8 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
     const finding = stopFinding(observation, name, plan.options.accept);
     if (finding !== undefined) {
       // An election, the hand-over before this stop too, makes members unhealthy for a moment.
-      if (host.elapsed() > patientUntil) throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+      if (host.elapsed() > patientUntil || (await hasGone(run, observation)))
+        throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
       await host.sleep(heirsPollMs);
       continue;
     }

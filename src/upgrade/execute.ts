@@ -123,7 +123,10 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
       }),
     };
   }
-  const message = `${failure.message}. ${failure.member} runs ${run.plan.from} again; nothing else was touched`;
+  const { ended } = progressOf(run.journal.entries);
+  const others = run.plan.order.filter((name) => name !== failure.member && ended.has(`${name}.gate`));
+  const rest = others.length === 0 ? 'nothing else was touched' : `${others.join(', ')} ${others.length === 1 ? 'stays' : 'stay'} on ${run.plan.to}`;
+  const message = `${failure.message}. ${failure.member} runs ${run.plan.from} again; ${rest}`;
   return {
     outcome: 'rolled-back',
     message,
@@ -143,6 +146,8 @@ const refusedBy = (findings: readonly Finding[]): Ending => {
 };
 
 const lookPollMs = 200;
+/** Whoever watches over members brings one up again within this time. */
+const fallenMs = 1000;
 /** An election, or packets that are lost for a moment, look like a sick member: what only time may mend gets some. */
 const patientDecision = async (run: Run): Promise<Decision> => {
   const until = run.host.elapsed() + patienceMs;
@@ -150,7 +155,8 @@ const patientDecision = async (run: Run): Promise<Decision> => {
     const decision = decide(run.plan, progressOf(run.journal.entries), await lookAgain(run));
     const mayPass =
       decision.kind === 'refuse' && decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
-    if (!mayPass || run.signal.aborted || run.host.elapsed() > until) return decision;
+    const hasFallen = decision.kind === 'return' && decision.hasFallen === true && run.host.elapsed() < until - patienceMs + fallenMs;
+    if ((!mayPass && !hasFallen) || run.signal.aborted || run.host.elapsed() > until) return decision;
     await run.host.sleep(lookPollMs);
   }
 };
@@ -160,8 +166,8 @@ const wasReturnTold = ({ journal }: Run): boolean => {
   const kinds = journal.entries.map(({ kind }) => kind);
   return kinds.lastIndexOf('closed') > kinds.lastIndexOf('returning');
 };
-const returned = async (run: Run, member: string, reason: string): Promise<Ending | undefined> => {
-  const goesOn = wasReturnTold(run);
+const returned = async (run: Run, { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'return' }>): Promise<Ending | undefined> => {
+  const goesOn = hasFallen !== true && wasReturnTold(run);
   const ending = await memberFailed(run, new MemberFailure(member, reason));
   if (!goesOn || ending.outcome !== 'rolled-back') return ending;
   run.emit({ event: 'note', level: 'info', text: `${member} runs ${run.plan.from} again, as it should; the upgrade goes on` });
@@ -197,7 +203,7 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
         message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it`,
       };
     case 'return':
-      return returned(run, decision.member, decision.reason);
+      return returned(run, decision);
     default:
       return performed(run, decision.steps);
   }
@@ -209,6 +215,13 @@ const logEnd = async (run: Run, name: string): Promise<string> => {
   return line === undefined ? '' : ` (its log ends: ${withoutTokens(line).slice(0, 300)})`;
 };
 
+/** Once in a process: what comes and goes must not keep a run going for ever. */
+const isFirstTime = ({ journal }: Run, steps: readonly Step[]): boolean => {
+  const begun = journal.entries.findLastIndex(({ kind }) => kind === 'opened' || kind === 'resumed');
+  const failed = journal.entries.slice(begun + 1).filter((entry) => entry.kind === 'failed' && steps.some(({ id }) => id === entry.step));
+  return failed.length <= 1;
+};
+
 const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | undefined> => {
   try {
     await doSteps(run, steps);
@@ -216,6 +229,8 @@ const performed = async (run: Run, steps: readonly Step[]): Promise<Ending | und
   } catch (error) {
     if (error instanceof MemberFailure)
       return memberFailed(run, new MemberFailure(error.member, `${error.message}${await logEnd(run, error.member)}`));
+    // Another member has gone since the last look: the next one finds out which, and what can be done for it.
+    if (error instanceof AppError && error.detail.code === 'QUORUM' && isFirstTime(run, steps)) return undefined;
     const failure = error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category) ? error : undefined;
     const where = steps[0]?.member === undefined ? '' : `${steps[0].member}: `;
     const message = failure?.message ?? `${where}${error instanceof Error ? error.message : String(error)}`;

@@ -52,7 +52,8 @@ const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): Stat
 
 export type Decision =
   | { readonly kind: 'steps'; readonly member?: string; readonly steps: readonly Step[] }
-  | { readonly kind: 'return'; readonly member: string; readonly reason: string }
+  /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
+  | { readonly kind: 'return'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
   /** After this member there is no way back, and nobody has said yes. */
   | { readonly kind: 'ask'; readonly member: string }
   | { readonly kind: 'hold'; readonly member: string }
@@ -144,6 +145,17 @@ const withHandOver = (plan: Plan, observation: Observation, name: string, steps:
   return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
 };
 
+/** A new version that ended by itself while the cluster is mixed: the old one is known to run. Without its process a member cannot be only cut off. */
+const fallenMember = (plan: Plan, { members }: Observation, states: ReadonlyMap<string, State>): Decision | undefined => {
+  const isMixed = members.some(({ server_version }) => minorOf(server_version) === plan.from);
+  const hasEnded = (name: string): boolean => members.find((seen) => seen.name === name)?.host?.is_running === false;
+  const member = plan.order.find((name) => isMixed && states.get(name) === 'fallen' && hasEnded(name));
+  if (member === undefined) return undefined;
+  return { kind: 'return', member, reason: `${member} passed its gate on ${plan.to}, and its process has ended since`, hasFallen: true };
+};
+const unanswering = (name: string): Decision =>
+  refusal('all-members-healthy', name, `${name} does not answer, and this run did not stop it`, 'start it, then opsctl kv resume');
+
 /** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.returning !== undefined) return { kind: 'return', ...progress.returning };
@@ -173,8 +185,7 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   const open = first('stopping', 'stopped', 'started');
   if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };
   const broken = first('fallen', 'sick');
-  if (broken !== undefined)
-    return refusal('all-members-healthy', broken, `${broken} does not answer, and this run did not stop it`, 'start it, then opsctl kv resume');
+  if (broken !== undefined) return fallenMember(plan, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
   // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.

@@ -64,6 +64,21 @@ describe('the next thing to do', () => {
     ],
     ['then the cluster version', [...all('n2'), ...all('n3'), yes, ...all('n1')], [upgraded('n1'), upgraded('n2'), upgraded('n3')], 'confirm'],
     ['then nothing', [...all('n2'), ...all('n3'), yes, ...all('n1'), ...done('confirm')], [upgraded('n1'), upgraded('n2'), upgraded('n3')], 'done'],
+    ['a new version that ended after its gate gets its old one back', all('n2'), [n1, away('n2', { host: { is_running: false } }), n3], 'return n2'],
+    ['one that is only cut off does not', all('n2'), [n1, away('n2', { host: { is_running: true } }), n3], 'refuse all-members-healthy n2'],
+    ['one of whose process nothing is known does not', all('n2'), [n1, away('n2'), n3], 'refuse all-members-healthy n2'],
+    [
+      'a member that is down by our hand comes first',
+      [...all('n2'), ...done('n3.snapshot', 'n3.stop')],
+      [n1, away('n2', { host: { is_running: false } }), away('n3', { host: { is_running: false } })],
+      'n3.start n3.gate',
+    ],
+    [
+      'past the point of no return it cannot have it',
+      [...all('n2'), ...all('n3'), yes, ...all('n1')],
+      [upgraded('n1'), away('n2', { host: { is_running: false } }), upgraded('n3')],
+      'refuse all-members-healthy n2',
+    ],
     [
       'a return that was begun comes before everything',
       [...done('n2.snapshot', 'n2.stop', 'n2.start'), { kind: 'returning', at, member: 'n2', reason: 'crashed' }],
