@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { base64, binariesOf, call, gatewayPut, hasBinaries, missingWrites, pair,
 import type { ClusterOptions, RealCluster, RealMember, Writer } from '../support/cluster.ts';
 import { opsctl, soonest } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
+import { whenJournal } from '../support/when-journal.ts';
 
 const { older, from, to, beyond, prefix } = pair;
 let cluster: RealCluster;
@@ -98,6 +99,23 @@ real('a new version that does not work', () => {
       .map((line) => JSON.parse(line));
     const returned = events.find(({ event }) => event === 'returned');
     expect(returned.duration_ms).toBeLessThan(5000);
+    expect(await versions()).toEqual([from, from, from]);
+    await nothingIsLost();
+  });
+  it('ends after its gate: the next member is not stopped, and this one gets its old version back', async () => {
+    await start();
+    writer = startWriter(cluster.urls);
+    let victim: RealMember | undefined;
+    const ends = (journal: string): void => {
+      const name = /"end","step":"(n\d)\.gate"/.exec(readFileSync(journal, 'utf8'))?.[1];
+      victim = cluster.members.find((member) => member.name === name);
+      cluster.kill(victim as RealMember, 'SIGKILL');
+    };
+    const ran = await upgrade([], { host: whenJournal(/"end","step":"n\d\.gate"/, ends) });
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
+    expect(error(ran).message).toBe(
+      `${victim?.name} passed its gate on ${to}, and its process has ended since. ${victim?.name} runs ${from} again; nothing else was touched`,
+    );
     expect(await versions()).toEqual([from, from, from]);
     await nothingIsLost();
   });
