@@ -41,7 +41,7 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
 type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly senderTo: ReturnType<typeof makePaced> };
 
 /** The value of a success in the shape of the row, or the error that the answer means. */
-const valueOf = (operation: Operation, reply: WireReply, url: string): unknown => {
+const shapedValue = (operation: Operation, reply: WireReply, url: string): unknown => {
   const value = answerFrom(operation, reply, url);
   expectShape(operation, value, url);
   return value;
@@ -80,7 +80,7 @@ const callerOn =
       if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
-        return neutral(valueOf(operation, reply, request.url), wording);
+        return neutral(shapedValue(operation, reply, request.url), wording);
       } catch (error) {
         throw await explained(service.name, error, to, operation);
       }

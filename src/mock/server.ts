@@ -139,17 +139,22 @@ const failureOf = (setup: MockSetup, { id, path }: Noted, error: unknown): Outgo
   return message(500, `internal error of the mock server; request ${id}`, path);
 };
 
-const handlerFor = (serving: Serving) => {
-  const { setup } = serving;
-  const run = setup.host.now().toString(36);
-  let count = 0;
-  const finish = (noted: Noted, since: number, out: Outgoing): Outgoing => {
+/** The answer as it leaves, with the number of its request; what became of it is noted. */
+const finishes =
+  ({ host }: MockSetup) =>
+  (noted: Noted, since: number, out: Outgoing): Outgoing => {
     noted.status = out.status;
-    noted.ms = setup.host.elapsed() - since;
+    noted.ms = host.elapsed() - since;
     const headers: Record<string, string | readonly string[]> = { 'x-request-id': noted.id };
     for (const name in out.headers) headers[name] = out.headers[name] ?? '';
     return { status: out.status, headers, body: out.body, cut: out.cut };
   };
+
+const handlerFor = (serving: Serving) => {
+  const { setup } = serving;
+  const run = setup.host.now().toString(36);
+  const finish = finishes(setup);
+  let count = 0;
   const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup, noted, error);
   // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
   const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {

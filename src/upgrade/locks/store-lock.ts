@@ -53,15 +53,13 @@ const grip = async (host: Host, ask: Ask, held: Held): Promise<Grip> => {
 /** The grip that holds now. It is renewed once, also when the beat and a member's stop both find it gone. */
 const firmGrip = async (host: Host, ask: Ask, held: Held) => {
   let mine = await grip(host, ask, held);
-  let gripping: Promise<void> | undefined;
+  let gripping: Promise<Grip> | undefined;
   const gripAgain = async (lost: Grip): Promise<void> => {
     if (mine !== lost) return;
-    gripping ??= grip(host, ask, held)
-      .then((again) => void (mine = again))
-      .finally(() => {
-        gripping = undefined;
-      });
-    await gripping;
+    gripping ??= grip(host, ask, held).finally(() => {
+      gripping = undefined;
+    });
+    mine = await gripping;
   };
   return {
     beat: async (): Promise<void> => {
