@@ -19,6 +19,7 @@ export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>
   const iterator = isAsync(rows) ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]();
   let burst: unknown[] = [];
   let isDone = false;
+  let failure: { readonly error: unknown } | undefined;
   try {
     for (;;) {
       const next = Promise.resolve(iterator.next());
@@ -27,14 +28,15 @@ export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>
         burst = [];
       }
       const step = await next.catch((error: unknown) => {
-        isDone = true;
-        throw error;
+        failure = { error };
       });
-      if (step.done) break;
+      if (step === undefined || step.done) break;
       burst.push(step.value);
     }
     isDone = true;
+    // What came before a failure was read and is shown.
     if (burst.length > 0) yield burst;
+    if (failure !== undefined) throw failure.error;
   } finally {
     // The reader has gone: the source must stop asking for pages.
     if (!isDone) await iterator.return?.();

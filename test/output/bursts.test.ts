@@ -57,6 +57,17 @@ test('rows before a failure are handed on; then it fails', async () => {
   await expect(bursts.next()).rejects.toThrow('page 2 failed');
 });
 
+test('rows that came together with the failure are handed on before it', async () => {
+  async function* rows(): AsyncGenerator<number> {
+    yield 1;
+    yield 2;
+    throw new Error('row 3 failed');
+  }
+  const bursts = inBursts(rows());
+  expect((await bursts.next()).value).toEqual([1, 2]);
+  await expect(bursts.next()).rejects.toThrow('row 3 failed');
+});
+
 test('a reader that leaves ends the source', async () => {
   let isClosed = false;
   async function* rows(): AsyncGenerator<number> {

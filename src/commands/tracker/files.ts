@@ -6,7 +6,9 @@ import { errorFrom } from '../../client/reply.ts';
 import { send } from '../../client/send.ts';
 import { type Part, multipart } from '../../client/upload.ts';
 import { tracker } from '../../services/tracker/index.ts';
-import type { Command, Context } from '../command.ts';
+import type { HttpReply } from '../../host/host.ts';
+import type { Command, Context, Target } from '../command.ts';
+import { jsonReply } from './json-reply.ts';
 
 const types: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
@@ -25,12 +27,17 @@ const types: Readonly<Record<string, string>> = {
 
 const absolute = (context: Context, path: string): string => (isAbsolute(path) ? path : join(context.host.cwd, path));
 
+const sizeOf = async (context: Context, given: string): Promise<number> => {
+  const info = await context.host.files.info(absolute(context, given));
+  if (info?.kind !== 'file') throw usageError('wrong usage', [problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`)]);
+  return info.sizeBytes;
+};
+
 const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
   const path = absolute(context, given);
-  const info = await context.host.files.info(path);
-  if (info?.kind !== 'file') throw usageError('wrong usage', [problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`)]);
+  const sizeBytes = await sizeOf(context, given);
   const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
-  return { name: `file${index}`, filename: basename(path), contentType, sizeBytes: info.sizeBytes, bytes: context.host.files.stream(path) };
+  return { name: `file${index}`, filename: basename(path), contentType, sizeBytes, bytes: context.host.files.stream(path) };
 };
 
 /** doc2 POST /files: file0 to file3 in one request. */
@@ -41,10 +48,28 @@ const upload = async (context: Context, paths: readonly string[], storyId: numbe
   for (const [i, path] of paths.entries()) parts.push(await filePart(context, path, i));
   const { contentType, lengthBytes, body } = multipart(parts, Buffer.from(context.host.random(12)).toString('hex'));
   const headers = { accept: 'application/json', 'content-type': contentType, 'content-length': String(lengthBytes) };
-  const reply = await context.send('tracker', { method: 'POST', path: '/files', headers, body });
-  const text = await reply.text();
-  if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, 'POST /files');
-  return JSON.parse(text) as unknown[];
+  const answer = await jsonReply(context, await context.send('tracker', { method: 'POST', path: '/files', headers, body }), 'POST /files');
+  return Array.isArray(answer) ? answer : [answer];
+};
+
+const uploadAll = async (context: Context, paths: readonly string[], storyId: number | undefined): Promise<unknown[]> => {
+  // Before the first request: a wrong path must not be found when the others are up.
+  for (const path of paths) await sizeOf(context, path);
+  const found: unknown[] = [];
+  for (let i = 0; i < paths.length; i += MOST) {
+    try {
+      found.push(...(await upload(context, paths.slice(i, i + MOST), storyId)));
+    } catch (error) {
+      if (!(error instanceof AppError) || i === 0) throw error;
+      const tryThis = [...(error.detail.tryThis ?? []), `upload the rest, from ${paths[i]} on`];
+      throw new AppError('partial', `${i} of ${paths.length} files are up, then: ${error.message}`, {
+        ...error.detail,
+        tryThis,
+        data: { files: found },
+      });
+    }
+  }
+  return found;
 };
 
 const uploadCommand: Command = {
@@ -55,14 +80,33 @@ const uploadCommand: Command = {
   examples: [{ line: 'opsctl tracker files upload trace.log screenshot.png --story-id 42', says: 'Attach two files to a story' }],
   operation: { service: tracker, operation: tracker.table.files.create },
   run: async (context, values) => {
-    const paths = values.paths as string[];
-    const found: unknown[] = [];
-    for (let i = 0; i < paths.length; i += MOST) found.push(...(await upload(context, paths.slice(i, i + MOST), values['story-id'])));
+    const found = await uploadAll(context, values.paths as string[], values['story-id']);
     return rowsResult(found, { columns: ['id', 'name', 'content_type', 'size'] });
   },
 };
 
 type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
+
+/** Hops of a download: services keep contents elsewhere and point there. */
+const MOST_HOPS = 5;
+
+/** The token goes to the tracker's own host only, never to a storage service; nothing leads from TLS to plain HTTP. */
+const contentOf = async (context: Context, start: URL, { baseUrl, headers: own }: Target): Promise<HttpReply> => {
+  let url = start;
+  for (let hop = 0; hop <= MOST_HOPS; hop++) {
+    const headers = url.origin === new URL(baseUrl).origin ? own : {};
+    const reply = await send(context.host, { method: 'GET', url: url.href, headers }, { signal: context.signal });
+    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text: await reply.text() }, `GET ${url.pathname}`);
+    const { location } = reply.headers;
+    if (reply.status < 300 || location === undefined) return reply;
+    await reply.bytes();
+    const next = new URL(String(location), url);
+    if (url.protocol === 'https:' && next.protocol !== 'https:')
+      throw new AppError('network', `GET ${url.pathname}: the service redirects to ${next.origin}, which is not encrypted`);
+    url = next;
+  }
+  throw new AppError('network', `GET ${start.pathname}: more than ${MOST_HOPS} redirects`);
+};
 
 const downloadCommand: Command = {
   path: ['tracker', 'files', 'download'],
@@ -84,11 +128,7 @@ const downloadCommand: Command = {
     const record = (await context.call(tracker, get, { params: { 'file-public-id': values.file } })) as FileRecord;
     if (record.url === null) throw new AppError('not-found', `file ${record.id} has no content to download`);
     const target = await context.target('tracker');
-    const url = new URL(record.url, target.baseUrl);
-    // The token goes to the tracker's own host only, never to a storage service.
-    const headers = url.origin === new URL(target.baseUrl).origin ? target.headers : {};
-    const reply = await send(context.host, { method: 'GET', url: url.href, headers }, { signal: context.signal });
-    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text: await reply.text() }, `GET ${url.pathname}`);
+    const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);
     if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
     // The name comes from the service: only its last part, so that it cannot point outside this folder.
     const path = absolute(context, values.to ?? basename(record.filename));

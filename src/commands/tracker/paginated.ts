@@ -6,17 +6,21 @@ import type { Command, Context, Values } from '../command.ts';
 import { extend } from '../extend.ts';
 import { columnsOf, commandFrom, inputFrom } from '../from-table.ts';
 import { resolveParams } from '../naming.ts';
+import { brokenPage } from './json-reply.ts';
 import { trackerNaming } from './naming.ts';
 
 type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
-type EpicPage = { readonly data: readonly unknown[]; readonly next: number | null };
+type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
 
 /** doc2 GET /epics/paginated: page by page until `next` is null. */
 async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
   for (let page: number | null = 1; page !== null; ) {
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
+    if (!Array.isArray(answer.data)) throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
     yield* answer.data;
-    page = answer.next;
+    const next: number | null = answer.next ?? null;
+    if (next !== null && next <= page) throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
+    page = next;
   }
 }
 

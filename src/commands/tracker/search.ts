@@ -1,21 +1,33 @@
 import { bool, int, list, oneOf, req, str } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
-import { errorFrom } from '../../client/reply.ts';
 import { requestFrom } from '../../client/request.ts';
 import { tracker } from '../../services/tracker/index.ts';
 import type { Command, Context, Values } from '../command.ts';
+import { brokenPage, jsonReply } from './json-reply.ts';
 
-type Group = { readonly data: readonly Record<string, unknown>[]; readonly next: string | null; readonly total: number };
+type Group = { readonly data: readonly Record<string, unknown>[]; readonly next?: string | null; readonly total?: number };
 type Answer = Readonly<Record<string, Group | undefined>>;
 const kinds = { story: 'stories', epic: 'epics', iteration: 'iterations', milestone: 'milestones', objective: 'milestones' } as const;
 
 /** doc2 Search result: `next` is a path with query from the host's root; it is sent as it is. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {
   const reply = await context.send('tracker', { method: 'GET', path, headers: { accept: 'application/json', 'content-type': 'application/json' } });
-  const text = await reply.text();
-  if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text }, 'GET /search');
-  return JSON.parse(text) as Answer;
+  return ((await jsonReply(context, reply, 'GET /search')) ?? {}) as Answer;
 };
+
+/** The pages of one group, each once, however the service names them. */
+async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
+  const seen = new Set<string>();
+  for (let page: Group | undefined = first; page !== undefined; ) {
+    if (!Array.isArray(page.data)) throw brokenPage('GET /search', `the group ${name} has no list of data`);
+    yield page;
+    const next: string | null | undefined = page.next;
+    if (typeof next !== 'string') return;
+    if (seen.has(next)) throw brokenPage('GET /search', `the service gave the page ${next} twice`);
+    seen.add(next);
+    page = (await nextPage(context, next))[name];
+  }
+}
 
 /** Groups are paged one after the other, each through its own `next`. */
 async function* found(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
@@ -23,11 +35,11 @@ async function* found(context: Context, first: Answer, most: number): AsyncItera
   let total = 0;
   for (const [name, group] of Object.entries(first)) {
     if (group === undefined) continue;
-    total += group.total;
-    for (let page: Group | undefined = group; page !== undefined && left > 0; ) {
+    total += group.total ?? 0;
+    for await (const page of pages(context, name, group)) {
       for (const row of page.data.slice(0, left)) yield row;
       left -= Math.min(left, page.data.length);
-      page = page.next !== null && left > 0 ? (await nextPage(context, page.next))[name] : undefined;
+      if (left === 0) break;
     }
   }
   const shown = most - left;

@@ -1,0 +1,17 @@
+import { errorFrom, jsonOf, refuseRedirect } from '../../client/reply.ts';
+import type { HttpReply } from '../../host/host.ts';
+import { AppError } from '../../kernel/problem.ts';
+import type { Context } from '../command.ts';
+import { explainedRefusal } from './refusal.ts';
+
+/** What a request outside the tables gave: JSON, or the error that it means. */
+export const jsonReply = async (context: Context, reply: HttpReply, what: string): Promise<unknown> => {
+  const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
+  if (reply.status >= 400) throw explainedRefusal(errorFrom(read, what), await context.target('tracker'));
+  refuseRedirect(read, what);
+  return jsonOf(read, what);
+};
+
+/** An answer that can be no page: another service answers, or this one goes round in a circle. */
+export const brokenPage = (what: string, why: string): AppError =>
+  new AppError('network', `${what}: ${why}`, { code: 'OTHER_SHAPE', tryThis: ['check the base URL: another service may be answering'] });
