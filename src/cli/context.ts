@@ -21,7 +21,7 @@ export class DryRunStop extends Error {
 /** What the runner knows already, and how requests are to be sent. */
 export type ContextOptions = Pick<
   Context,
-  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'columns' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'signal'
+  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'columns' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'color' | 'signal'
 > &
   Pace & {
     /** Finds the service, starting the embedded one when nothing is configured. */
@@ -121,6 +121,7 @@ export const makeContext = (options: ContextOptions): Context => {
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,
     isQuiet: options.isQuiet ?? false,
+    color: options.color,
     signal: options.signal,
     target,
     confirm: (question) => confirm(options, question),

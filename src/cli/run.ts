@@ -148,6 +148,7 @@ const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
   isQuiet: globals.quiet ?? false,
+  color: globals.color,
 });
 
 /** A dry run ends a command at its first request; that request is then the result. */

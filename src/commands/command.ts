@@ -117,6 +117,8 @@ export type Context = {
   readonly isDryRun: boolean;
   /** Given with --quiet: nothing but errors on stderr. */
   readonly isQuiet?: boolean;
+  /** --color, for what is drawn and not rendered. */
+  readonly color?: 'auto' | 'always' | 'never' | undefined;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
   target(service: ServiceName): Promise<Target>;

@@ -20,7 +20,7 @@ export const askAny = async <T>(
 ): Promise<T> => {
   const timeoutMs = await timeoutOf(context);
   const { openStore } = await import('../../upgrade/gateway/store.ts');
-  let last: unknown;
+  let last: AppError | undefined;
   for (const { client_url } of cluster.members) {
     const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };
     try {
@@ -30,7 +30,8 @@ export const askAny = async <T>(
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'network') throw error;
       context.say.debug(error.message);
-      last = error;
+      // A member that is there and cannot do it says more than one that is not there.
+      if (last === undefined || last.detail.code === 'UNAVAILABLE') last = error;
     }
   }
   throw last;

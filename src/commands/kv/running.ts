@@ -52,7 +52,8 @@ export const conducted = async (context: Context, values: Values, { opened, plan
       action,
       sink,
       signal,
-      confirmed: (member) => ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
+      // Where nobody is asked the table need not step aside.
+      confirmed: async (member) => context.isConfirmed || ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
       hasCanary: values.canary !== false,
       canKill: values['kill-after-grace'] ?? false,
       ...(loop === undefined ? {} : { loop }),

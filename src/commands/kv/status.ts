@@ -10,7 +10,11 @@ import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
-const ways = ['  go on:   opsctl kv resume', '  go back: opsctl kv rollback'];
+/** After the last member there is no rollback any more. */
+const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined): string[] => {
+  const isOver = entries[0]?.kind === 'opened' && minorOf(clusterVersion) === entries[0].plan.to;
+  return ['  go on:   opsctl kv resume', `  go back: opsctl kv ${isOver ? 'restore' : 'rollback'}`];
+};
 type RunLine = { readonly run: string; readonly outcome: string; readonly text: string; readonly from?: string };
 
 /** The step that was begun last, with its place in the plan. */
@@ -21,13 +25,14 @@ const whereIn = (entries: FoundRun['entries']): string => {
   return i < 0 ? ` at ${begun.step}` : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
 };
 
-const openText = ({ run, entries }: FoundRun, worker: Held | undefined): string => {
+const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: readonly string[]): string => {
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
   const { user = 'somebody', host, pid } = worker.owner;
   return `run ${run} is at work${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
 };
 
-const runLine = (found: FoundRun, worker: Held | undefined): RunLine => {
+const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: string | undefined): RunLine => {
+  const ways = waysOf(found, clusterVersion);
   const { run, entries } = found;
   const last = entries.at(-1);
   if (last?.kind === 'closed') {
@@ -37,14 +42,14 @@ const runLine = (found: FoundRun, worker: Held | undefined): RunLine => {
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
     return { run, outcome: last.outcome, text: [text, ...(mayGoOn ? ways : [])].join('\n'), ...from };
   }
-  return { run, outcome: worker === undefined ? 'interrupted' : 'at-work', text: openText(found, worker) };
+  return { run, outcome: worker === undefined ? 'interrupted' : 'at-work', text: openText(found, worker, ways) };
 };
 
-const lastRun = async (context: Context, cluster: string) => {
+const lastRun = async (context: Context, cluster: string, clusterVersion: string | undefined) => {
   const { findRuns } = await import('../../upgrade/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
   const { whoIsAt } = await import('../../upgrade/locks/machine-lock.ts');
-  return newest === undefined ? undefined : runLine(newest, await whoIsAt(context.host, context.settings.folders.clusters, cluster));
+  return newest === undefined ? undefined : runLine(newest, await whoIsAt(context.host, context.settings.folders.clusters, cluster), clusterVersion);
 };
 
 export const status: Command = {
@@ -59,7 +64,7 @@ export const status: Command = {
     const { cluster, access, file } = await openCluster(context, values);
     const [{ observe }, { observationText }] = await Promise.all([import('../../upgrade/observe.ts'), import('../../upgrade/texts.ts')]);
     const observation = await observe({ host: context.host, cluster, access });
-    const run = file === undefined ? undefined : await lastRun(context, cluster.name);
+    const run = file === undefined ? undefined : await lastRun(context, cluster.name, observation.cluster_version);
     const simulated = cluster.simulated === true ? { simulated: true } : {};
     const isBack = run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
     const lines = run === undefined ? [] : ['', isBack ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];

@@ -4,6 +4,7 @@ import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
 import type { SessionResult } from '../../upgrade/session.ts';
 import { AppError } from '../../kernel/problem.ts';
+import { minorOf } from '../../services/kv/versions.ts';
 import type { Category } from '../../kernel/problem.ts';
 import type { Context } from '../command.ts';
 
@@ -35,11 +36,11 @@ const queue = () => {
 };
 
 /** What can be typed next where something is left to do. */
-const nextSteps = ({ outcome }: Report): string[] =>
+const nextSteps = ({ outcome, to, cluster_version_after: now }: Report): string[] =>
   outcome === 'held' || outcome === 'stopped'
-    ? [`go on:   opsctl kv resume`, `go back: opsctl kv rollback`]
+    ? ['go on:   opsctl kv resume', ...(minorOf(now) === to ? [] : ['go back: opsctl kv rollback'])]
     : outcome === 'rolled-back'
-      ? [`again:   opsctl kv upgrade`]
+      ? ['again:   opsctl kv upgrade']
       : [];
 
 const summary = (report: Report, columns: number): string => {
@@ -83,7 +84,7 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
     import('../../output/color.ts'),
     import('../../output/printable.ts'),
   ]);
-  const screen = liveScreen(context.host, { isColored: isColored(undefined, context.host.env, true), clean: printable });
+  const screen = liveScreen(context.host, { isColored: isColored(context.color, context.host.env, true), clean: printable });
   return conduct(screen.take, screen.pause, context.signal).finally(screen.finish);
 };
 

@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Context } from '../../../src/commands/command.ts';
+import { askAny } from '../../../src/commands/kv/ask.ts';
+import type { Opened } from '../../../src/commands/kv/cluster.ts';
+import type { Listener } from '../../../src/host/host.ts';
+import { freePorts } from '../../../src/host/node/free-ports.ts';
+import { type RealHost, realHost } from '../../support/real-host.ts';
+
+let real: RealHost;
+let there: Listener;
+let url: string;
+beforeEach(async () => {
+  real = await realHost();
+  const answers = async (path: string) =>
+    path === '/version'
+      ? { status: 200, headers: {}, body: '{"kvserver":"3.3.27","kvcluster":"3.3.0"}' }
+      : { status: 503, headers: {}, body: '{"error":"etcdserver: request timed out","code":14}' };
+  there = await real.host.network.listen((request) => answers(request.url), { host: '127.0.0.1', port: 0 });
+  url = `http://127.0.0.1:${there.port}`;
+});
+afterEach(async () => {
+  await there.close();
+  await real.close();
+});
+
+it('of many that fail, a member that is there says more than one that is not', async () => {
+  const [port] = await freePorts(1);
+  const nobody = `http://127.0.0.1:${port}`;
+  const context = { host: real.host, settings: { get: () => undefined }, say: { debug: () => {} }, signal: new AbortController().signal };
+  const put = (urls: string[]) => {
+    const members = urls.map((client_url) => ({ name: client_url, client_url }));
+    const opened = { cluster: { name: 'c', members }, access: {} } as unknown as Opened;
+    return askAny(context as unknown as Context, opened, (store) => store.put('a', 'b'));
+  };
+  for (const urls of [
+    [url, nobody],
+    [nobody, url],
+    [nobody, url, nobody],
+  ])
+    await expect(put(urls), urls.join()).rejects.toMatchObject({ message: expect.stringContaining('request timed out') });
+  await expect(put([nobody])).rejects.toMatchObject({ detail: { code: 'UNAVAILABLE' } });
+});
