@@ -1,7 +1,7 @@
 /** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
 const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
-/** Endings that nobody can register (RFC 6761, `internal` by ICANN, and those inside a container cluster): `host.docker.internal`, `mock.test`. */
-const RESERVED = /(^|\.)(localhost|internal|test|svc\.cluster\.local)$/;
+/** Endings that nobody can register (RFC 2606, 6761, 6762, `internal` by ICANN): `host.docker.internal`, `mock.test`, `mock.svc.cluster.local`, `example.com`. */
+const RESERVED = /(^|\.)(localhost|internal|test|invalid|local|example\.(com|net|org))$/;
 /** Names without a dot are those of this machine and of containers beside it. */
 const SINGLE = /^[a-z0-9_-]+$/;
 

@@ -14,6 +14,8 @@ test.each([
   'host.docker.internal:8080',
   'mock.test',
   'mock.default.svc.cluster.local:80',
+  'laptop.local:8080',
+  'api.example.com',
   'mock_server-1:8080',
   'build-7.company.example:8080',
 ])('%s is a name of this machine or of a container beside it', (host) => {
@@ -28,6 +30,8 @@ test.each([
   'evil.example:127.0.0.1',
   'internal.evil.example',
   'nottest.example',
+  'notexample.com',
+  'example.com.evil.example',
   '',
   ':8080',
   'a b',
