@@ -105,7 +105,7 @@ beforeAll(async () => {
   edges = Object.entries(result.metafile.inputs).flatMap(([from, { imports }]) =>
     imports.map((i) => ({ from: from.replace(/^src\//, ''), to: i.path.replace(/^src\//, ''), kind: i.kind, external: i.external ?? false })),
   );
-});
+}, 120_000);
 
 const rowFor = (file: string) => layers.find(({ from }) => file.startsWith(from));
 

@@ -5,7 +5,7 @@ import { AppError } from '../kernel/problem.ts';
 import { configFile } from './folders.ts';
 import { type Profiles, readProfiles } from './profiles.ts';
 
-const patienceMs = 5000;
+const patienceMs = 15_000;
 /** A change takes milliseconds: a lock of another machine this old was left behind. */
 const foreignAgeMs = 10_000;
 

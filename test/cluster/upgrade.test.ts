@@ -74,7 +74,8 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       expect((await versionOf(url)).cluster).toBe(`${to}.0`);
       expect(await missingWrites(url, acknowledged, prefixOf(from))).toEqual([]);
     }
-    expect(acknowledged.length).toBeGreaterThan(100);
+    // Hundreds on an idle machine; enough to have met each stop.
+    expect(acknowledged.length).toBeGreaterThan(30);
     expect(mostDown(events)).toBe(1);
     expect(report.snapshots.map(({ member }) => member).sort()).toEqual(cluster.members.map(({ name }) => name).sort());
     process.stdout.write(
