@@ -62,7 +62,7 @@ export const put: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const value = values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
-    const lease = values.lease === undefined ? undefined : decimalLease(values.lease);
+    const lease = values.lease === undefined ? undefined : decimalLease(values.lease, '--lease');
     const { revision } = await askAny(context, opened, (store) => store.put(values['key-name'], value, lease), values);
     return recordResult({ key: values['key-name'], revision }, { message: 'OK', name: 'key' });
   },

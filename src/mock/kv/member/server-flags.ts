@@ -134,6 +134,15 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
   if (minor === '3.4' && config.has('log-output')) {
     throw new StartRefused(1, 'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.log-output of type []string');
   }
+  for (const [name, { isNumber, text }] of config) {
+    if (name === 'auto-compaction-retention' || knownFlags[name]?.kind !== 'number' || !isKnown(name, minor) || text === '') continue;
+    // A number in quotes is a text to every version, and so is what is no number.
+    const form = name === 'quota-backend-bytes' ? /^-?\d+$/ : /^\d+$/;
+    if (!isNumber || !form.test(text)) {
+      const kind = isNumber ? `number ${text}` : 'string';
+      throw new StartRefused(1, `error unmarshaling JSON: json: cannot unmarshal ${kind} into Go struct field configYAML.${name} of type uint`);
+    }
+  }
   return new Map([...config].filter(([name]) => isKnown(name, minor)).map(([name, value]) => [name, value.text]));
 };
 
@@ -141,11 +150,14 @@ const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$
 /** doc3 B: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
   const retention = given.get('auto-compaction-retention');
+  const named = given.get('auto-compaction-mode');
+  if (minor !== '3.2' && named !== undefined && !['', 'periodic', 'revision'].includes(named))
+    throw new StartRefused(1, `unknown auto-compaction-mode "${named}". See 'kv --help'.`);
   if (minor === '3.2' || retention === undefined || /^\d+$/.test(retention)) return;
   // The flag's default mode is periodic; a file without a mode has none.
-  const mode = given.get('auto-compaction-mode') ?? (isFile ? '' : 'periodic');
+  const mode = named ?? (isFile ? '' : 'periodic');
   if (mode === '') throw new StartRefused(1, 'unsupported compaction mode');
-  if (mode === 'periodic' && !isDuration(retention)) {
+  if (!isDuration(retention)) {
     throw new StartRefused(
       1,
       `error parsing CompactionRetention: time: ${/^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid'} duration "${retention}"`,

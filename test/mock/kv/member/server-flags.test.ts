@@ -31,6 +31,15 @@ describe.each([
   ],
   ['auto-compaction-mode: revision\nauto-compaction-retention: "1h"', [number('string'), 'starts', 'starts', 'starts']],
   ['log-output: stderr', ['starts', 'starts', /^1 .*of type \[\]string/, 'starts']],
+  [
+    'auto-compaction-mode: revision\nauto-compaction-retention: "abc"',
+    [number('string'), /invalid duration "abc"/, /invalid duration "abc"/, /invalid duration "abc"/],
+  ],
+  ['auto-compaction-mode: foo', ['starts', /unknown auto-compaction-mode "foo"/, /unknown auto-compaction-mode/, /unknown auto-compaction-mode/]],
+  ['max-request-bytes: 2000000', ['starts', 'starts', 'starts', 'starts']],
+  ['max-request-bytes: "2000000"', Array(4).fill(/^1 .*cannot unmarshal string into Go struct field configYAML.max-request-bytes of type uint/)],
+  ['max-request-bytes: 1.5', Array(4).fill(/^1 .*cannot unmarshal number 1.5 /)],
+  ['quota-backend-bytes: -1', ['starts', 'starts', 'starts', 'starts']],
   ['some-unknown-key: 7', ['starts', 'starts', 'starts', 'starts']],
 ] as const)('a file with %j', (text, expected) => {
   it.each(['3.2', '3.3', '3.4', '3.5'].map((minor, i) => [minor, expected[i]] as const))('in %s', (minor, wanted) => {
