@@ -100,7 +100,7 @@ exec ${start} -- "$@"
 };
 
 /** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. The one in the state folder has none of its own. */
-export const clusterName = (folder: string): string => {
+const clusterName = (folder: string): string => {
   const own = basename(folder);
   return own === 'mock-kv' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own) ? 'rehearsal' : own;
 };
