@@ -56,7 +56,9 @@ const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
 const otherwise = async (host: Host, member: MemberSpec, running: Running): Promise<string | undefined> => {
   const [folder, own] = [await folderOf(host, member, running), await ownFolder(host, member)];
   if (folder !== undefined && own !== undefined) return folder === own ? undefined : `which runs on the data folder ${folder}`;
-  return isNamedLike(running.words, member) ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
+  // A script of the operator's own says nothing of what it started: the server below it does.
+  const isOurs = isNamedLike(running.words, member) || (await serversBelow(host, member, running.pid)).length > 0;
+  return isOurs ? undefined : `which is ${basename(running.words[0] ?? '?')}`;
 };
 
 /** The process that the pid file names, when it runs and is this member. */

@@ -138,6 +138,19 @@ describe('a server that a wrapper started', () => {
     expect([shell, server].map(real.host.processes.isAlive)).toEqual([false, false]);
   });
 
+  it('by a script that names nothing of it is found below that script', async () => {
+    const spec = member('n1');
+    const shell = await started([script('boot', `${(spec.old_command as string[]).join(' ')}\necho over`)]);
+    writeFileSync(spec.pid_file as string, String(shell));
+    const server = await serverOf(spec);
+    expect(await memberProcess(real.host, spec)).toEqual({ pid: shell });
+    expect(await memberProcess(real.host, { ...spec, data_dir: at('elsewhere'), client_url: 'http://127.0.0.1:1' })).toEqual({
+      problem: `${spec.pid_file} names process ${shell}, which is sh and not this member`,
+    });
+    expect(await (await driverOf(spec)).stop(spec, 60_000)).toBe(true);
+    expect([shell, server].map(real.host.processes.isAlive)).toEqual([false, false]);
+  });
+
   it('in the background is the member from then on, and its pid file names it', async () => {
     const spec = member('n1');
     const wrapper = script('wrap', '"$@" &');
