@@ -192,7 +192,20 @@ const dispatch = async (run: Run, argv: readonly string[], note: (options: Outpu
   const options = outputOptions(globals);
   note(options);
   if (options.jq !== undefined || options.columns !== undefined) await (await import('../output/check.ts')).checkOutput(options);
-  return execute(run, found.command, values, globals, options);
+  return execute(run, found.command, values, globals, options).catch((error: unknown) => {
+    throw ofCommand(found.command, error);
+  });
+};
+
+/** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
+const ofCommand = ({ path }: Command, error: unknown): unknown => {
+  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'wrong usage') return error;
+  const name = `opsctl ${path.join(' ')}`;
+  return new AppError('usage', `${name}: wrong usage`, {
+    ...error.detail,
+    tryThis: [...(error.detail.tryThis ?? []), `${name} --help`],
+    cause: error,
+  });
 };
 
 /** argv → exit code. Every error ends here: one layer renders it, one table gives its code. */
