@@ -1,7 +1,7 @@
 import { splitScopes } from '../../services/auth/scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { noteUse } from './client-life.ts';
-import { credentialsOf } from './credentials.ts';
+import { credentialsOf } from './rules/credentials.ts';
 import { sha256 } from './digest.ts';
 import { TokenRefusal } from './errors.ts';
 import { emitTokenRevoked } from './security-events.ts';

@@ -4,7 +4,8 @@ import { objectiveRecord } from './objective-view.ts';
 import { found, given, newId, now, unique } from './records.ts';
 import { byPosition } from './rules/moves.ts';
 import { categoryNameIsUnused } from './rules/names.ts';
-import type { StoredCategory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredCategory } from './stored.ts';
 
 type CategoryInput = { readonly name: string; readonly color?: string; readonly external_id?: string };
 

@@ -3,7 +3,8 @@ import type { Handlers } from '../table-service.ts';
 import { found, given, newUuid, now } from './records.ts';
 import { entityTag, fieldIsUnchanged, valuesAreDistinct, valuesAreStillThere } from './rules/custom-fields.ts';
 import { byPosition, move } from './rules/moves.ts';
-import type { StoredCustomField, StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredCustomField, StoredStory } from './stored.ts';
 
 type ValueInput = { readonly id?: string; readonly value?: string; readonly color_key?: string | null; readonly enabled?: boolean };
 

@@ -11,7 +11,8 @@ import { templatesAreOn } from './rules/features.ts';
 import { membersExist } from './rules/references.ts';
 import { storyReferencesExist } from './rules/stories.ts';
 import { appliedValues } from './rules/custom-fields.ts';
-import type { StoredTemplate, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredTemplate } from './stored.ts';
 
 type Contents = StoredTemplate['story_contents'];
 type ContentsInput = Values<typeof updateStoryContents>;

@@ -6,7 +6,8 @@ import { commentTree, commentTrees, parentOfComment } from './epic-view.ts';
 import { epicCommentEvent } from './events.ts';
 import { found, instant, mentions, newId, now, ownerId } from './records.ts';
 import { membersExist } from './rules/references.ts';
-import type { StoredEpicComment, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpicComment } from './stored.ts';
 
 type Params = { readonly 'epic-public-id': number; readonly 'comment-public-id': number };
 

@@ -4,7 +4,8 @@ import type { health as healthRecord } from '../../services/tracker/planning-rec
 import { epicStateName } from './epic-state.ts';
 import { labelsOf, slimLabel } from './label-stats.ts';
 import { appUrl } from './records.ts';
-import type { StoredEpic, StoredEpicComment, StoredHealth, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredEpicComment, StoredHealth } from './stored.ts';
 import { storyCounts } from './story-counts.ts';
 
 const epicOfHealth = (health: StoredHealth): number => health.epic_id;

@@ -8,7 +8,8 @@ import { labelIds } from './label-inputs.ts';
 import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
 import { byPosition, move } from './rules/moves.ts';
 import { epicStateIsInWorkflow, groupsExist, membersExist, objectivesExist, storiesExist } from './rules/references.ts';
-import type { StoredEpic, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic } from './stored.ts';
 import { storiesJson } from './story-view.ts';
 import { byEpic } from './tallies.ts';
 

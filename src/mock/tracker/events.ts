@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { appUrl, newUuid, ownerId, timestamp } from './records.ts';
-import type { StoredEpic, StoredEpicComment, StoredStory, StoredStoryComment, StoredTask, StoredWebhook, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredEpicComment, StoredStory, StoredStoryComment, StoredTask, StoredWebhook } from './stored.ts';
 
 type Verb = 'create' | 'update' | 'delete';
 type Plain = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { tracker } from '../../services/tracker/index.ts';
-import type { StoredFile, StoredLinkedFile, StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredFile, StoredLinkedFile, StoredStory } from './stored.ts';
 
 const filesOfStory = (story: StoredStory): readonly number[] => story.file_ids;
 const linkedFilesOfStory = (story: StoredStory): readonly number[] => story.linked_file_ids;

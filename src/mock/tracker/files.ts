@@ -5,7 +5,8 @@ import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import { fileRecord, storiesWithFile } from './file-view.ts';
 import { found, given, instant, mentions, newId, now, ownerId } from './records.ts';
 import { membersExist, storiesExist } from './rules/references.ts';
-import type { StoredFile, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredFile } from './stored.ts';
 
 type Upload = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
 

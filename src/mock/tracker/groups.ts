@@ -7,7 +7,8 @@ import { epicStateType } from './epic-state.ts';
 import { appUrl, found, given, newUuid, now, unique, uuidList } from './records.ts';
 import { groupsAreEntitled } from './rules/features.ts';
 import { membersExist, workflowsExist } from './rules/references.ts';
-import type { StoredEpic, StoredGroup, StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredGroup, StoredStory } from './stored.ts';
 import { groupOfStory, storiesJson } from './story-view.ts';
 
 const groupsOfEpic = (epic: StoredEpic): readonly string[] => epic.group_ids;

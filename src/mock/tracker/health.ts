@@ -2,7 +2,8 @@ import type { health } from '../../services/tracker/health.ts';
 import type { Handlers } from '../table-service.ts';
 import { currentHealth, healthHistory } from './epic-view.ts';
 import { found, given, newUuid, now, ownerId } from './records.ts';
-import type { StoredHealth, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredHealth } from './stored.ts';
 
 export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['health'] = {
   get: ({ state, params }) => currentHealth(state, found(state.epics, params['epic-public-id']).id),

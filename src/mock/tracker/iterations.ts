@@ -9,7 +9,8 @@ import { appUrl, found, given, mentions, newId, now, timestamp, uuidList } from 
 import { iterationsAreOn } from './rules/features.ts';
 import { iterationEndsAfterItStarts } from './rules/iterations.ts';
 import { groupsExist, membersExist } from './rules/references.ts';
-import type { StoredIteration, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredIteration } from './stored.ts';
 import { storyCounts } from './story-counts.ts';
 import { iterationOfStory, storiesJson } from './story-view.ts';
 

@@ -4,7 +4,8 @@ import type { keyResult } from '../../services/tracker/planning-records.ts';
 import type { Handlers } from '../table-service.ts';
 import { found, given } from './records.ts';
 import { valueFitsKeyResultType } from './rules/key-results.ts';
-import type { StoredKeyResult, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredKeyResult } from './stored.ts';
 
 /** How far the observed value is from the first one to the target, in per cent from 0 to 100. */
 const progress = (one: StoredKeyResult): number => {

@@ -1,4 +1,5 @@
-import type { StoredLabel, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredLabel } from './stored.ts';
 import { newId, now, unique } from './records.ts';
 
 type LabelInput = { readonly name: string; readonly color?: string; readonly description?: string; readonly external_id?: string };

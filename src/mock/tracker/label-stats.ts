@@ -1,4 +1,5 @@
-import type { StoredEpic, StoredLabel, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredLabel } from './stored.ts';
 import { appUrl } from './records.ts';
 import { epicStateType } from './epic-state.ts';
 

@@ -3,7 +3,8 @@ import type { Handlers } from '../table-service.ts';
 import { linkedFileRecord, storiesWithLinkedFile } from './file-view.ts';
 import { found, given, mentions, newId, now, ownerId } from './records.ts';
 import { membersExist, storiesExist } from './rules/references.ts';
-import type { StoredLinkedFile, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredLinkedFile } from './stored.ts';
 
 /** A linked file hangs on the story that was named last. */
 const attach = (state: Tracker, id: number, storyId: number | undefined): void => {

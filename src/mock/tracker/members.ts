@@ -5,7 +5,8 @@ import type { repositories } from '../../services/tracker/repositories.ts';
 import type { member } from '../../services/tracker/workspace-records.ts';
 import type { Handlers } from '../table-service.ts';
 import { found, ownerId } from './records.ts';
-import type { StoredMember, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredMember } from './stored.ts';
 
 const memberRecord = (state: Tracker, one: StoredMember): Value<typeof member> => ({
   ...one,

@@ -2,7 +2,8 @@ import type { Value } from '../../kernel/field.ts';
 import type { objective } from '../../services/tracker/planning-records.ts';
 import { objectivesOfEpic } from './epic-view.ts';
 import { appUrl } from './records.ts';
-import type { StoredKeyResult, StoredObjective, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredKeyResult, StoredObjective } from './stored.ts';
 
 export const objectiveOfKeyResult = (keyResult: StoredKeyResult): number => keyResult.objective_id;
 

@@ -10,7 +10,8 @@ import { objectiveOfKeyResult, objectiveRecord } from './objective-view.ts';
 import { found, given, instant, newId, now } from './records.ts';
 import { objectivesAreEntitled } from './rules/features.ts';
 import { byPosition, move } from './rules/moves.ts';
-import type { StoredObjective, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredObjective } from './stored.ts';
 
 const list = (state: Tracker) => byPosition(state.objectives.values()).map((one) => objectiveRecord(state, one));
 

@@ -5,7 +5,8 @@ import type { Handlers } from '../table-service.ts';
 import { appUrl, found, given, instant, newId, now, uuidList } from './records.ts';
 import { projectHasNoStories } from './rules/projects.ts';
 import { membersExist } from './rules/references.ts';
-import type { StoredProject, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredProject } from './stored.ts';
 import { projectOfStory, storiesJson } from './story-view.ts';
 
 /** doc2 Resources: Project.stats. */

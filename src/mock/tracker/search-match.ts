@@ -2,7 +2,8 @@ import { epicStateType, nameOfType } from './epic-state.ts';
 import { hasComments } from './epic-view.ts';
 import { iterationStatus } from './iterations.ts';
 import { type Term, daysFrom } from './search-query.ts';
-import type { StoredEpic, StoredIteration, StoredObjective, StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredIteration, StoredObjective, StoredStory } from './stored.ts';
 
 type Kind = 'story' | 'epic' | 'iteration' | 'milestone';
 /** What the operators ask about, the same for each kind of record; what a kind does not have is empty. */

@@ -9,7 +9,8 @@ import { iterationSlimRecord } from './iterations.ts';
 import { objectiveRecord } from './objective-view.ts';
 import { epicSubject, iterationSubject, matches, milestoneSubject, storySubject } from './search-match.ts';
 import { type Term, termsFrom } from './search-query.ts';
-import type { StoredEpic, StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredStory } from './stored.ts';
 import { storyParts, storySlim } from './story-view.ts';
 
 type SearchCall = Call<Tracker, (typeof search)['run']>;

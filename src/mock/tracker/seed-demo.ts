@@ -2,7 +2,8 @@ import { createEpic } from './epics.ts';
 import { newLabel } from './label-inputs.ts';
 import { timestamp } from './records.ts';
 import { ids, numbers } from './seed-ids.ts';
-import type { StoredCustomField, StoredIteration, StoredObjective, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredCustomField, StoredIteration, StoredObjective } from './stored.ts';
 import { createStory } from './stories.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
 import { timestamp } from './records.ts';
-import type { StoredMember, StoredWorkflow, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredMember, StoredWorkflow } from './stored.ts';
 import type { StateType } from './tallies.ts';
 import { seedDemo } from './seed-demo.ts';
 import { ids, numbers } from './seed-ids.ts';

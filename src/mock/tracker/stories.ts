@@ -9,7 +9,8 @@ import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList 
 import { appliedValues } from './rules/custom-fields.ts';
 import { templatesExist } from './rules/references.ts';
 import { storyReferencesExist } from './rules/stories.ts';
-import type { StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory } from './stored.ts';
 import { linkStories, unlinkStory } from './story-links.ts';
 import { moveStory } from './story-move.ts';
 import { storyMatches } from './story-query.ts';

@@ -4,7 +4,8 @@ import type { Handlers } from '../table-service.ts';
 import { storyCommentEvent } from './events.ts';
 import { found, instant, mentions, newId, now, ownerId } from './records.ts';
 import { membersExist } from './rules/references.ts';
-import type { StoredStoryComment, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStoryComment } from './stored.ts';
 import { storyCommentRecord } from './story-view.ts';
 
 const commentOf = (state: Tracker, params: { 'story-public-id': number; 'comment-public-id': number }): StoredStoryComment => {

@@ -2,7 +2,8 @@ import type { storyLinks } from '../../services/tracker/story-parts.ts';
 import type { Handlers } from '../table-service.ts';
 import { found, given, newId, now } from './records.ts';
 import { linkJoinsTwoStories } from './rules/stories.ts';
-import type { StoredStory, StoredStoryLink, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory, StoredStoryLink } from './stored.ts';
 
 type Verb = StoredStoryLink['verb'];
 

@@ -2,7 +2,8 @@ import { Refused } from '../refused.ts';
 import { problem } from '../../kernel/problem.ts';
 import { byPosition } from './rules/moves.ts';
 import { found } from './records.ts';
-import type { StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory } from './stored.ts';
 
 type Wanted = { readonly before_id?: number; readonly after_id?: number };
 

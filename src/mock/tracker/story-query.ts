@@ -1,6 +1,7 @@
 import type { Values } from '../../kernel/field.ts';
 import type { stories } from '../../services/tracker/stories.ts';
-import type { StoredStory, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory } from './stored.ts';
 
 type Query = Values<(typeof stories)['search']['body']>;
 type Test = (state: Tracker, story: StoredStory, query: Query) => boolean;

@@ -5,7 +5,8 @@ import { taskEvent } from './events.ts';
 import { found, given, instant, mentions, newId, now, uuidList } from './records.ts';
 import { byPosition, neighbourExists } from './rules/moves.ts';
 import { membersExist } from './rules/references.ts';
-import type { StoredTask, StoredWorkflow, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredTask, StoredWorkflow } from './stored.ts';
 
 type TaskInput = {
   readonly description: string;

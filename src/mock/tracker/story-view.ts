@@ -4,7 +4,8 @@ import type { Json } from '../table-service.ts';
 import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
 import { fileRecord, linkedFileRecord } from './file-view.ts';
 import { appUrl } from './records.ts';
-import type { StoredStory, StoredStoryComment, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory, StoredStoryComment } from './stored.ts';
 
 export const labelsOfStory = (one: StoredStory): readonly number[] => one.label_ids;
 export const groupOfStory = (one: StoredStory): string | null => one.group_id;

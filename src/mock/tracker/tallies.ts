@@ -1,5 +1,5 @@
 import type { Collection } from '../store.ts';
-import type { StoredStory, StoredWorkflow } from './state.ts';
+import type { StoredStory, StoredWorkflow } from './stored.ts';
 
 export type StateType = 'backlog' | 'unstarted' | 'started' | 'done';
 type ByType = { backlog: number; unstarted: number; started: number; done: number };

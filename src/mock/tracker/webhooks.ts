@@ -2,7 +2,8 @@ import { tracker } from '../../services/tracker/index.ts';
 import type { webhooks } from '../../services/tracker/webhooks.ts';
 import type { Handlers } from '../table-service.ts';
 import { found, newId, now, ownerId } from './records.ts';
-import type { StoredWebhook, Tracker } from './state.ts';
+import type { Tracker } from './state.ts';
+import type { StoredWebhook } from './stored.ts';
 
 export const webhookHandlers: Handlers<{ webhooks: typeof webhooks }, Tracker>['webhooks'] = {
   // doc2 POST /integrations/webhook: 204; decisions 8: `Location` carries the id that a 204 cannot.

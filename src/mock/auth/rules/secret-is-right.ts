@@ -1,5 +1,5 @@
 import { clientTypeRows } from '../../../services/auth/client-types.ts';
-import { basicChallenge } from '../credentials.ts';
+import { basicChallenge } from './credentials.ts';
 import { TokenRefusal } from '../errors.ts';
 import { secretIsRight as matches } from '../tokens.ts';
 import type { Rule } from './rule.ts';

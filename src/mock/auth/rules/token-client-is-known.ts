@@ -1,4 +1,4 @@
-import { basicChallenge } from '../credentials.ts';
+import { basicChallenge } from './credentials.ts';
 import { TokenRefusal } from '../errors.ts';
 import type { Rule } from './rule.ts';
 import type { TokenCall } from './token-call.ts';

@@ -1,6 +1,7 @@
 import { problem } from '../../../kernel/problem.ts';
 import { Refused } from '../../refused.ts';
-import type { StoredCustomField, Tracker } from '../state.ts';
+import type { Tracker } from '../state.ts';
+import type { StoredCustomField } from '../stored.ts';
 
 const conflict = (message: string): never => {
   throw new Refused(409, message, { body: { error: 'data-conflict-error', message } });

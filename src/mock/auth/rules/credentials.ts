@@ -1,7 +1,7 @@
-import type { MockRequest } from '../service.ts';
-import type { Params } from './params.ts';
-import { given } from './rules/rule.ts';
-import type { Credentials } from './rules/token-call.ts';
+import type { MockRequest } from '../../service.ts';
+import type { Params } from '../params.ts';
+import { given } from './rule.ts';
+import type { Credentials } from './token-call.ts';
 
 export const basicChallenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' } as const;
 
