@@ -1,6 +1,6 @@
 import { dirname, relative, resolve } from 'node:path';
 import { int, req, str } from '../../kernel/field.ts';
-import { AppError, type Category } from '../../kernel/problem.ts';
+import { AppError, type Category, problem } from '../../kernel/problem.ts';
 import type { Result } from '../../kernel/result.ts';
 import type { Fleet } from '../../upgrade/fleet/fleet-file.ts';
 import type { FleetRow, Upgraded } from '../../upgrade/fleet/run-fleet.ts';
@@ -41,10 +41,15 @@ const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
     problems.push(...found.flatMap((one) => one ?? []));
   }
   if (problems.length === 0) return;
-  throw new AppError('unsafe', `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters are not ready`, {
-    code: 'FLEET_NOT_READY',
-    tryThis: problems,
-  });
+  throw new AppError(
+    'unsafe',
+    `refused, nothing was changed: ${problems.length} of ${fleet.clusters.length} clusters ${problems.length === 1 ? 'is' : 'are'} not ready`,
+    {
+      code: 'FLEET_NOT_READY',
+      problems: problems.map((text) => problem('', 'rule', text)),
+      tryThis: ['mend what is named, then the same command again: clusters that are done are left alone'],
+    },
+  );
 };
 
 const upgradeOne = async (context: Context, cluster: string, label: string): Promise<Upgraded<Detail>> => {
