@@ -240,7 +240,7 @@ describe('kv fleet', () => {
     await all[0]?.mock('stop', '--member', 'n1', '--kill');
     const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
     expect([ended.code, complaint(ended).code]).toEqual([10, 'FLEET_NOT_READY']);
-    expect(complaint(ended).problems.map(({ message }: { message: string }) => message)).toEqual([expect.stringContaining('n1')]);
+    expect(complaint(ended).problems.map(({ message }) => message)).toEqual([expect.stringContaining('n1')]);
     expect(await all[1]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
   });
 });

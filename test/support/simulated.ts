@@ -52,8 +52,14 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   };
 };
 /** The error object that -o json ends stderr with. */
-export const complaint = ({ stderr }: Ended): { code: string; message: string; exit_code: number; hint: string | null } =>
-  JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+type Complaint = {
+  readonly code: string;
+  readonly message: string;
+  readonly exit_code: number;
+  readonly hint: string | null;
+  readonly problems: readonly { readonly message: string }[];
+};
+export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
 /** Writes all the time, with fail-over; `stop` tells what was acknowledged. */
