@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { parseAst } from 'rolldown/parseAst';
 import { beforeAll, expect, test } from 'vitest';
@@ -125,23 +125,46 @@ test('layers import only what is below them', () => {
   expect(wrong).toEqual([]);
 });
 
-test('no file imports itself in a circle', () => {
-  const graph = new Map<string, string[]>();
-  for (const { from, to, external, kind } of edges) {
-    if (!external && kind === 'import-statement') graph.set(from, [...(graph.get(from) ?? []), to]);
-  }
+type Graph = Map<string, Set<string>>;
+const tie = (graph: Graph, from: string, to: string): void => void graph.set(from, (graph.get(from) ?? new Set()).add(to));
+/** Each circle once, as a line of arrows. */
+const circlesIn = (graph: Graph): string[] => {
   const done = new Set<string>();
-  const visit = (file: string, trail: string[]): string | undefined => {
-    if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file].join(' → ');
-    if (done.has(file)) return undefined;
-    done.add(file);
-    for (const next of graph.get(file) ?? []) {
-      const circle = visit(next, [...trail, file]);
+  const visit = (at: string, trail: string[]): string | undefined => {
+    if (trail.includes(at)) return [...trail.slice(trail.indexOf(at)), at].join(' → ');
+    if (done.has(at)) return undefined;
+    done.add(at);
+    for (const next of graph.get(at) ?? []) {
+      const circle = visit(next, [...trail, at]);
       if (circle) return circle;
     }
     return undefined;
   };
-  expect(files.map((file) => visit(file, [])).filter(Boolean), 'Move what both need into a third file, or pass it as a parameter.').toEqual([]);
+  return [...graph.keys()].flatMap((at) => visit(at, []) ?? []);
+};
+const instead = 'Move what both need into a third file, or pass it as a parameter.';
+
+test('no file imports itself in a circle', () => {
+  const graph: Graph = new Map();
+  for (const { from, to, external, kind } of edges) if (!external && kind === 'import-statement') tie(graph, from, to);
+  expect(circlesIn(graph), instead).toEqual([]);
+});
+
+test('no folder depends on a neighbour that depends on it, not even by a type', () => {
+  // By the folder in which the ways to the two files part: which of its entries needs which.
+  const neighbours = new Map<string, Graph>();
+  for (const from of files)
+    for (const [, target = ''] of text(from).matchAll(/^(?:import|export)\b[^'"]*?from '(\.[^']+)'/gm)) {
+      const [one, other] = [from.split('/'), join(dirname(from), target).split('/')];
+      const depth = one.findIndex((part, at) => part !== other[at]);
+      const folder = one.slice(0, depth).join('/');
+      const graph = neighbours.get(folder) ?? new Map();
+      neighbours.set(folder, graph);
+      tie(graph, one[depth] as string, other[depth] as string);
+    }
+  expect(neighbours.size).toBeGreaterThan(10);
+  const circles = [...neighbours].flatMap(([folder, graph]) => circlesIn(graph).map((circle) => `${folder}: ${circle}`));
+  expect(circles, instead).toEqual([]);
 });
 
 test('packages are used only where they may be', () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lintFile } from './configuration.ts';
+import { lintFile } from './configuration/configuration.ts';
 import type { Driver } from './drivers/driver.ts';
 import { findingsOf } from './guards/all.ts';
 import { isGood } from './guards/quorum-survives.ts';

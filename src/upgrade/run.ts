@@ -1,9 +1,9 @@
 import type { Host } from '../host/host.ts';
 import { AppError } from '../kernel/problem.ts';
-import type { Access } from './access.ts';
+import type { Access } from './observe/access.ts';
 import type { Driver } from './drivers/driver.ts';
-import type { Journal } from './journal.ts';
-import { progressOf } from './progress.ts';
+import type { Journal } from './journal/journal.ts';
+import { progressOf } from './journal/progress.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unstamped } from './types.ts';
 
 /** Everything one run carries: the parts every step needs. */

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/host/host.ts';
 import { openAppend } from '../../src/host/node/append-file.ts';
-import { parseJournal } from '../../src/upgrade/journal.ts';
+import { parseJournal } from '../../src/upgrade/journal/journal.ts';
 import { call, gatewayPut, hasBinaries, missingWrites, pair, startCluster, startWriter } from '../support/cluster.ts';
 import type { RealCluster, RealMember, Writer } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';

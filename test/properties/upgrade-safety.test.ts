@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isRefusal, planFrom } from '../../src/upgrade/plan.ts';
-import { decide, progressOf } from '../../src/upgrade/progress.ts';
+import { decide, progressOf } from '../../src/upgrade/journal/progress.ts';
 import { stopFinding } from '../../src/upgrade/guards/quorum-survives.ts';
 import { compareVersions, minorOf, nextMinor } from '../../src/services/kv/versions.ts';
 import type { JournalEntry, MemberSeen, Observation, Plan, PlanOptions, Step } from '../../src/upgrade/types.ts';

@@ -1,5 +1,5 @@
 /** Clusters as values, for the pure parts of the upgrade. */
-import { observationFrom } from '../../src/upgrade/observe.ts';
+import { observationFrom } from '../../src/upgrade/observe/observe.ts';
 import { planFrom } from '../../src/upgrade/plan.ts';
 import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/upgrade/types.ts';
 

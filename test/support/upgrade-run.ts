@@ -1,5 +1,5 @@
 /** A run on a fake machine, for the single steps: its network answers what a test wants, and what it wrote and told can be read. */
-import { accessWith } from '../../src/upgrade/access.ts';
+import { accessWith } from '../../src/upgrade/observe/access.ts';
 import type { Driver } from '../../src/upgrade/drivers/driver.ts';
 import type { Run } from '../../src/upgrade/run.ts';
 import type { JournalEntry, Unstamped } from '../../src/upgrade/types.ts';

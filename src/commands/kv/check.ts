@@ -17,7 +17,7 @@ export const check: Command = {
     const { made, observation, opened, options } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;
-    const [{ findingsText, wayText }, { wayOf }] = await Promise.all([import('../../upgrade/texts.ts'), import('../../upgrade/plan.ts')]);
+    const [{ findingsText, wayText }, { wayOf }] = await Promise.all([import('../../upgrade/tell/texts.ts'), import('../../upgrade/plan.ts')]);
     const findings = made.findings;
     const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
     const isGood = count('stop') === 0;

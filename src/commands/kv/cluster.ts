@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { str } from '../../kernel/field.ts';
 import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import type { Access } from '../../upgrade/access.ts';
-import type { Flagged } from '../../upgrade/certificates.ts';
+import type { Access } from '../../upgrade/observe/access.ts';
+import type { Flagged } from '../../upgrade/cluster/certificates.ts';
 import type { Driver } from '../../upgrade/drivers/driver.ts';
 import type { ClusterFile } from '../../upgrade/types.ts';
 import type { Context, Flag, Values } from '../command.ts';
@@ -125,7 +125,7 @@ const defaultFile = async (context: Context): Promise<string> => {
 
 export const openCluster = async (context: Context, values: Values, purpose: 'read' | 'upgrade' = 'read'): Promise<Opened> => {
   const { host, say } = context;
-  const { openAccess } = await import('../../upgrade/access.ts');
+  const { openAccess } = await import('../../upgrade/observe/access.ts');
   if (values.endpoints !== undefined && values.cluster !== undefined) {
     throw usageError('wrong usage', [problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
   }
@@ -136,7 +136,7 @@ export const openCluster = async (context: Context, values: Values, purpose: 're
     if (access.user !== undefined) say.hide(access.user.password);
     return { cluster: full, access, typed };
   }
-  const { readCluster } = await import('../../upgrade/cluster-file.ts');
+  const { readCluster } = await import('../../upgrade/cluster/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
   const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
   const access = await openAccess(host, cluster, flagged(values));

@@ -33,8 +33,8 @@ export const configLint: Command = {
   flags: { to: toFlag, command: { field: str(), summary: "The server's command line, to check its flags too", value: 'line' } },
   examples: [{ line: 'opsctl kv config lint member.yaml --to 3.3', says: 'auto-compaction-retention: 1 is a number: 3.3 would not start' }],
   run: async (context, values) => {
-    const { lintFile, lintFlags, parseConfig } = await import('../../upgrade/configuration.ts');
-    const { wordsOf } = await import('../../upgrade/command-line.ts');
+    const { lintFile, lintFlags, parseConfig } = await import('../../upgrade/configuration/configuration.ts');
+    const { wordsOf } = await import('../../upgrade/cluster/command-line.ts');
     const to = (values.to ?? '3.3') as Minor;
     const parsed = await parseConfig(await read(context, values.file));
     const found = [...lintFile(readable(values.file, parsed), to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
@@ -61,7 +61,7 @@ export const configMigrate: Command = {
     values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : [],
   run: async (context, values) => {
     const { host } = context;
-    const { migrateConfig, parseConfig } = await import('../../upgrade/configuration.ts');
+    const { migrateConfig, parseConfig } = await import('../../upgrade/configuration/configuration.ts');
     const to = (values.to ?? '3.3') as Minor;
     const before = await read(context, values.file);
     readable(values.file, await parseConfig(before));

@@ -42,7 +42,7 @@ const hashOf = async ({ endpoint, store }: Named, revision: number): Promise<Has
 
 /** Whether the hashes say that the members hold the same data, in words when they do not. */
 const judge = async (context: Context, rows: readonly Hashed[]): Promise<boolean> => {
-  const { compareHashes } = await import('../../upgrade/hashes.ts');
+  const { compareHashes } = await import('../../upgrade/observe/hashes.ts');
   const found = compareHashes(
     rows.map(({ endpoint, version, hash, compact_revision }): MemberHash => ({ name: endpoint, server: version, hash, compact_revision })),
   );

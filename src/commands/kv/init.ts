@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { str, oneOf } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { rawResult, recordResult } from '../../kernel/result.ts';
-import type { FoundProcess } from '../../upgrade/find-members.ts';
+import type { FoundProcess } from '../../upgrade/cluster/find-members.ts';
 import type { ClusterFile, ListedMember, MemberSpec } from '../../upgrade/types.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { askAny } from './ask.ts';
@@ -20,7 +20,7 @@ type Driver = NonNullable<ClusterFile['driver']>;
 type Place = { readonly folder: string; readonly driver: Driver };
 /** Processes of this machine; whether they are those of units decides how they are stopped and started, unless that was said. */
 const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Values) => {
-  const { findProcess } = await import('../../upgrade/find-members.ts');
+  const { findProcess } = await import('../../upgrade/cluster/find-members.ts');
   const isLooked = values.driver === undefined || values.driver === 'local' || values.driver === 'systemd';
   const found = await Promise.all(listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)));
   const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
@@ -85,7 +85,7 @@ const nameFor = (file: string | undefined): string => {
 
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
 const head = async ({ host, settings }: Context): Promise<string> => {
-  const { clusterSchema } = await import('../../upgrade/cluster-file.ts');
+  const { clusterSchema } = await import('../../upgrade/cluster/cluster-file.ts');
   const path = join(settings.folders.cache, 'cluster.schema.json');
   await host.files.makeFolder(settings.folders.cache, 0o700);
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
@@ -124,8 +124,8 @@ export const init: Command = {
     const described = await Promise.all(sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)));
     const members = described.map(({ spec }) => spec);
     const name = values.name ?? nameFor(file);
-    const { stringify } = await import('../../upgrade/yaml.ts');
-    const { clusterProblems } = await import('../../upgrade/cluster-file.ts');
+    const { stringify } = await import('../../upgrade/cluster/yaml.ts');
+    const { clusterProblems } = await import('../../upgrade/cluster/cluster-file.ts');
     const { tls, user } = opened.cluster;
     const ctl_binary = await ctlBeside(context, members);
     const content = JSON.parse(JSON.stringify({ name, driver, tls, user, ctl_binary, members }));
@@ -149,7 +149,7 @@ export const schema: Command = {
   path: ['kv', 'schema'],
   summary: 'Print the JSON Schema of cluster files, for editors',
   run: async () => {
-    const { clusterSchema } = await import('../../upgrade/cluster-file.ts');
+    const { clusterSchema } = await import('../../upgrade/cluster/cluster-file.ts');
     return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
   },
 };

@@ -86,7 +86,7 @@ export const moveLeader: Command = {
         tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
       });
     const { openStore } = await import('../../upgrade/gateway/store.ts');
-    const { observe } = await import('../../upgrade/observe.ts');
+    const { observe } = await import('../../upgrade/observe/observe.ts');
     const { members: seen } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     const leader = seen.find(({ is_leader }) => is_leader);
     if (leader === undefined)

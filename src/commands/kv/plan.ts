@@ -18,7 +18,7 @@ export const plan: Command = {
   run: async (context, values) => {
     const prepared = await prepare(context, values);
     const { isRefusal } = await import('../../upgrade/plan.ts');
-    const { planText } = await import('../../upgrade/texts.ts');
+    const { planText } = await import('../../upgrade/tell/texts.ts');
     const { made } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;

@@ -66,9 +66,9 @@ export const prepare = async (context: Context, values: Values, given?: PlanOpti
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const [{ observe }, { planFrom }, { runFolder, nextRunId }] = await Promise.all([
-    import('../../upgrade/observe.ts'),
+    import('../../upgrade/observe/observe.ts'),
     import('../../upgrade/plan.ts'),
-    import('../../upgrade/journal.ts'),
+    import('../../upgrade/journal/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));

@@ -63,7 +63,7 @@ const shown = (result: RehearsalResult, kept: string): Result => {
 /** The run's folder of the copy is kept with the real cluster's runs; everything else of the copy goes. */
 const keepReport = async (context: Context, cluster: string, folder: string, run: string): Promise<string> => {
   const { host, settings } = context;
-  const { clusterFolder } = await import('../../upgrade/journal.ts');
+  const { clusterFolder } = await import('../../upgrade/journal/journal.ts');
   const kept = join(clusterFolder(settings.folders.clusters, cluster), 'rehearsals', run);
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
@@ -95,7 +95,7 @@ const inFolder = async (context: Context, values: Values, prepared: Prepared, pl
   const { opened, observation, options, run: id } = prepared;
   const [{ rehearse: carryOut }, { lineOf }] = await Promise.all([
     import('../../upgrade/rehearse/rehearse.ts'),
-    import('../../upgrade/plain-lines.ts'),
+    import('../../upgrade/tell/plain-lines.ts'),
   ]);
   const isReal = await chooseReal(prepared, values);
   const snapshot = await snapshotFor(context, values, prepared, folder);

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { oneOf, str } from '../../kernel/field.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { type Result, nothing, rawResult, recordResult } from '../../kernel/result.ts';
-import type { FoundRun } from '../../upgrade/journal.ts';
+import type { FoundRun } from '../../upgrade/journal/journal.ts';
 import type { StoredReport } from '../../upgrade/report/write.ts';
 import type { Command, Context, Values } from '../command.ts';
 import { clusterFlags, openCluster } from './cluster.ts';
@@ -10,7 +10,7 @@ import { clusterFlags, openCluster } from './cluster.ts';
 const foundRun = async (context: Context, values: Values): Promise<FoundRun> => {
   const { host, settings } = context;
   const { cluster } = await openCluster(context, values);
-  const { findRuns } = await import('../../upgrade/journal.ts');
+  const { findRuns } = await import('../../upgrade/journal/journal.ts');
   const runs = await findRuns(host, settings.folders.clusters, cluster.name);
   const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
   if (found === undefined) {

@@ -17,7 +17,7 @@ type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly 
 const sourceOf = async (context: Context, values: Values, cluster: string): Promise<Source> => {
   const { host, settings } = context;
   const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
-    import('../../upgrade/journal.ts'),
+    import('../../upgrade/journal/journal.ts'),
     import('../../upgrade/gateway/snapshot.ts'),
     import('../../upgrade/restore/plan.ts'),
     import('../../upgrade/gateway/snapshot-content.ts'),
@@ -56,7 +56,7 @@ const carriedOut = async (context: Context, parts: Pick<Restoring, 'cluster' | '
   const [{ restore: carryOut }, { shellsOf }, { runFolder }] = await Promise.all([
     import('../../upgrade/restore/carry-out.ts'),
     import('../../upgrade/drivers/open.ts'),
-    import('../../upgrade/journal.ts'),
+    import('../../upgrade/journal/journal.ts'),
   ]);
   const [driver, shellFor] = await Promise.all([driverFor(context, parts.cluster), shellsOf(host, parts.cluster)]);
   const folder = runFolder(settings.folders.clusters, parts.cluster.name, parts.plan.run);
@@ -88,7 +88,7 @@ export const restore: Command = {
   run: async (context, values) => {
     const { cluster, access } = await openCluster(context, values, 'upgrade');
     const [{ observe }, { restorePlan, restoreText }] = await Promise.all([
-      import('../../upgrade/observe.ts'),
+      import('../../upgrade/observe/observe.ts'),
       import('../../upgrade/restore/plan.ts'),
     ]);
     const source = await sourceOf(context, values, cluster.name);

@@ -15,7 +15,7 @@ export const rollback: Command = {
   examples: [{ line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' }],
   run: async (context, values) => {
     const { opened, found, plan } = await unfinished(context, values);
-    const { observe } = await import('../../upgrade/observe.ts');
+    const { observe } = await import('../../upgrade/observe/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     if (observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
       throw new AppError('unsafe', `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`, {
@@ -24,7 +24,7 @@ export const rollback: Command = {
       });
     }
     await confirmStart(context, opened.cluster.name, `Bring every member of ${opened.cluster.name} back to ${plan.from}?`);
-    const { rollBack } = await import('../../upgrade/roll-back.ts');
+    const { rollBack } = await import('../../upgrade/execute/roll-back.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 };
@@ -37,7 +37,7 @@ export const abort: Command = {
   flags: clusterFlags,
   run: async (context, values) => {
     const { opened, found, plan } = await unfinished(context, values);
-    const { observe } = await import('../../upgrade/observe.ts');
+    const { observe } = await import('../../upgrade/observe/observe.ts');
     const { members } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
     if (away.length > 0)
@@ -46,7 +46,7 @@ export const abort: Command = {
         tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
       });
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
-    const { openJournal } = await import('../../upgrade/journal.ts');
+    const { openJournal } = await import('../../upgrade/journal/journal.ts');
     const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
     const { host, settings, say } = context;
     const lock = await takeLocks({ host, state: settings.folders.clusters, ...opened, run: found.run, warn: say.warn });
@@ -56,7 +56,7 @@ export const abort: Command = {
       const journal = await openJournal(context.host, found.folder);
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
-      const { removeOwnKeys } = await import('../../upgrade/own-keys.ts');
+      const { removeOwnKeys } = await import('../../upgrade/gateway/own-keys.ts');
       await removeOwnKeys(
         members.map(({ client_url }) => opened.access.store(client_url)),
         found.run,

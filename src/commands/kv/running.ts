@@ -3,8 +3,8 @@ import { AppError, usageError } from '../../kernel/problem.ts';
 import { recordResult } from '../../kernel/result.ts';
 import type { Result } from '../../kernel/result.ts';
 import { columnsOf, wrap } from '../../kernel/wrap.ts';
-import type { FoundRun } from '../../upgrade/journal.ts';
-import type { SessionInput } from '../../upgrade/session.ts';
+import type { FoundRun } from '../../upgrade/journal/journal.ts';
+import type { SessionInput } from '../../upgrade/execute/session.ts';
 import type { Plan } from '../../upgrade/types.ts';
 import type { Context, Flag, Values } from '../command.ts';
 import { driverFor, openCluster } from './cluster.ts';
@@ -40,7 +40,7 @@ export type Start = {
 
 export const conducted = async (context: Context, values: Values, { opened, plan, run, action, loop }: Start): Promise<Result> => {
   const { host, settings } = context;
-  const { conduct } = await import('../../upgrade/session.ts');
+  const { conduct } = await import('../../upgrade/execute/session.ts');
   const driver = await driverFor(context, opened.cluster);
   const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
   const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.clusters };
@@ -80,7 +80,7 @@ export type Unfinished = { readonly opened: Opened; readonly found: FoundRun; re
 /** The newest run of the cluster that can go on. */
 export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { findRuns, openRun } = await import('../../upgrade/journal.ts');
+  const { findRuns, openRun } = await import('../../upgrade/journal/journal.ts');
   const found = openRun(await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name));
   const first = found?.entries[0];
   if (found === undefined || first?.kind !== 'opened') {
@@ -105,7 +105,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
 export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { findRuns, isRolledBack } = await import('../../upgrade/journal.ts');
+  const { findRuns, isRolledBack } = await import('../../upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name);
   if (newest === undefined) return undefined;
   const { run, entries } = newest;

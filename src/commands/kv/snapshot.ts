@@ -25,7 +25,7 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
     throw usageError('wrong usage', [
       problem('--endpoints', 'max', 'must name one member: a snapshot is taken from one', 'or name a --member of a cluster file'),
     ]);
-  const { observe } = await import('../../upgrade/observe.ts');
+  const { observe } = await import('../../upgrade/observe/observe.ts');
   const { members } = await observe({ host: context.host, cluster, access });
   const best =
     members.find(({ is_leader }) => is_leader) ??

@@ -3,8 +3,8 @@ import { recordResult } from '../../kernel/result.ts';
 import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Held } from '../../upgrade/locks/held.ts';
 import type { Outcome } from '../../upgrade/types.ts';
-import type { FoundRun } from '../../upgrade/journal.ts';
-import { isRolledBack } from '../../upgrade/journal.ts';
+import type { FoundRun } from '../../upgrade/journal/journal.ts';
+import { isRolledBack } from '../../upgrade/journal/journal.ts';
 import { momentText } from '../../upgrade/report/words.ts';
 import type { Command, Context } from '../command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
@@ -46,7 +46,7 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
 };
 
 const lastRun = async (context: Context, cluster: string, clusterVersion: string | undefined) => {
-  const { findRuns } = await import('../../upgrade/journal.ts');
+  const { findRuns } = await import('../../upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
   const { whoIsAt } = await import('../../upgrade/locks/machine-lock.ts');
   return newest === undefined ? undefined : runLine(newest, await whoIsAt(context.host, context.settings.folders.clusters, cluster), clusterVersion);
@@ -62,7 +62,7 @@ export const status: Command = {
   ],
   run: async (context, values) => {
     const { cluster, access, file } = await openCluster(context, values);
-    const [{ observe }, { observationText }] = await Promise.all([import('../../upgrade/observe.ts'), import('../../upgrade/texts.ts')]);
+    const [{ observe }, { observationText }] = await Promise.all([import('../../upgrade/observe/observe.ts'), import('../../upgrade/tell/texts.ts')]);
     const observation = await observe({ host: context.host, cluster, access });
     const run = file === undefined ? undefined : await lastRun(context, cluster.name, observation.cluster_version);
     const simulated = cluster.simulated === true ? { simulated: true } : {};

@@ -25,7 +25,7 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../upgrade/journal.ts'),
+    import('../../upgrade/journal/journal.ts'),
     import('../../upgrade/locks/machine-lock.ts'),
   ]);
   // A run that somebody is at work on has no end yet either.
@@ -80,7 +80,7 @@ const upgradeRun = async (context: Context, values: Values) => {
   const given = values.plan === undefined ? undefined : await readPlan(context, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { isRefusal } = await import('../../upgrade/plan.ts');
-  const { planText } = await import('../../upgrade/texts.ts');
+  const { planText } = await import('../../upgrade/tell/texts.ts');
   const { made, opened, run } = prepared;
   const done = await arrived(prepared);
   if (done !== undefined) return done;
@@ -124,7 +124,7 @@ export const resume: Command = {
       options: { ...plan.options, hold_last: values['hold-last'] ?? (plan.options.hold_last && !wasHeld(found.entries)) },
     };
     if (!isRollback) return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
-    const { rollBack } = await import('../../upgrade/roll-back.ts');
+    const { rollBack } = await import('../../upgrade/execute/roll-back.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 };

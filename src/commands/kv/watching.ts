@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { Result } from '../../kernel/result.ts';
 import { columnsOf, wrap } from '../../kernel/wrap.ts';
 import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
-import type { SessionResult } from '../../upgrade/session.ts';
+import type { SessionResult } from '../../upgrade/execute/session.ts';
 import { AppError } from '../../kernel/problem.ts';
 import { minorOf } from '../../services/kv/versions.ts';
 import type { Category } from '../../kernel/problem.ts';
@@ -89,7 +89,7 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
 };
 
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const { lineOf } = await import('../../upgrade/plain-lines.ts');
+  const { lineOf } = await import('../../upgrade/tell/plain-lines.ts');
   const sink: Sink = (event) => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-finished') context.say.info(`${event.at.slice(11, 19)}Z ${line}`);

@@ -1,4 +1,4 @@
-import { argvOf } from '../command-line.ts';
+import { argvOf } from '../cluster/command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import type { Driver, Which } from './driver.ts';
 

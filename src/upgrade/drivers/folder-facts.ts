@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Files } from '../../host/host.ts';
-import { argvOf } from '../command-line.ts';
-import { flagsOf, parseConfig } from '../configuration.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import type { HostFacts, MemberSpec } from '../types.ts';
 
 const sizeOf = async (files: Files, folder: string): Promise<number> => {

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Exit, Host, Started } from '../../host/host.ts';
-import { argvOf, shellLine } from '../command-line.ts';
+import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';

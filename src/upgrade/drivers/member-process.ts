@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import type { Host } from '../../host/host.ts';
-import { argvOf } from '../command-line.ts';
-import { flagsOf } from '../configuration.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import type { MemberSpec } from '../types.ts';
 
 /** `problem`: there is a process, and it is not this member. */

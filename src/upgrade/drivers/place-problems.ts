@@ -1,7 +1,7 @@
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import type { Files } from '../../host/host.ts';
-import { argvOf } from '../command-line.ts';
-import { flagsOf } from '../configuration.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import type { MemberSpec } from '../types.ts';
 
 const realOf = async (files: Files, path: string): Promise<string> => (await files.realPath(path).catch(() => undefined)) ?? path;

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Finished, Host } from '../../host/host.ts';
-import { parseConfig } from '../configuration.ts';
+import { parseConfig } from '../configuration/configuration.ts';
 import type { ClusterFile, HostFacts, MemberSpec } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';

@@ -1,4 +1,4 @@
-import { argvOf, filled, shellLine } from '../command-line.ts';
+import { argvOf, filled, shellLine } from '../cluster/command-line.ts';
 import type { MemberSpec } from '../types.ts';
 import type { Which } from './driver.ts';
 import { quoted, waitFor } from './steering.ts';

@@ -3,7 +3,7 @@ import type { Host } from '../../host/host.ts';
 import { checkFields } from '../../kernel/check.ts';
 import { type Fields, help, int, list, req, str } from '../../kernel/field.ts';
 import { AppError, type Problem, problem } from '../../kernel/problem.ts';
-import { contentOf } from '../yaml-file.ts';
+import { contentOf } from '../cluster/yaml-file.ts';
 
 /** A fleet file: `clusters` are paths of cluster files, relative to it. */
 const fleetFields: Fields = {

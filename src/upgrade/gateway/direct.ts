@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/problem.ts';
-import type { Endpoint, Json } from './connection.ts';
+import type { Endpoint, Json } from './endpoint.ts';
 import { receiveLimitError } from './errors.ts';
 import { type PastGateway, grpcCall } from './grpc-call.ts';
 import { directCalls } from './messages.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Bytes, HttpReply } from '../../host/host.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './endpoint.ts';
 import { hostOf, networkFailure, storeError } from './errors.ts';
 import { grpcMessages } from './grpc-stream.ts';
 

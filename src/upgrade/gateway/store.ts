@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Host } from '../../host/host.ts';
 import type { AlarmSeen, ListedMember } from '../types.ts';
 import { connect } from './connection.ts';
-import type { Connection, Endpoint, Json } from './connection.ts';
+import type { Connection, Endpoint, Json } from './endpoint.ts';
 import { parsed } from './connection.ts';
 import { sendLimitError } from './errors.ts';
 import { grpcCall } from './grpc-call.ts';

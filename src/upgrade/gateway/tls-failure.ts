@@ -1,6 +1,6 @@
 import type { NetworkError, TlsTrouble } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
-import type { ClusterTls } from '../certificates.ts';
+import type { ClusterTls } from '../cluster/certificates.ts';
 
 /** What answers at an address, when that could be found out. */
 export type Speaks = 'tls' | 'plain' | undefined;

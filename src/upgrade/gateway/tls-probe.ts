@@ -1,7 +1,7 @@
 import type { AppError } from '../../kernel/problem.ts';
 import { NetworkError } from '../../host/host.ts';
 import type { Host } from '../../host/host.ts';
-import type { ClusterTls } from '../certificates.ts';
+import type { ClusterTls } from '../cluster/certificates.ts';
 import { hostOf } from './errors.ts';
 import { type Speaks, tlsFailure } from './tls-failure.ts';
 

@@ -1,5 +1,5 @@
-import { argvOf } from '../command-line.ts';
-import { lintFile, lintFlags } from '../configuration.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../drivers/folder-facts.ts';
 import { guard } from './guard.ts';
 

@@ -1,4 +1,4 @@
-import { compareHashes } from '../hashes.ts';
+import { compareHashes } from '../observe/hashes.ts';
 import { guard } from './guard.ts';
 
 /** An upgrade of members whose data differ would carry the fault into the new version, and the snapshots would not agree with each other. */

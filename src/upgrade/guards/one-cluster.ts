@@ -1,6 +1,6 @@
 import { hexId } from '../gateway/store.ts';
-import { argvOf } from '../command-line.ts';
-import { flagsOf } from '../configuration.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import type { ClusterFile, Observation } from '../types.ts';
 import { guard } from './guard.ts';
 

@@ -3,7 +3,7 @@ import { lookAt, thisProcess, tryLock, unlock } from '../../host/file-lock.ts';
 import type { Holder, Seen } from '../../host/file-lock.ts';
 import type { Host } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
-import { clusterFolder } from '../journal.ts';
+import { clusterFolder } from '../journal/journal.ts';
 import { taken } from './held.ts';
 import type { Held, Lock } from './held.ts';
 

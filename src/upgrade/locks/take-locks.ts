@@ -1,6 +1,6 @@
 import type { Host } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
-import type { Access } from '../access.ts';
+import type { Access } from '../observe/access.ts';
 import type { ClusterFile } from '../types.ts';
 import { ownerOf } from './held.ts';
 import type { Held, Lock } from './held.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { argvOf } from '../command-line.ts';
+import { argvOf } from '../cluster/command-line.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 
 /** One member of the private copy: where it is, and how its data is made from the snapshot. */
@@ -115,7 +115,7 @@ const withConfig = (words: readonly string[], member: MemberSpec, folder: string
 
 /** The member's configuration with the addresses and folders of the copy; comments and everything else stay. */
 export const privateConfig = async (text: string, settings: Readonly<Record<string, string>>): Promise<string> => {
-  const { parseDocument } = await import('../yaml.ts');
+  const { parseDocument } = await import('../cluster/yaml.ts');
   const document = parseDocument(text);
   // What gets another value keeps its place and its comments.
   for (const name of [...ownSettings, 'client-transport-security', 'peer-transport-security'])

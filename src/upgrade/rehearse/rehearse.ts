@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Host } from '../../host/host.ts';
 import { AppError } from '../../kernel/problem.ts';
-import type { Access } from '../access.ts';
-import { accessWith } from '../access.ts';
+import type { Access } from '../observe/access.ts';
+import { accessWith } from '../observe/access.ts';
 import { localDriver } from '../drivers/local.ts';
 import type { ClusterFile, Observation, PlanOptions, Report, UpgradeEvent } from '../types.ts';
-import { readCluster } from '../cluster-file.ts';
+import { readCluster } from '../cluster/cluster-file.ts';
 import { runSelf, upgradeCopy } from './child.ts';
 import { type PrivateCopy, configAt, privateConfig, privateCopy } from './private-copy.ts';
 import { type SnapshotKeys, snapshotKeys } from './snapshot-keys.ts';

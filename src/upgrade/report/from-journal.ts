@@ -1,4 +1,4 @@
-import { detailText } from '../detail-text.ts';
+import { detailText } from '../tell/detail-text.ts';
 import { reportFrom } from './from-events.ts';
 import type { JournalEntry, Plan, Unstamped, UpgradeEvent } from '../types.ts';
 import type { StoredReport } from './write.ts';

@@ -1,14 +1,14 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Host } from '../../host/host.ts';
 import { minorOf } from '../../services/kv/versions.ts';
-import { accessWith } from '../access.ts';
-import type { Access } from '../access.ts';
-import { configBefore } from '../config-before.ts';
+import { accessWith } from '../observe/access.ts';
+import type { Access } from '../observe/access.ts';
+import { configBefore } from '../configuration/config-before.ts';
 import type { Driver } from '../drivers/driver.ts';
 import type { Shell } from '../drivers/shell.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
 import { dropLock } from '../locks/store-lock.ts';
-import { removeOwnKeys } from '../own-keys.ts';
+import { removeOwnKeys } from '../gateway/own-keys.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 import { buildFolder, refuseWrongCtl, swapFolder } from './place.ts';
 import type { RestorePlan } from './plan.ts';

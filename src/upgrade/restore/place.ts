@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Minor } from '../../services/kv/versions.ts';
 import { minorOf } from '../../services/kv/versions.ts';
-import { shellLine } from '../command-line.ts';
+import { shellLine } from '../cluster/command-line.ts';
 import { versionInText } from '../drivers/driver.ts';
 import { quoted } from '../drivers/steering.ts';
 import type { Shell } from '../drivers/shell.ts';

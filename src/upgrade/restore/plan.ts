@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/problem.ts';
 import type { Minor } from '../../services/kv/versions.ts';
-import { argvOf, shellLine } from '../command-line.ts';
-import { flagsOf } from '../configuration.ts';
+import { argvOf, shellLine } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import type { ClusterFile, MemberSpec, Observation, SnapshotRecord } from '../types.ts';
 
 /** How a cluster is rebuilt on its old version from one verified snapshot. */

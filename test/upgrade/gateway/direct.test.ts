@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HttpReply } from '../../../src/host/host.ts';
 import type { AppError } from '../../../src/kernel/problem.ts';
 import { callDirect, isGatewaysOwn } from '../../../src/upgrade/gateway/direct.ts';
-import type { Endpoint } from '../../../src/upgrade/gateway/connection.ts';
+import type { Endpoint } from '../../../src/upgrade/gateway/endpoint.ts';
 import type { PastGateway } from '../../../src/upgrade/gateway/grpc-call.ts';
 import { storeError } from '../../../src/upgrade/gateway/errors.ts';
 

@@ -4,12 +4,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { accessWith } from '../../../src/upgrade/access.ts';
+import { accessWith } from '../../../src/upgrade/observe/access.ts';
 import { errorIn, storeError } from '../../../src/upgrade/gateway/errors.ts';
 import { jsonObjects } from '../../../src/upgrade/gateway/json-stream.ts';
 import { saveSnapshot, trailerCheck } from '../../../src/upgrade/gateway/snapshot.ts';
 import { healthFrom, openStore, putSizeBytes } from '../../../src/upgrade/gateway/store.ts';
-import type { Endpoint } from '../../../src/upgrade/gateway/connection.ts';
+import type { Endpoint } from '../../../src/upgrade/gateway/endpoint.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
 

@@ -3,7 +3,7 @@ import { type LiveState, emptyState, liveAfter } from '../../../src/upgrade/live
 import { liveLines } from '../../../src/upgrade/live/live-table.ts';
 import { redraw } from '../../../src/upgrade/live/screen.ts';
 import type { UpgradeEvent } from '../../../src/upgrade/types.ts';
-import { lineOf } from '../../../src/upgrade/plain-lines.ts';
+import { lineOf } from '../../../src/upgrade/tell/plain-lines.ts';
 import { failedRun, goodRun } from '../events.ts';
 
 const stateAfter = (events: readonly UpgradeEvent[], count = events.length): LiveState => events.slice(0, count).reduce(liveAfter, emptyState);

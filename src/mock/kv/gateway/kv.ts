@@ -1,7 +1,7 @@
 import type { Applied, Command, Delete, KeyValue, Put, RangeOptions, RangeResult } from '../state/command.ts';
 import { failures } from '../state/keyspace.ts';
 import { decimal } from '../disk/identity.ts';
-import { TimedOut } from '../member/node.ts';
+import { TimedOut } from '../node/node.ts';
 import { base64Field, bigField, booleanField, bytesField, enumField, numberField } from './fields.ts';
 import { type Api, type Body, type Call, RpcError, filled } from './rpc.ts';
 

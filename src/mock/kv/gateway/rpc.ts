@@ -2,9 +2,9 @@ import type { Host } from '../../../host/host.ts';
 import type { Faults } from '../faults.ts';
 import type { Form } from '../forms.ts';
 import type { MemberLog } from '../log.ts';
-import type { Lessor } from '../member/lessor.ts';
-import type { Node } from '../member/node.ts';
-import type { ServerSettings } from '../member/server-flags.ts';
+import type { Lessor } from '../node/lessor.ts';
+import type { Node } from '../node/node.ts';
+import type { ServerSettings } from '../server-flags.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What the interfaces of one member work on. */

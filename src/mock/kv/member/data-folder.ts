@@ -3,7 +3,7 @@ import { snapshotFile } from '../disk/snapshot.ts';
 import { type Stored, Wal } from '../disk/wal.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { MemberLog } from '../log.ts';
-import { type ServerSettings, StartRefused } from './server-flags.ts';
+import { type ServerSettings, StartRefused } from '../server-flags.ts';
 
 /** Above this the database file is not written again at the end: a restart reads the log anyway. */
 const MOST_DB_BYTES = 64 * 1024 * 1024;

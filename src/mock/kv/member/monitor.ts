@@ -1,7 +1,7 @@
 import type { Host } from '../../../host/host.ts';
 import { compareMinors, minorOf } from '../forms.ts';
 import type { Api } from '../gateway/rpc.ts';
-import type { PeerInfo } from './peer-link.ts';
+import type { PeerInfo } from '../node/peer-link.ts';
 
 export type Monitor = { readonly everyMs: number };
 

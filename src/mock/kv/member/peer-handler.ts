@@ -4,7 +4,7 @@ import { version } from '../gateway/plain.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { Message } from '../raft/message.ts';
 import type { Proposal } from '../state/command.ts';
-import type { PeerInfo } from './peer-link.ts';
+import type { PeerInfo } from '../node/peer-link.ts';
 
 const MOST_BYTES = 64 * 1024 * 1024;
 const answered = (value: unknown): Outgoing => ({ status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) });

@@ -10,11 +10,11 @@ import { type MemberLog, memberLog } from '../log.ts';
 import { type Fatal, announce, follow, mustNotBeOlder, sayVersion } from './announce.ts';
 import { leave, publish, untilTheEnd } from './coming-and-going.ts';
 import { openData, v2Sizes, writeDatabase } from './data-folder.ts';
-import { Lessor } from './lessor.ts';
+import { Lessor } from '../node/lessor.ts';
 import { watch } from './monitor.ts';
-import { Node } from './node.ts';
+import { Node } from '../node/node.ts';
 import { isKnownToOthers, peerHandler } from './peer-handler.ts';
-import { type ServerSettings, StartRefused, checkConfig, checkRetention, configFrom, flagsFrom, settingsFrom } from './server-flags.ts';
+import { type ServerSettings, StartRefused, checkConfig, checkRetention, configFrom, flagsFrom, settingsFrom } from '../server-flags.ts';
 
 export type MemberOptions = {
   /** `3.3.27`: decides how the member speaks and what it takes. */

@@ -1,0 +1,9 @@
+/** Something in a member's configuration that the new version reads differently, or not at all. */
+export type ConfigFinding = {
+  readonly level: 'stop' | 'warn';
+  readonly key: string;
+  readonly message: string;
+  readonly hint: string;
+  /** Present when `migrateConfig` mends it. */
+  readonly isMended?: true;
+};
