@@ -28,14 +28,14 @@ describe('opsctl mock kv', () => {
   });
   it('two folders are two clusters: their runs and locks are not one', async () => {
     const names = await Promise.all(
-      ['shop', 'bank', 'mock-kv', '1 odd'].map(async (folder) => {
+      ['shop', 'bank', 'mock-kv', 'cluster', '1 odd'].map(async (folder) => {
         const at = join(home.home, 'several', folder);
         await home.run(['mock', 'kv', 'start', '--members', '1', '--dir', at]);
         await home.run(['mock', 'kv', 'stop', '--kill', '--dir', at]);
         return /^name: (.*)$/m.exec(readFileSync(join(at, 'cluster.yaml'), 'utf8'))?.[1];
       }),
     );
-    expect(names).toEqual(['shop', 'bank', 'rehearsal', 'rehearsal']);
+    expect(names).toEqual(['shop', 'bank', 'rehearsal', 'rehearsal', 'rehearsal']);
   });
   it('TAB offers the members of the cluster file that the line names, versions and guards', async () => {
     await kv('start', '--members', '3');

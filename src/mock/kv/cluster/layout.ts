@@ -99,10 +99,10 @@ exec ${start} -- "$@"
 `;
 };
 
-/** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. The one in the state folder has none of its own. */
+/** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. A folder that is called what it is says nothing. */
 const clusterName = (folder: string): string => {
   const own = basename(folder);
-  return own === 'mock-kv' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own) ? 'rehearsal' : own;
+  return own === 'mock-kv' || own === 'cluster' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own) ? 'rehearsal' : own;
 };
 
 /** The cluster file for `opsctl kv … --cluster`. */
