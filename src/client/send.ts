@@ -21,7 +21,8 @@ const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
 /** A failed connection as the error that a user sees. */
 export const unreachable = (error: NetworkError, url: string): AppError => {
   const { host } = new URL(url);
-  const hint = hints[error.code];
+  // No authority mends a server that speaks no TLS.
+  const hint = error.trouble?.kind === 'protocol' ? undefined : hints[error.code];
   return new AppError(
     error.code === 'ABORTED' ? 'interrupted' : 'network',
     error.message.includes(host) ? error.message : `${host}: ${error.message}`,

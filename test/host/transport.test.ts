@@ -386,7 +386,11 @@ describe.each(transports)('%s transport', (transport) => {
     test('a plain server behind https, and a TLS server behind http', async () => {
       const host = makeHost();
       const plain = await serve(host, () => ({ status: 200 }));
-      expect(await failure(ask(host, { url: plain.replace('http:', 'https:') }))).toMatchObject({ code: 'TLS', sent: false });
+      expect(await failure(ask(host, { url: plain.replace('http:', 'https:') }))).toMatchObject({
+        code: 'TLS',
+        sent: false,
+        message: expect.stringContaining('it does not speak TLS'),
+      });
       const secure = await serve(host, () => ({ status: 200 }), { tls });
       expect((await failure(ask(host, { url: secure.replace('https:', 'http:') }))).code).toMatch(/RESET|OTHER/);
     });

@@ -58,6 +58,7 @@ const says: Readonly<Partial<Record<TlsTrouble['kind'], (reason: string) => stri
   expired: () => 'its certificate has expired',
   'too-early': () => 'its certificate is not valid yet; check the clocks',
   name: (reason) => `its certificate is for another name (${reason})`,
+  protocol: (reason) => (/wrong version number/.test(reason) ? `it does not speak TLS (${reason}); is its URL http://?` : reason),
 };
 
 /** A proxied request opens no connection but the one to the proxy. */
