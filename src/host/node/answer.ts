@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bytes, Outgoing } from '../host.ts';
+import { drained } from './drained.ts';
 
 /** Headers as Node's raw list, which it writes without looking each one up. */
 const rawHeaders = (outgoing: Outgoing, length: number | undefined): string[] => {
@@ -13,17 +14,6 @@ const rawHeaders = (outgoing: Outgoing, length: number | undefined): string[] =>
   if (length !== undefined && headers?.['content-length'] === undefined) raw.push('content-length', String(length));
   return raw;
 };
-
-const drained = (response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    response.on('drain', done);
-    response.on('close', done);
-  });
 
 /** A source that fails cuts the connection: the client must not take half an answer for a whole one. */
 const pump = async (response: ServerResponse, body: AsyncIterable<Bytes>): Promise<void> => {

@@ -3,6 +3,7 @@ import type { Agent as HttpsAgent } from 'node:https';
 import type { Bytes } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { usualAuthorities } from './authorities.ts';
+import { drained } from './drained.ts';
 import {
   type Attempt,
   type Prepared,
@@ -24,18 +25,6 @@ const wireFrom = (method: string, message: IncomingMessage): Wire => {
   if (isEmpty) message.resume();
   return { status, headers, body: isEmpty ? noBytes : message };
 };
-
-/** Resolves when the socket takes more, or never will. */
-const drained = (call: ClientRequest): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      call.off('drain', done);
-      call.off('close', done);
-      resolve();
-    };
-    call.on('drain', done);
-    call.on('close', done);
-  });
 
 const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress: Progress): Promise<void> => {
   try {

@@ -1,18 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Bytes } from '../../host.ts';
+import { drained } from '../drained.ts';
 import type { Progress } from '../transport.ts';
-
-/** Resolves when the socket takes more, or never will. */
-const drained = (socket: Socket): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      socket.off('drain', done);
-      socket.off('close', done);
-      resolve();
-    };
-    socket.on('drain', done);
-    socket.on('close', done);
-  });
 
 const chunk = (bytes: Bytes): Bytes => Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 
