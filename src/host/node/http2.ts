@@ -12,17 +12,14 @@ import {
   headersWithLength,
   isStream,
   noBytes,
-  trusted,
+  tlsOptions,
 } from './transport.ts';
 
 /** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
 const windowBytes = 8 * 1024 * 1024;
 
 const connect = ({ to: { url }, request: { tls } }: Prepared): ClientHttp2Session => {
-  const secure =
-    url.protocol === 'https:'
-      ? { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) }
-      : {};
+  const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
   const session = builtin.http2.connect(url.origin, { settings: { initialWindowSize: windowBytes, enablePush: false }, ...secure });
   session.once('connect', () => {
     // A connection that was cut at once, or given up, is said to be there all the same.

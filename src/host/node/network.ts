@@ -26,7 +26,9 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
     return { url, origin: url.origin, host: url.host, path: `${url.pathname}${url.search}`, proxy };
   };
   return (url) => {
-    const place = known.get(url) ?? read(url);
+    const found = known.get(url);
+    if (found !== undefined) return found;
+    const place = read(url);
     if (known.size >= KNOWN_PLACES) known.clear();
     known.set(url, place);
     return place;

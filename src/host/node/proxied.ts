@@ -13,15 +13,10 @@ import {
   headersWithLength,
   isStream,
   noBytes,
+  tlsOptions,
   trusted,
 } from './transport.ts';
 import { ProxyAgent } from './undici.ts';
-
-const connectOptions = (tls: Tls | undefined) => ({
-  ...trusted(tls, usualAuthorities),
-  ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
-  ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
-});
 
 // Plain requests are forwarded, as every proxy allows; only TLS goes through a tunnel.
 const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>
@@ -30,7 +25,7 @@ const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>
     bodyTimeout: 0,
     uri: proxy,
     proxyTunnel: false,
-    requestTls: connectOptions(tls),
+    requestTls: tlsOptions(tls, usualAuthorities),
     proxyTls: trusted(tls, usualAuthorities),
   });
 

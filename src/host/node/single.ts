@@ -15,7 +15,7 @@ import {
   headersWithLength,
   isStream,
   noBytes,
-  trusted,
+  tlsOptions,
 } from './transport.ts';
 
 const wireFrom = (method: string, message: IncomingMessage): Wire => {
@@ -61,8 +61,7 @@ const opener = () => {
         return builtin.http.request({ ...target, agent: plain });
       }
       secure ??= new builtin.https.Agent({ keepAlive: true });
-      const own = { ...trusted(tls, usualAuthorities), cert: tls?.cert, key: tls?.key, ...(tls?.serverName ? { servername: tls.serverName } : {}) };
-      return builtin.https.request({ ...target, agent: secure, ...own });
+      return builtin.https.request({ ...target, agent: secure, ...tlsOptions(tls, usualAuthorities) });
     },
     close(): void {
       plain?.destroy();

@@ -29,13 +29,16 @@ export type Transport = { start(prepared: Prepared, progress: Progress): Attempt
 
 export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes> => typeof body === 'object' && !(body instanceof Uint8Array);
 
+/** Methods whose requests say that they have no body, as servers expect one of them (RFC 9110 8.6). */
+export const saysItsLength = (method: string): boolean => /^(POST|PUT|PATCH)$/.test(method);
+
 /** Headers of a request with names in lower case and the length of its body. */
 export const headersWithLength = ({ method, headers: given = {}, body }: HttpRequest): Record<string, string> => {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
   if (typeof body === 'string') headers['content-length'] = String(Buffer.byteLength(body));
   else if (body instanceof Uint8Array) headers['content-length'] = String(body.length);
-  else if (body === undefined && /^(POST|PUT|PATCH)$/.test(method)) headers['content-length'] = '0';
+  else if (body === undefined && saysItsLength(method)) headers['content-length'] = '0';
   return headers;
 };
 
@@ -49,8 +52,9 @@ export const flatHeaders = (headers: Readonly<Record<string, string | readonly s
 };
 
 /** RFC 9112 6.3: these answers have no body whatever their headers say. */
+export const isBodyless = (method: string, status: number): boolean => method === 'HEAD' || status === 204 || status === 304;
 export const hasNoBody = (method: string, status: number, headers: Readonly<Record<string, string>>): boolean =>
-  method === 'HEAD' || status === 204 || status === 304 || headers['content-length'] === '0';
+  isBodyless(method, status) || headers['content-length'] === '0';
 
 export const noBytes: Bytes = new Uint8Array();
 
@@ -59,3 +63,10 @@ export const trusted = (given: Tls | undefined, usual: () => readonly string[]):
   if (given?.ca !== undefined) return { ca: [given.ca] };
   return given?.extraCa === undefined ? {} : { ca: [...usual(), given.extraCa] };
 };
+
+/** What a secure connection is made with: whom it trusts, who this side is, and the name that the certificate must have. */
+export const tlsOptions = (tls: Tls | undefined, usual: () => readonly string[]) => ({
+  ...trusted(tls, usual),
+  ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
+  ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+});

@@ -37,7 +37,9 @@ export type Run = {
 const TABLE: Table = tracker.table;
 
 const callerOf = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
-  const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'pooled' });
+  const known = callers.get(operation);
+  if (known !== undefined) return known;
+  const caller = context.caller(tracker, operation, { transport: 'pooled' });
   callers.set(operation, caller);
   return caller;
 };

@@ -1,12 +1,11 @@
 import { ChunkQueue } from '../chunk-queue.ts';
 import type { Wire } from '../transport.ts';
 import { Chunked } from './chunked.ts';
-import { type Head, parseHead } from './head.ts';
+import { type Head, malformed, parseHead } from './head.ts';
 
 const LARGEST_HEAD = 64 * 1024;
 
 export const closedEarly = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
-const refused = (what: string): Error => Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 
 type Socket = { pause(): unknown; resume(): unknown; destroy(): unknown };
 
@@ -60,14 +59,14 @@ export class Answer {
       if (end === -1) break;
       const head = parseHead(given.toString('latin1', 0, end), this.#method);
       given = given.subarray(end + 4);
-      if (head.status === 101) throw refused('another protocol was not asked for');
+      if (head.status === 101) throw malformed('another protocol was not asked for');
       // Interim answers (100, 103) come before the one that counts.
       if (head.status < 200) continue;
       this.#begin(head, given);
       return given;
     }
-    if (given.length > LARGEST_HEAD) throw refused('its head does not end');
-    if (given.length >= 5 && given.toString('latin1', 0, 5) !== 'HTTP/') throw refused('it has no status line');
+    if (given.length > LARGEST_HEAD) throw malformed('its head does not end');
+    if (given.length >= 5 && given.toString('latin1', 0, 5) !== 'HTTP/') throw malformed('it has no status line');
     this.#early = given;
     return undefined;
   }

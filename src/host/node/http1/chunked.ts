@@ -1,9 +1,11 @@
+import { malformed } from './head.ts';
+
 /** A line of a size or a trailer is short; without a limit a server could fill the memory with one. */
 const LONGEST_LINE = 16 * 1024;
 
 type State = 'size' | 'data' | 'after' | 'trailers' | 'done';
 
-const malformed = (): Error => Object.assign(new Error('the answer is not HTTP/1.1: its chunks have no sizes'), { code: 'MALFORMED' });
+const noSizes = (): Error => malformed('its chunks have no sizes');
 
 /** A body in chunks (RFC 9112 7.1), fed in any pieces. Extensions and trailers are read over. */
 export class Chunked {
@@ -32,9 +34,9 @@ export class Chunked {
   #text(bytes: Buffer, at: number): number {
     const end = bytes.indexOf(10, at);
     this.#line += bytes.toString('latin1', at, end === -1 ? bytes.length : end);
-    if (this.#line.length > LONGEST_LINE) throw malformed();
+    if (this.#line.length > LONGEST_LINE) throw noSizes();
     if (end === -1) return bytes.length;
-    if (!this.#line.endsWith('\r')) throw malformed();
+    if (!this.#line.endsWith('\r')) throw noSizes();
     const line = this.#line.slice(0, -1);
     this.#line = '';
     this.#state = this.#after(line);
@@ -43,11 +45,11 @@ export class Chunked {
   #after(line: string): State {
     if (this.#state === 'trailers') return line === '' ? 'done' : 'trailers';
     if (this.#state === 'after') {
-      if (line !== '') throw malformed();
+      if (line !== '') throw noSizes();
       return 'size';
     }
     const size = /^([0-9a-f]{1,12})[ \t]*(?:;|$)/i.exec(line)?.[1];
-    if (size === undefined) throw malformed();
+    if (size === undefined) throw noSizes();
     this.#left = Number.parseInt(size, 16);
     return this.#left === 0 ? 'trailers' : 'data';
   }

@@ -1,3 +1,5 @@
+import { isBodyless } from '../transport.ts';
+
 /** How the end of a body is known (RFC 9112 6.3): by its length, by its chunks, or by the end of the connection. */
 export type Framing = number | 'chunked' | 'to-end';
 export type Head = {
@@ -15,7 +17,7 @@ const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
 const USUAL_MS = 4000;
 const EARLIER_MS = 1000;
 
-const malformed = (what: string): Error => Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
+export const malformed = (what: string): Error => Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 
 const fieldsOf = (text: string, from: number): Record<string, string> => {
   const headers: Record<string, string> = {};
@@ -35,8 +37,7 @@ const fieldsOf = (text: string, from: number): Record<string, string> => {
 
 const framingOf = (method: string, status: number, headers: Readonly<Record<string, string>>): Framing => {
   const [length, coding] = [headers['content-length'], headers['transfer-encoding']];
-  // RFC 9112 6.3: these answers have no body whatever their headers say.
-  if (method === 'HEAD' || status === 204 || status === 304) return 0;
+  if (isBodyless(method, status)) return 0;
   if (coding !== undefined) {
     if (length !== undefined) throw malformed('its body has two lengths');
     return /(?:^|,)\s*chunked$/i.test(coding) ? 'chunked' : 'to-end';

@@ -26,9 +26,11 @@ export const headerLines = (): ((headers: HttpRequest['headers']) => Lines) => {
   const known = new WeakMap<object, Lines>();
   const none = {};
   return (headers = none) => {
-    const found = known.get(headers) ?? linesFrom(headers);
-    known.set(headers, found);
-    return found;
+    const found = known.get(headers);
+    if (found !== undefined) return found;
+    const lines = linesFrom(headers);
+    known.set(headers, lines);
+    return lines;
   };
 };
 

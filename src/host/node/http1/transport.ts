@@ -4,21 +4,19 @@ import type { Tls } from '../../host.ts';
 import { usualAuthorities } from '../authorities.ts';
 import { builtin } from '../builtin.ts';
 import { elapsedMs } from '../elapsed.ts';
-import { type Prepared, type Transport, trusted } from '../transport.ts';
+import { type Prepared, type Transport, tlsOptions } from '../transport.ts';
 import { Connection } from './connection.ts';
 import { checkMethod, headerLines } from './request-lines.ts';
 
 const connect = (url: URL, tls: Tls | undefined, onread: OnReadOpts): Socket => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (url.protocol === 'http:') return builtin.net.connect({ host, port: Number(url.port) || 80, onread });
-  const servername = tls?.serverName ?? (builtin.net.isIP(host) === 0 ? host : undefined);
   const secure: ConnectionOptions & { onread: OnReadOpts } = {
     host,
     port: Number(url.port) || 443,
     ALPNProtocols: ['http/1.1'],
-    ...trusted(tls, usualAuthorities),
-    ...(tls?.cert === undefined ? {} : { cert: tls.cert, key: tls.key }),
-    ...(servername === undefined ? {} : { servername }),
+    ...(builtin.net.isIP(host) === 0 ? { servername: host } : {}),
+    ...tlsOptions(tls, usualAuthorities),
     onread,
   };
   return builtin.tls.connect(secure);
