@@ -22,6 +22,10 @@ if (!fs.existsSync(new URL('main.js', dist))) {
   process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its folder\n');
   process.exitCode = 3;
 } else if (args.length === 1 && (first === '--version' || first === '-V')) print('version.txt');
-else if (args.length === 0 || (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))) print('help.txt');
+else if (
+  args.length === 0 ||
+  (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))
+)
+  print('help.txt');
 else if (first === '__complete') (await import('../dist/complete.js')).complete(args.slice(1));
 else await (await import('../dist/main.js')).main(args);

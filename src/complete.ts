@@ -5,7 +5,9 @@ const fs = process.getBuiltinModule('node:fs');
 /** OPSCTL_HOME, else the XDG folder of that kind: as config/folders.ts, for the systems that have these shells. */
 const folder = (kind: 'cache' | 'config' | 'state', xdg: string | undefined): string => {
   const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
-  return own !== '' ? `${own}/${kind}` : `${xdg || `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
+  return own !== ''
+    ? `${own}/${kind}`
+    : `${xdg || `${home}/${kind === 'state' ? '.local/state' : `.${kind}`}`}/opsctl`;
 };
 
 const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
@@ -13,7 +15,9 @@ const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
 const stored = (): Stored => {
   try {
-    return JSON.parse(fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'));
+    return JSON.parse(
+      fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'),
+    );
   } catch {
     return {};
   }
@@ -27,13 +31,19 @@ const names = (source: string): string => {
 /** The value that the line gives to a flag, so far. */
 const given = (words: readonly string[], flag: string): string | undefined => {
   const at = words.indexOf(flag);
-  return words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) ?? (at < 0 ? undefined : words[at + 1]);
+  return (
+    words.find((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) ??
+    (at < 0 ? undefined : words[at + 1])
+  );
 };
 const state = (): string => folder('state', process.env.XDG_STATE_HOME);
 /** The cluster file that the line names, that of a rehearsal's folder, the one of the environment, else that of the simulated cluster. */
 const clusterFile = (words: readonly string[]): string => {
   const rehearsal = given(words, '--dir');
-  const named = given(words, '--cluster') ?? (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ?? process.env.OPSCTL_KV_CLUSTER;
+  const named =
+    given(words, '--cluster') ??
+    (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ??
+    process.env.OPSCTL_KV_CLUSTER;
   return named || `${state()}/${profile()}/mock-kv/cluster.yaml`;
 };
 /** Runs of that cluster, the newest first. */
@@ -47,7 +57,9 @@ const runs = (path: string): string[] => {
 };
 /** Names of the members: those that are indented; the cluster's own name stands at the margin. */
 const memberNames = (path: string): string[] =>
-  [...fs.readFileSync(path, 'utf8').matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(([, name]) => name ?? '');
+  [...fs.readFileSync(path, 'utf8').matchAll(/^[ \t-]+name:[ \t]*["']?([\w.-]+)/gm)].map(
+    ([, name]) => name ?? '',
+  );
 
 /** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
 const known = (settings: readonly string[], words: readonly string[]): Sources => ({

@@ -3,19 +3,32 @@ import { groups } from './cli/manifest.ts';
 import { commandTree } from './cli/tree.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/environment-text.ts';
-import { exitCodes } from './kernel/exit.ts';
+import { exitCodes } from './core/exit.ts';
 import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
 import { zshScript } from './reference/completion/zsh.ts';
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 const between = (page: string, name: string, text: string): string =>
-  page.replace(new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(<!-- /${name} -->)`), (_, start: string, end: string) => `${start}${text}${end}`);
+  page.replace(
+    new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(<!-- /${name} -->)`),
+    (_, start: string, end: string) => `${start}${text}${end}`,
+  );
 
 const exitTable = (): string =>
-  ['| code | meaning |', '|---|---|', ...Object.values(exitCodes).map(({ code, meaning }) => `| ${code} | ${meaning} |`), ''].join('\n');
+  [
+    '| code | meaning |',
+    '|---|---|',
+    ...Object.values(exitCodes).map(({ code, meaning }) => `| ${code} | ${meaning} |`),
+    '',
+  ].join('\n');
 const groupTable = (): string =>
-  ['| command | what it does |', '|---|---|', ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`), ''].join('\n');
+  [
+    '| command | what it does |',
+    '|---|---|',
+    ...groups.map(({ name, summary }) => `| \`opsctl ${name}\` | ${summary} |`),
+    '',
+  ].join('\n');
 
 const environmentTable = (): string =>
   [
@@ -25,7 +38,11 @@ const environmentTable = (): string =>
     '',
   ].join('\n');
 const readme = (page: string): string =>
-  between(between(between(page, 'exit-codes', exitTable()), 'commands', groupTable()), 'environment', environmentTable());
+  between(
+    between(between(page, 'exit-codes', exitTable()), 'commands', groupTable()),
+    'environment',
+    environmentTable(),
+  );
 
 /**
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files

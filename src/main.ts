@@ -1,4 +1,4 @@
-import { nodeHost } from './host/node/host.ts';
+import { nodeHost } from './platform/node/host.ts';
 import { runProgram } from './cli/run.ts';
 
 /** The only place that ends the process; everything else returns. */

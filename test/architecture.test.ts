@@ -8,48 +8,157 @@ const root = new URL('../', import.meta.url).pathname;
 
 /** Who may import whom (ARCHITECTURE.md). The first matching row of `from` counts; `to` lists prefixes below src/. */
 const layers: readonly { from: string; to: readonly string[]; instead: string }[] = [
-  { from: 'kernel/', to: ['kernel/'], instead: 'The kernel knows nothing: move what it needs into it, or the code that needs more out of it.' },
-  { from: 'services/', to: ['kernel/', 'services/'], instead: 'A table is data. Put behaviour into mock/ or client/.' },
-  { from: 'host/host.ts', to: ['kernel/'], instead: 'The interface of the world has no implementation.' },
-  { from: 'host/file-lock.ts', to: ['kernel/', 'host/host.ts'], instead: 'A lock file knows the interface of the world only.' },
-  { from: 'host/node/', to: ['kernel/', 'host/'], instead: 'The host offers the machine; decisions belong above it.' },
-  { from: 'client/', to: ['kernel/', 'services/', 'host/host.ts', 'client/'], instead: 'Client and mock meet on the wire only.' },
   {
-    from: 'login/',
-    to: ['kernel/', 'services/', 'host/host.ts', 'host/file-lock.ts', 'client/', 'login/'],
-    instead: 'Sign-in uses client/ and the host.',
+    from: 'core/',
+    to: ['core/'],
+    instead: 'core/ imports nothing: move what it needs into it, or the code that needs more out of it.',
   },
   {
-    from: 'upgrade/',
-    to: ['kernel/', 'services/', 'host/host.ts', 'host/file-lock.ts', 'client/', 'upgrade/'],
-    instead: 'The upgrade uses client/ and the host.',
+    from: 'api-specs/',
+    to: ['core/', 'api-specs/'],
+    instead: 'A table is data. Put behavior into mock-server/ or api-client/.',
+  },
+  { from: 'platform/host.ts', to: ['core/'], instead: 'The Host interface has no implementation.' },
+  {
+    from: 'platform/file-lock.ts',
+    to: ['core/', 'platform/host.ts'],
+    instead: 'A lock file uses the Host interface only.',
   },
   {
-    from: 'mock/',
-    to: ['kernel/', 'services/', 'host/host.ts', 'host/file-lock.ts', 'mock/'],
-    instead: 'The mock never sees the client: a rule both need is kernel/, a table is services/.',
+    from: 'platform/node/',
+    to: ['core/', 'platform/'],
+    instead: 'The host offers the machine; decisions belong above it.',
   },
-  { from: 'output/', to: ['kernel/', 'host/host.ts', 'output/'], instead: 'Output renders values; it decides nothing.' },
-  { from: 'reference/', to: ['kernel/', 'services/', 'reference/'], instead: 'Documents are derived from tables alone.' },
-  { from: 'config/', to: ['kernel/', 'host/host.ts', 'host/file-lock.ts', 'config/'], instead: 'Settings know files and environment only.' },
+  {
+    from: 'api-client/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/'],
+    instead: 'Client and mock server meet over HTTP only.',
+  },
+  {
+    from: 'etcd-client/',
+    to: ['core/', 'api-specs/', 'platform/', 'etcd-client/'],
+    instead: 'The etcd client knows requests and responses, not upgrades.',
+  },
+  {
+    from: 'auth/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/', 'oauth-conformance/'],
+    instead: 'Sign-in uses api-client/ and the host.',
+  },
+  {
+    from: 'oauth-conformance/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/', 'oauth-conformance/'],
+    instead: 'Conformance checks use auth/ and the host.',
+  },
+  {
+    from: 'kv-upgrade/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'etcd-client/', 'kv-upgrade/'],
+    instead: 'The upgrade uses etcd-client/ and the host.',
+  },
+  {
+    from: 'mock-server/',
+    to: ['core/', 'api-specs/', 'platform/', 'mock-server/'],
+    instead: 'The mock server never sees the client: a rule both need is in core/, a table in api-specs/.',
+  },
+  {
+    from: 'etcd-sim/',
+    to: ['core/', 'api-specs/', 'platform/', 'etcd-sim/'],
+    instead: 'The simulated cluster is a program of its own.',
+  },
+  {
+    from: 'output/',
+    to: ['core/', 'platform/host.ts', 'output/'],
+    instead: 'Output renders values; it decides nothing.',
+  },
+  {
+    from: 'reference/',
+    to: ['core/', 'api-specs/', 'reference/'],
+    instead: 'Documents are derived from tables alone.',
+  },
+  {
+    from: 'config/',
+    to: ['core/', 'platform/', 'config/'],
+    instead: 'Settings know files and environment only.',
+  },
+  {
+    from: 'names/',
+    to: ['core/', 'api-specs/', 'platform/', 'cli/', 'names/'],
+    instead: 'Name resolution asks the service through the context.',
+  },
+  {
+    from: 'bulk/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'cli/', 'names/', 'bulk/'],
+    instead: 'An engine gets the service through the context.',
+  },
+  {
+    from: 'workspace/',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'cli/', 'names/', 'workspace/'],
+    instead: 'An engine gets the service through the context.',
+  },
+  {
+    from: 'label-definitions/',
+    to: ['core/', 'api-specs/', 'platform/', 'cli/', 'label-definitions/'],
+    instead: 'An engine gets the service through the context.',
+  },
   {
     from: 'commands/mock/',
-    to: ['kernel/', 'services/', 'host/host.ts', 'mock/', 'client/', 'config/', 'reference/', 'commands/', 'upgrade/'],
-    instead: 'Only commands/mock and commands/target.ts start the mock.',
+    to: [
+      'core/',
+      'api-specs/',
+      'platform/host.ts',
+      'mock-server/',
+      'etcd-sim/',
+      'api-client/',
+      'etcd-client/',
+      'config/',
+      'reference/',
+      'cli/',
+      'commands/',
+      'kv-upgrade/',
+    ],
+    instead: 'Only commands/mock and commands/target.ts start the mock server.',
   },
   {
     from: 'commands/target.ts',
-    to: ['kernel/', 'services/', 'host/host.ts', 'mock/', 'client/', 'config/', 'login/', 'commands/'],
-    instead: 'target.ts is the one place where a command meets the mock.',
+    to: [
+      'core/',
+      'api-specs/',
+      'platform/host.ts',
+      'mock-server/',
+      'api-client/',
+      'config/',
+      'auth/',
+      'cli/',
+      'commands/',
+    ],
+    instead: 'target.ts is the one place where a command meets the mock server.',
   },
   {
     from: 'commands/',
-    to: ['kernel/', 'services/', 'host/host.ts', 'client/', 'login/', 'upgrade/', 'output/', 'reference/', 'config/', 'commands/'],
-    instead: 'Ask for the service through the context; only commands/target.ts and commands/mock start the mock.',
+    to: [
+      'core/',
+      'api-specs/',
+      'platform/',
+      'api-client/',
+      'etcd-client/',
+      'auth/',
+      'oauth-conformance/',
+      'bulk/',
+      'workspace/',
+      'label-definitions/',
+      'names/',
+      'kv-upgrade/',
+      'output/',
+      'reference/',
+      'config/',
+      'cli/',
+      'commands/',
+    ],
+    instead:
+      'Ask for the service through the context; only commands/target.ts and commands/mock start the mock server.',
   },
   {
     from: 'cli/',
-    to: ['kernel/', 'host/host.ts', 'client/', 'output/', 'config/', 'cli/', 'commands/command.ts'],
+    to: ['core/', 'platform/host.ts', 'api-client/', 'output/', 'config/', 'cli/'],
     instead: 'Load a group by the manifest: `load: () => import(...)`.',
   },
 ];
@@ -72,7 +181,17 @@ const packagesAnywhere = new Set([
   'node:stream',
 ]);
 /** Small pure packages: lazily, in the one file that wraps each. */
-const purePackages = new Set(['yaml', 'oauth4webapi', 'chalk', 'jq-wasm', 'string-width', '@fastify/busboy', '@peculiar/x509', 'commander', 'conf']);
+const purePackages = new Set([
+  'yaml',
+  'oauth4webapi',
+  'chalk',
+  'jq-wasm',
+  'string-width',
+  '@fastify/busboy',
+  '@peculiar/x509',
+  'commander',
+  'conf',
+]);
 
 type Edge = { from: string; to: string; kind: string; external: boolean };
 let edges: Edge[] = [];
@@ -103,7 +222,12 @@ beforeAll(async () => {
     logLevel: 'silent',
   });
   edges = Object.entries(result.metafile.inputs).flatMap(([from, { imports }]) =>
-    imports.map((i) => ({ from: from.replace(/^src\//, ''), to: i.path.replace(/^src\//, ''), kind: i.kind, external: i.external ?? false })),
+    imports.map((i) => ({
+      from: from.replace(/^src\//, ''),
+      to: i.path.replace(/^src\//, ''),
+      kind: i.kind,
+      external: i.external ?? false,
+    })),
   );
 }, 120_000);
 
@@ -119,14 +243,17 @@ test('layers import only what is below them', () => {
     .filter(({ from, to, kind }) => {
       const row = rowFor(from);
       if (row?.to.some((prefix) => to.startsWith(prefix)) ?? false) return false;
-      return !(kind === 'dynamic-import' && lazily.some((l) => from.startsWith(l.from) && to.startsWith(l.to)));
+      return !(
+        kind === 'dynamic-import' && lazily.some((l) => from.startsWith(l.from) && to.startsWith(l.to))
+      );
     })
     .map(({ from, to }) => `${from} imports ${to}. ${rowFor(from)?.instead}`);
   expect(wrong).toEqual([]);
 });
 
 type Graph = Map<string, Set<string>>;
-const tie = (graph: Graph, from: string, to: string): void => void graph.set(from, (graph.get(from) ?? new Set()).add(to));
+const tie = (graph: Graph, from: string, to: string): void =>
+  void graph.set(from, (graph.get(from) ?? new Set()).add(to));
 /** Each circle once, as a line of arrows. */
 const circlesIn = (graph: Graph): string[] => {
   const done = new Set<string>();
@@ -146,7 +273,8 @@ const instead = 'Move what both need into a third file, or pass it as a paramete
 
 test('no file imports itself in a circle', () => {
   const graph: Graph = new Map();
-  for (const { from, to, external, kind } of edges) if (!external && kind === 'import-statement') tie(graph, from, to);
+  for (const { from, to, external, kind } of edges)
+    if (!external && kind === 'import-statement') tie(graph, from, to);
   expect(circlesIn(graph), instead).toEqual([]);
 });
 
@@ -163,7 +291,9 @@ test('no folder depends on a neighbour that depends on it, not even by a type', 
       tie(graph, one[depth] as string, other[depth] as string);
     }
   expect(neighbours.size).toBeGreaterThan(10);
-  const circles = [...neighbours].flatMap(([folder, graph]) => circlesIn(graph).map((circle) => `${folder}: ${circle}`));
+  const circles = [...neighbours].flatMap(([folder, graph]) =>
+    circlesIn(graph).map((circle) => `${folder}: ${circle}`),
+  );
   expect(circles, instead).toEqual([]);
 });
 
@@ -172,7 +302,9 @@ test('packages are used only where they may be', () => {
     .filter(({ external, to, from }) => external && !packagesAnywhere.has(to) && !entries.has(from))
     .flatMap(({ from, to }) => {
       const name = to.startsWith('@') ? to.split('/').slice(0, 2).join('/') : (to.split('/')[0] ?? to);
-      return from.startsWith('host/node/') || purePackages.has(name) ? [] : [`${from} imports ${to}: reach it through the host.`];
+      return from.startsWith('platform/node/') || purePackages.has(name)
+        ? []
+        : [`${from} imports ${to}: reach it through the host.`];
     });
   expect(wrong).toEqual([]);
 });
@@ -212,12 +344,14 @@ test('only the host and the entries touch the machine', () => {
     [/\bperformance\.now\(/, 'host.elapsed()'],
   ];
   const wrong = files
-    .filter((file) => !file.startsWith('host/node/') && !entries.has(file))
+    .filter((file) => !file.startsWith('platform/node/') && !entries.has(file))
     .flatMap((file) => {
       const code = text(file)
         .replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
         .replace(/'[^'\n]*'|"[^"\n]*"/g, "''");
-      return forbidden.filter(([pattern]) => pattern.test(code)).map(([pattern, instead]) => `${file} uses ${pattern.source}: use ${instead}`);
+      return forbidden
+        .filter(([pattern]) => pattern.test(code))
+        .map(([pattern, instead]) => `${file} uses ${pattern.source}: use ${instead}`);
     });
   expect(wrong).toEqual([]);
 });
@@ -225,15 +359,19 @@ test('only the host and the entries touch the machine', () => {
 test('files fit on a screen or two', () => {
   const long = files.flatMap((file) => {
     const lines = text(file).split('\n').length;
-    const isTable = file.startsWith('services/') || /(page|template|seed|styles?|records)[^/]*\.ts$/.test(file);
-    return lines > (isTable ? 400 : 300) ? [`${file} has ${lines} lines: split it by what happens in it.`] : [];
+    const isTable =
+      file.startsWith('api-specs/') || /(page|template|seed|styles?|records)[^/]*\.ts$/.test(file);
+    return lines > (isTable ? 400 : 300)
+      ? [`${file} has ${lines} lines: split it by what happens in it.`]
+      : [];
   });
   expect(long).toEqual([]);
 });
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Record<string, unknown>;
 const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string';
-const nameIn = (node: Node): string | undefined => ((node.id ?? node.key) as { name?: string } | null | undefined)?.name;
+const nameIn = (node: Node): string | undefined =>
+  ((node.id ?? node.key) as { name?: string } | null | undefined)?.name;
 const MOST_LINES = 40;
 
 /** Functions of a text that are longer than they may be, with the name under which they are found. */
@@ -257,21 +395,28 @@ test('functions fit on a screen', () => {
 });
 
 test('a long function is found, wherever it stands', () => {
-  const body = (lines: number): string => Array.from({ length: lines }, (_, i) => `    step(${i});`).join('\n');
-  const at = (lines: number): string => `export const maker = () => {\n  return {\n  run: (): void => {\n${body(lines)}\n  },\n  };\n};\n`;
+  const body = (lines: number): string =>
+    Array.from({ length: lines }, (_, i) => `    step(${i});`).join('\n');
+  const at = (lines: number): string =>
+    `export const maker = () => {\n  return {\n  run: (): void => {\n${body(lines)}\n  },\n  };\n};\n`;
   expect(longFunctions('a.ts', at(34))).toEqual([]);
-  expect(longFunctions('a.ts', at(39)).map((line) => line.split(':')[1])).toEqual([' maker has 45 lines', ' run has 41 lines']);
+  expect(longFunctions('a.ts', at(39)).map((line) => line.split(':')[1])).toEqual([
+    ' maker has 45 lines',
+    ' run has 41 lines',
+  ]);
 });
 
 test('names say what happens, and nothing is exported by default', () => {
-  expect(files.filter((file) => /(^|[/-])(utils?|helpers?|managers?|common|misc)([-./]|$)/.test(file))).toEqual([]);
+  expect(
+    files.filter((file) => /(^|[/-])(utils?|helpers?|managers?|common|misc)([-./]|$)/.test(file)),
+  ).toEqual([]);
   expect(files.filter((file) => /^export default/m.test(text(file)))).toEqual([]);
   expect(files.filter((file) => !/^[a-z0-9-]+(\.d)?\.ts$/.test(file.split('/').at(-1) ?? ''))).toEqual([]);
 });
 
 test('module state does not change', () => {
   expect(
-    files.filter((file) => !file.startsWith('host/node/') && /^(let|var) /m.test(text(file))),
+    files.filter((file) => !file.startsWith('platform/node/') && /^(let|var) /m.test(text(file))),
     'Hold it in a value that is passed on.',
   ).toEqual([]);
 });

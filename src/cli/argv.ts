@@ -1,10 +1,11 @@
-import { bare } from '../kernel/field.ts';
-import type { Flag } from '../commands/command.ts';
+import { bare } from '../core/field.ts';
+import type { Flag } from './command.ts';
 
 export type Flags = Readonly<Record<string, Flag>>;
 const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
 
-const byShort = (flags: Flags, letter: string): [string, Flag] | undefined => Object.entries(flags).find(([, flag]) => flag.short === letter);
+const byShort = (flags: Flags, letter: string): [string, Flag] | undefined =>
+  Object.entries(flags).find(([, flag]) => flag.short === letter);
 
 /** `-v`, `-vq`, `-ojson`, `-o json`: as long flags. Undefined when a letter is not known. */
 const longForm = (token: string, flags: Flags): string[] | undefined => {
@@ -13,7 +14,8 @@ const longForm = (token: string, flags: Flags): string[] | undefined => {
     const known = byShort(flags, token[i] ?? '');
     if (known === undefined) return undefined;
     const rest = token.slice(i + 1);
-    if (!isSwitch(known[1])) return [...found, rest === '' ? `--${known[0]}` : `--${known[0]}=${rest.replace(/^=/, '')}`];
+    if (!isSwitch(known[1]))
+      return [...found, rest === '' ? `--${known[0]}` : `--${known[0]}=${rest.replace(/^=/, '')}`];
     found.push(`--${known[0]}`);
   }
   return found;

@@ -4,7 +4,8 @@ type Root = { readonly global: Record<string, TreeFlag>; readonly sub: { [word: 
 /** What TAB may read besides the tree: nothing here ever touches the network. */
 export type Sources = { cached(source: string): readonly string[] };
 
-const starting = (words: Iterable<string>, start: string): string[] => [...words].filter((word) => word.startsWith(start));
+const starting = (words: Iterable<string>, start: string): string[] =>
+  [...words].filter((word) => word.startsWith(start));
 
 /** Names that TAB knows; people write `@ana` for members and teams as often as `ana`. */
 const known = (sources: Sources, source: string, start: string): string[] => {
@@ -22,10 +23,17 @@ const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sour
 };
 
 /** The command's own flags come first, and win over a global one of the same name. */
-const own = (root: Root, at: Tree): Record<string, TreeFlag> => ({ ...at.flags, ...root.global, ...at.flags });
+const own = (root: Root, at: Tree): Record<string, TreeFlag> => ({
+  ...at.flags,
+  ...root.global,
+  ...at.flags,
+});
 
 /** Walks the words that are complete; flags and their values are stepped over. */
-const walk = (root: Root, words: readonly string[]): { at: Tree; args: number; flags: Record<string, TreeFlag>; pending?: TreeFlag } => {
+const walk = (
+  root: Root,
+  words: readonly string[],
+): { at: Tree; args: number; flags: Record<string, TreeFlag>; pending?: TreeFlag } => {
   let at: Tree = { sub: root.sub };
   let args = 0;
   let pending: TreeFlag | undefined;
@@ -33,7 +41,9 @@ const walk = (root: Root, words: readonly string[]): { at: Tree; args: number; f
     const flags: Record<string, TreeFlag> = own(root, at);
     if (pending !== undefined) pending = undefined;
     else if (word.startsWith('-')) {
-      const flag = word.startsWith('--') ? flags[word.slice(2)] : Object.values(flags).find((f) => f.s === word.slice(1));
+      const flag = word.startsWith('--')
+        ? flags[word.slice(2)]
+        : Object.values(flags).find((f) => f.s === word.slice(1));
       if (flag && !flag.t && !word.includes('=')) pending = flag;
     } else if (at.sub?.[word] && args === 0) at = at.sub[word] as Tree;
     else args += 1;

@@ -1,12 +1,12 @@
-import { type WireRequest, checkInput, joinUrl, requestMaker } from '../client/request.ts';
-import { type WireReply, answerFrom } from '../client/reply.ts';
-import { expectShape } from '../client/shape.ts';
-import { neutral, prefixOf, wordedInput, wordedOperation } from '../client/wording.ts';
-import type { Context, ServiceName, Target } from '../commands/command.ts';
-import { NetworkError } from '../host/host.ts';
-import type { Operation } from '../kernel/operation.ts';
-import { usageError } from '../kernel/problem.ts';
-import { type Pace, makePaced } from './paced.ts';
+import { type WireRequest, checkInput, joinUrl, requestMaker } from '../api-client/request.ts';
+import { type WireReply, answerFrom } from '../api-client/response.ts';
+import { expectShape } from '../api-client/response-shape.ts';
+import { neutral, prefixOf, wordedInput, wordedOperation } from '../api-client/dialect.ts';
+import type { Context, ServiceName, Target } from './command.ts';
+import { NetworkError } from '../platform/host.ts';
+import type { Operation } from '../core/operation.ts';
+import { usageError } from '../core/problem.ts';
+import { type Pace, makePaced } from './rate-limited.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
 export class DryRunStop extends Error {
@@ -21,24 +21,47 @@ export class DryRunStop extends Error {
 /** What the runner knows already, and how requests are to be sent. */
 export type ContextOptions = Pick<
   Context,
-  'host' | 'settings' | 'say' | 'format' | 'isFormatGiven' | 'columns' | 'isInteractive' | 'isConfirmed' | 'isDryRun' | 'isQuiet' | 'color' | 'signal'
+  | 'host'
+  | 'settings'
+  | 'say'
+  | 'format'
+  | 'isFormatGiven'
+  | 'columns'
+  | 'isInteractive'
+  | 'isConfirmed'
+  | 'isDryRun'
+  | 'isQuiet'
+  | 'color'
+  | 'signal'
 > &
   Pace & {
     /** Finds the service, starting the embedded one when nothing is configured. */
     readonly reach: (service: ServiceName) => Promise<Target>;
   };
 
-const basePaths: Readonly<Record<ServiceName, string>> = { tracker: '/api/v3', labels: '/v2beta', auth: '', api: '' };
+const basePaths: Readonly<Record<ServiceName, string>> = {
+  tracker: '/api/v3',
+  labels: '/v2beta',
+  auth: '',
+  api: '',
+};
 
-const prefixFor = (usual: string, { wording }: Target): string => (wording?.basePath === undefined ? usual : prefixOf(wording.basePath));
+const prefixFor = (usual: string, { wording }: Target): string =>
+  wording?.basePath === undefined ? usual : prefixOf(wording.basePath);
 
 const confirm = async (options: ContextOptions, question: string): Promise<void> => {
   if (options.isConfirmed) return;
-  if (!options.isInteractive) throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
-  if (!(await options.host.terminal.prompts.confirm(question, false))) throw usageError('not confirmed; nothing was changed');
+  if (!options.isInteractive)
+    throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
+  if (!(await options.host.terminal.prompts.confirm(question, false)))
+    throw usageError('not confirmed; nothing was changed');
 };
 
-type Wire = { readonly options: ContextOptions; readonly target: Context['target']; readonly senderTo: ReturnType<typeof makePaced> };
+type Wire = {
+  readonly options: ContextOptions;
+  readonly target: Context['target'];
+  readonly senderTo: ReturnType<typeof makePaced>;
+};
 
 /** The value of a success in the shape of the row, or the error that the answer means. */
 const shapedValue = (operation: Operation, reply: WireReply, url: string): unknown => {
@@ -48,8 +71,15 @@ const shapedValue = (operation: Operation, reply: WireReply, url: string): unkno
 };
 
 /** A refusal with what to do about it. */
-const explained = async (service: string, error: unknown, to: Target, operation: Operation): Promise<unknown> =>
-  service === 'tracker' ? (await import('../commands/tracker/refusal.ts')).explainedRefusal(error, to, operation) : error;
+const explained = async (
+  service: string,
+  error: unknown,
+  to: Target,
+  operation: Operation,
+): Promise<unknown> =>
+  service === 'tracker'
+    ? (await import('../commands/tracker/refusal.ts')).explainedRefusal(error, to, operation)
+    : error;
 
 /** One operation of a table: worded as the service words it, sent, and read as the table says. */
 const callerOn =
@@ -57,11 +87,18 @@ const callerOn =
   async (service, operation, more = {}) => {
     const { say, signal, isDryRun } = options;
     const found = await target(service.name as ServiceName);
-    const to = more.bearer === undefined ? found : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+    const to =
+      more.bearer === undefined
+        ? found
+        : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
     const { wording = {} } = to;
     const { transport } = more;
     const send = senderTo(to);
-    const requestOf = requestMaker({ ...service, basePath: prefixFor(service.basePath, to) }, wordedOperation(operation, wording), to);
+    const requestOf = requestMaker(
+      { ...service, basePath: prefixFor(service.basePath, to) },
+      wordedOperation(operation, wording),
+      to,
+    );
     const ask = async (request: WireRequest): Promise<WireReply> => {
       say.debug(`${request.method} ${request.url}`);
       const reply = await send(transport === undefined ? request : { ...request, transport });
@@ -95,8 +132,14 @@ const senderOn =
     const base = prefixFor(basePaths[service], to);
     const prefix = path.startsWith(`${base}/`) ? '' : base;
     const url = joinUrl(to.baseUrl, prefix, path);
-    const request = { method, url, headers: { ...to.headers, ...headers }, ...(body === undefined ? {} : { body }) };
-    if (options.isDryRun) throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
+    const request = {
+      method,
+      url,
+      headers: { ...to.headers, ...headers },
+      ...(body === undefined ? {} : { body }),
+    };
+    if (options.isDryRun)
+      throw new DryRunStop({ ...request, body: typeof body === 'string' ? body : undefined });
     return senderTo(to)(request);
   };
 

@@ -1,6 +1,6 @@
-import type { Command } from '../commands/command.ts';
-import { nearest } from '../kernel/nearest.ts';
-import { AppError } from '../kernel/problem.ts';
+import type { Command } from './command.ts';
+import { nearest } from '../core/nearest.ts';
+import { AppError } from '../core/problem.ts';
 import { type Group, groups } from './manifest.ts';
 
 export type Found =
@@ -8,7 +8,8 @@ export type Found =
   /** The words name a group; `commands` are those below it. */
   | { readonly kind: 'group'; readonly words: readonly string[]; readonly commands: readonly Command[] };
 
-const starts = (path: readonly string[], words: readonly string[]): boolean => words.every((word, i) => path[i] === word);
+const starts = (path: readonly string[], words: readonly string[]): boolean =>
+  words.every((word, i) => path[i] === word);
 
 /** What other programs call the same thing. */
 const alsoCalled: Readonly<Record<string, string>> = {
@@ -34,10 +35,14 @@ const meant = (typed: string, known: readonly string[]): string | undefined => {
 const unknown = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
   const close = meant(typed, known);
   const at = ['opsctl', ...before].join(' ');
-  return new AppError('usage', `${at}: there is no command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`, {
-    code: 'UNKNOWN_COMMAND',
-    tryThis: [close ? `${at} ${close} --help` : `${at} --help`],
-  });
+  return new AppError(
+    'usage',
+    `${at}: there is no command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`,
+    {
+      code: 'UNKNOWN_COMMAND',
+      tryThis: [close ? `${at} ${close} --help` : `${at} --help`],
+    },
+  );
 };
 
 export const findGroup = (word: string): Group => {
@@ -59,8 +64,14 @@ export const findCommand = (commands: readonly Command[], words: readonly string
   }
   if (best) return { kind: 'command', command: best, used: best.path.length };
   let depth = 0;
-  while (depth < words.length && commands.some(({ path }) => path.length > depth + 1 && starts(path, words.slice(0, depth + 1)))) depth += 1;
+  while (
+    depth < words.length &&
+    commands.some(({ path }) => path.length > depth + 1 && starts(path, words.slice(0, depth + 1)))
+  )
+    depth += 1;
   const below = commands.filter(({ path }) => starts(path, words.slice(0, depth)));
   if (depth === words.length) return { kind: 'group', words, commands: below };
-  throw unknown(words[depth] ?? '', words.slice(0, depth), [...new Set(below.filter((c) => !c.hidden).map(({ path }) => path[depth] ?? ''))]);
+  throw unknown(words[depth] ?? '', words.slice(0, depth), [
+    ...new Set(below.filter((c) => !c.hidden).map(({ path }) => path[depth] ?? '')),
+  ]);
 };

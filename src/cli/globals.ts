@@ -1,5 +1,5 @@
-import { bool, list, oneOf, str } from '../kernel/field.ts';
-import type { Flag } from '../commands/command.ts';
+import { bool, list, oneOf, str } from '../core/field.ts';
+import type { Flag } from './command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
 export const globalFlags: Readonly<Record<string, Flag>> = {
@@ -18,7 +18,11 @@ export const globalFlags: Readonly<Record<string, Flag>> = {
   },
   jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
   header: { field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
-  color: { field: oneOf('auto', 'always', 'never'), summary: 'Colour on a terminal', value: 'auto|always|never' },
+  color: {
+    field: oneOf('auto', 'always', 'never'),
+    summary: 'Colour on a terminal',
+    value: 'auto|always|never',
+  },
   quiet: { field: bool(), short: 'q', summary: 'Only errors on stderr' },
   verbose: { field: bool(), short: 'v', summary: 'Say what is done: requests, retries, origins of settings' },
   profile: { field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },

@@ -1,4 +1,4 @@
-import { exitCodes } from '../kernel/exit.ts';
+import { exitCodes } from '../core/exit.ts';
 
 /** `opsctl help exit-codes`. */
 export const exitCodesText = (): string =>

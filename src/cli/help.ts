@@ -1,5 +1,5 @@
-import { wrap } from '../kernel/wrap.ts';
-import type { Command, Flag } from '../commands/command.ts';
+import { wrap } from '../core/wrap.ts';
+import type { Command, Flag } from './command.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
 
@@ -40,11 +40,15 @@ export const commandHelp = (command: Command): string => {
   const lines = [command.summary, ''];
   const paragraphs = command.about?.split('\n') ?? [];
   // Lines of a list are told apart from the lines that they go on in.
-  if (paragraphs.length > 0) lines.push(...paragraphs.map((line) => wrap(line, 98, paragraphs.length > 1 ? '  ' : '')), '');
-  if (command.deprecated !== undefined) lines.push(`Deprecated${command.deprecated === '' ? '' : `: use ${command.deprecated}`}.`, '');
+  if (paragraphs.length > 0)
+    lines.push(...paragraphs.map((line) => wrap(line, 98, paragraphs.length > 1 ? '  ' : '')), '');
+  if (command.deprecated !== undefined)
+    lines.push(`Deprecated${command.deprecated === '' ? '' : `: use ${command.deprecated}`}.`, '');
   lines.push('Usage', `  ${usage(command)}`, '');
-  if (command.examples?.length) lines.push('Examples', ...command.examples.flatMap(({ line, says }) => [`  # ${says}`, `  ${line}`]), '');
-  if (command.args?.length) lines.push('Arguments', ...table(command.args.map((arg) => [arg.name, arg.summary])), '');
+  if (command.examples?.length)
+    lines.push('Examples', ...command.examples.flatMap(({ line, says }) => [`  # ${says}`, `  ${line}`]), '');
+  if (command.args?.length)
+    lines.push('Arguments', ...table(command.args.map((arg) => [arg.name, arg.summary])), '');
   const own = command.flags ?? {};
   if (Object.keys(own).length > 0) lines.push('Flags', ...flagTable(own), '');
   const others = Object.fromEntries(Object.entries(globalFlags).filter(([name]) => !own[name]));
@@ -60,7 +64,10 @@ export const groupHelp = (words: readonly string[], commands: readonly Command[]
     if (command.hidden) continue;
     const word = command.path[depth] ?? '';
     const isLeaf = command.path.length === depth + 1;
-    rows.set(word, [...(rows.get(word) ?? []), isLeaf ? command.summary : `${command.path.slice(depth + 1).join(' ')}`]);
+    rows.set(word, [
+      ...(rows.get(word) ?? []),
+      isLeaf ? command.summary : `${command.path.slice(depth + 1).join(' ')}`,
+    ]);
   }
   const group = groups.find(({ name }) => name === words[0]);
   const list = [...rows].map(([word, texts]): [string, string] => [word, texts.join(', ')]);
@@ -89,9 +96,15 @@ export const rootHelp = (version: string): string => {
     '',
   ];
   for (const section of sections) {
-    lines.push(section, ...table(groups.filter((g) => g.section === section).map((g): [string, string] => [g.name, g.summary])), '');
+    lines.push(
+      section,
+      ...table(groups.filter((g) => g.section === section).map((g): [string, string] => [g.name, g.summary])),
+      '',
+    );
   }
   lines.push('Flags of every command', ...flagTable(globalFlags), '');
-  lines.push('Start with `opsctl tour`. `opsctl help exit-codes` and `opsctl help environment` list what scripts rely on.');
+  lines.push(
+    'Start with `opsctl tour`. `opsctl help exit-codes` and `opsctl help environment` list what scripts rely on.',
+  );
   return `${lines.join('\n')}\n`;
 };

@@ -1,16 +1,28 @@
-import { rowsResult } from '../kernel/result.ts';
-import type { Command } from '../commands/command.ts';
+import { rowsResult } from '../core/result.ts';
+import type { Command } from './command.ts';
 
 /** A command as data for other tools: `opsctl commands -o json`. */
 export const describe = (command: Command) => ({
   command: command.path.join(' '),
   summary: command.summary,
-  args: (command.args ?? []).map((arg) => ({ name: arg.name, summary: arg.summary, optional: arg.optional ?? false, rest: arg.rest ?? false })),
+  args: (command.args ?? []).map((arg) => ({
+    name: arg.name,
+    summary: arg.summary,
+    optional: arg.optional ?? false,
+    rest: arg.rest ?? false,
+  })),
   flags: Object.entries(command.flags ?? {})
     .filter(([, flag]) => !flag.hidden)
-    .map(([name, flag]) => ({ name, summary: flag.summary, required: flag.required ?? flag.field.required ?? false, repeat: flag.repeat ?? false })),
+    .map(([name, flag]) => ({
+      name,
+      summary: flag.summary,
+      required: flag.required ?? flag.field.required ?? false,
+      repeat: flag.repeat ?? false,
+    })),
   ...(command.operation
-    ? { request: `${command.operation.operation.method} ${command.operation.service.basePath}${command.operation.operation.path}` }
+    ? {
+        request: `${command.operation.operation.method} ${command.operation.service.basePath}${command.operation.operation.path}`,
+      }
     : {}),
   ...(command.deprecated === undefined ? {} : { deprecated: true }),
 });
@@ -21,7 +33,10 @@ const list: Command = {
   run: async () => {
     const { groups } = await import('./manifest.ts');
     const all = (await Promise.all(groups.map((group) => group.load()))).flat();
-    return rowsResult(all.filter((command) => !command.hidden).map(describe), { columns: ['command', 'summary'], name: 'command' });
+    return rowsResult(all.filter((command) => !command.hidden).map(describe), {
+      columns: ['command', 'summary'],
+      name: 'command',
+    });
   },
 };
 

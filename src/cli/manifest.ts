@@ -1,4 +1,4 @@
-import type { Command } from '../commands/command.ts';
+import type { Command } from './command.ts';
 
 export type Group = {
   readonly name: string;
@@ -10,15 +10,35 @@ export type Group = {
 
 /** The first words of all commands. Only the addressed group is ever loaded. */
 export const groups: readonly Group[] = [
-  { name: 'login', section: 'Work', summary: 'Sign in with the browser', load: async () => (await import('../commands/login.ts')).commands },
-  { name: 'logout', section: 'Work', summary: 'Sign out and revoke the tokens', load: async () => (await import('../commands/logout.ts')).commands },
-  { name: 'auth', section: 'Work', summary: 'Accounts and tokens', load: async () => (await import('../commands/auth/commands.ts')).commands },
-  { name: 'media', section: 'Work', summary: 'Call the media data API', load: async () => (await import('../commands/media.ts')).commands },
+  {
+    name: 'login',
+    section: 'Work',
+    summary: 'Sign in with the browser',
+    load: async () => (await import('../commands/login.ts')).commands,
+  },
+  {
+    name: 'logout',
+    section: 'Work',
+    summary: 'Sign out and revoke the tokens',
+    load: async () => (await import('../commands/logout.ts')).commands,
+  },
+  {
+    name: 'auth',
+    section: 'Work',
+    summary: 'Accounts and tokens',
+    load: async () => (await import('../commands/auth/commands.ts')).commands,
+  },
+  {
+    name: 'media',
+    section: 'Work',
+    summary: 'Call the media data API',
+    load: async () => (await import('../commands/media.ts')).commands,
+  },
   {
     name: 'tracker',
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
-    load: async (words = []) => (await import('../commands/tracker/one.ts')).load(words),
+    load: async (words = []) => (await import('../commands/tracker/lazy-resource.ts')).load(words),
   },
   {
     name: 'labels',
@@ -44,7 +64,12 @@ export const groups: readonly Group[] = [
     summary: 'The embedded services: serve, reset, seed, rehearse',
     load: async () => (await import('../commands/mock/commands.ts')).commands,
   },
-  { name: 'config', section: 'Tools', summary: 'Settings and profiles', load: async () => (await import('../commands/config.ts')).commands },
+  {
+    name: 'config',
+    section: 'Tools',
+    summary: 'Settings and profiles',
+    load: async () => (await import('../commands/config.ts')).commands,
+  },
   {
     name: 'doctor',
     section: 'Tools',
@@ -63,7 +88,12 @@ export const groups: readonly Group[] = [
     summary: 'What the documents say about an endpoint',
     load: async () => (await import('../commands/reference.ts')).commands,
   },
-  { name: 'commands', section: 'Tools', summary: 'All commands as data', load: async () => (await import('./list-commands.ts')).commands },
+  {
+    name: 'commands',
+    section: 'Tools',
+    summary: 'All commands as data',
+    load: async () => (await import('./list-commands.ts')).commands,
+  },
   {
     name: 'tour',
     section: 'Tools',

@@ -1,7 +1,7 @@
-import type { Argument, Command, Flag, Values } from '../commands/command.ts';
-import { bare } from '../kernel/field.ts';
-import { nearest } from '../kernel/nearest.ts';
-import { type Problem, problem, usageError } from '../kernel/problem.ts';
+import type { Argument, Command, Flag, Values } from './command.ts';
+import { bare } from '../core/field.ts';
+import { nearest } from '../core/nearest.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
 import { type Flags, normalize } from './argv.ts';
 import { globalFlags } from './globals.ts';
 import { parseValue } from './values.ts';
@@ -15,7 +15,8 @@ const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
   for (const token of tokens) {
     const at = token.indexOf('=');
     const name = token.startsWith('--') && at > 0 ? token.slice(2, at) : undefined;
-    if (name !== undefined && Object.hasOwn(flags, name)) given.flags[name] = [...(given.flags[name] ?? []), token.slice(at + 1)];
+    if (name !== undefined && Object.hasOwn(flags, name))
+      given.flags[name] = [...(given.flags[name] ?? []), token.slice(at + 1)];
     else if (token.startsWith('-') && token !== '-') return undefined;
     else given.args.push(token);
   }
@@ -25,10 +26,18 @@ const plain = (tokens: readonly string[], flags: Flags): Given | undefined => {
 /** commander reads the tokens that are not plain, and finds the words for those that are wrong; all knowledge about flags stays in their fields. */
 const read = async (command: Command, tokens: readonly string[], flags: Flags): Promise<Given> => {
   const { Command: Engine, Option } = await import('commander');
-  const engine = new Engine(command.path.join(' ')).helpOption(false).exitOverride().allowExcessArguments(true);
+  const engine = new Engine(command.path.join(' '))
+    .helpOption(false)
+    .exitOverride()
+    .allowExcessArguments(true);
   engine.configureOutput({ writeErr: () => {}, writeOut: () => {} });
   for (const name of Object.keys(flags)) {
-    engine.addOption(new Option(`--${name} <value>`).argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]));
+    engine.addOption(
+      new Option(`--${name} <value>`).argParser((text: string, before: string[] | undefined) => [
+        ...(before ?? []),
+        text,
+      ]),
+    );
   }
   engine.argument('[rest...]');
   const given: Given = { flags: {}, args: [] };
@@ -42,7 +51,11 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
   try {
     await engine.parseAsync([...tokens], { from: 'user' });
   } catch (error) {
-    throw usageError(sentence(error, Object.keys(flags), command), [], [`opsctl ${command.path.join(' ')} --help`]);
+    throw usageError(
+      sentence(error, Object.keys(flags), command),
+      [],
+      [`opsctl ${command.path.join(' ')} --help`],
+    );
   }
   return given;
 };
@@ -61,24 +74,35 @@ const alsoCalled: Readonly<Record<string, string>> = {
 };
 
 const sentence = (error: unknown, flags: readonly string[], command: Command): string => {
-  const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
+  const said =
+    (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
   const unknown = /unknown option '--([^'=]+)/.exec(said)?.[1];
   const close = unknown && (nearest(unknown, flags) ?? alsoCalled[unknown]);
   const end = close ? `; did you mean --${close}?` : '';
   return `opsctl ${command.path.join(' ')}: ${said}${end}`;
 };
 
-const parseArgs = (command: Command, texts: readonly string[], problems: Problem[]): Record<string, unknown> => {
+const parseArgs = (
+  command: Command,
+  texts: readonly string[],
+  problems: Problem[],
+): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   const wanted = command.args ?? [];
   for (const [i, arg] of wanted.entries()) {
     const given = arg.rest ? texts.slice(i) : texts.slice(i, i + 1);
     if (given.length > 0) values[arg.name] = parseValue(arg.field, given, `<${arg.name}>`, problems);
-    else if (!arg.optional) problems.push(problem(`<${arg.name}>`, 'required', 'is required', arg.summary === '' ? undefined : arg.summary));
+    else if (!arg.optional)
+      problems.push(
+        problem(`<${arg.name}>`, 'required', 'is required', arg.summary === '' ? undefined : arg.summary),
+      );
   }
   const most = wanted.some((arg: Argument) => arg.rest) ? Number.POSITIVE_INFINITY : wanted.length;
   const extra = texts.slice(most);
-  if (extra.length > 0) problems.push(problem(JSON.stringify(extra[0]), 'unknown', `is one argument too many (takes ${wanted.length})`));
+  if (extra.length > 0)
+    problems.push(
+      problem(JSON.stringify(extra[0]), 'unknown', `is one argument too many (takes ${wanted.length})`),
+    );
   return values;
 };
 
@@ -90,7 +114,12 @@ const parseFlags = (flags: Flags, given: Given['flags'], problems: Problem[]): R
     if (texts.length > 1 && bare(flag.field).type !== 'array') {
       problems.push(problem(`--${name}`, 'rule', `is given ${texts.length} times; give it once`));
     }
-    values[name] = parseValue(flag.field, name === 'unset' ? texts.map((t) => t.replaceAll('-', '_')) : texts, `--${name}`, problems);
+    values[name] = parseValue(
+      flag.field,
+      name === 'unset' ? texts.map((t) => t.replaceAll('-', '_')) : texts,
+      `--${name}`,
+      problems,
+    );
   }
   return values;
 };
@@ -125,6 +154,9 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   const globals = parseFlags(globalFlags, globalGiven, problems);
   const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
   problems.push(...missing(command, own, values), ...(command.check?.(values) ?? []));
-  if (problems.length > 0) throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [`opsctl ${command.path.join(' ')} --help`]);
+  if (problems.length > 0)
+    throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [
+      `opsctl ${command.path.join(' ')} --help`,
+    ]);
   return { values, globals };
 };

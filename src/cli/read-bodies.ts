@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
-import type { Command, Values } from '../commands/command.ts';
-import type { Host } from '../host/host.ts';
-import { problem, usageError } from '../kernel/problem.ts';
+import type { Command, Values } from './command.ts';
+import type { Host } from '../platform/host.ts';
+import { problem, usageError } from '../core/problem.ts';
 
 const readAll = async (host: Host): Promise<string> => {
   const parts: Uint8Array[] = [];
@@ -14,7 +14,8 @@ const textOf = async (host: Host, given: string): Promise<string> => {
   if (!given.startsWith('@')) return given;
   const path = given.slice(1);
   const text = await host.files.read(isAbsolute(path) ? path : join(host.cwd, path));
-  if (text === undefined) throw usageError('wrong usage', [problem('--body', 'rule', `names ${path}, which does not exist`)]);
+  if (text === undefined)
+    throw usageError('wrong usage', [problem('--body', 'rule', `names ${path}, which does not exist`)]);
   return text;
 };
 
@@ -27,7 +28,9 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
   } catch (error) {
-    throw usageError('wrong usage', [problem('--body', 'type', `must be JSON: ${error instanceof Error ? error.message : error}`)]);
+    throw usageError('wrong usage', [
+      problem('--body', 'type', `must be JSON: ${error instanceof Error ? error.message : error}`),
+    ]);
   }
   throw usageError('wrong usage', [problem('--body', 'type', 'must be a JSON object')]);
 };

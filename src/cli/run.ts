@@ -1,12 +1,12 @@
-import type { Command, ServiceName, Target, Values } from '../commands/command.ts';
+import type { Command, ServiceName, Target, Values, Reach } from './command.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSettings, secretsOf } from '../config/load.ts';
 import { withCaFile } from '../config/trust.ts';
-import type { Host } from '../host/host.ts';
-import { exitCode } from '../kernel/exit.ts';
-import { parseDuration } from '../kernel/duration.ts';
-import { AppError, type Category, usageError } from '../kernel/problem.ts';
-import { type Result, rawResult, recordResult } from '../kernel/result.ts';
+import type { Host } from '../platform/host.ts';
+import { exitCode } from '../core/exit.ts';
+import { parseDuration } from '../core/duration.ts';
+import { AppError, type Category, usageError } from '../core/problem.ts';
+import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeSay } from '../output/say.ts';
 import type { Format, OutputOptions, Redactor } from '../output/types.ts';
@@ -16,12 +16,13 @@ import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
 import { globalFlags } from './globals.ts';
 import { readBodies } from './read-bodies.ts';
-import type { Reach } from '../commands/target.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
 const early = (argv: readonly string[]): OutputOptions => {
   const asked = argv.map(
-    (token, i) => /^(?:--output=|-o=?)(json|ndjson)$/.exec(token)?.[1] ?? (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined),
+    (token, i) =>
+      /^(?:--output=|-o=?)(json|ndjson)$/.exec(token)?.[1] ??
+      (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined),
   );
   const format = asked.find((word): word is 'json' | 'ndjson' => word === 'json' || word === 'ndjson');
   return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
@@ -75,7 +76,9 @@ const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown):
   const category = ended();
   if (category === undefined) return error;
   if (!(error instanceof AppError)) return signal.reason;
-  return error.category === 'interrupted' && category !== 'interrupted' ? new AppError(category, error.message, error.detail) : error;
+  return error.category === 'interrupted' && category !== 'interrupted'
+    ? new AppError(category, error.message, error.detail)
+    : error;
 };
 
 type Run = { readonly host: Host; readonly redactor: Redactor };
@@ -84,18 +87,28 @@ const helpTopic = async (words: readonly string[]): Promise<Result> => {
   const { commandHelp, groupHelp, rootHelp } = await import('./help.ts');
   if (words.length === 0) return rawResult(rootHelp(OPSCTL_VERSION));
   if (words[0] === 'exit-codes') return rawResult((await import('./help-topics.ts')).exitCodesText());
-  if (words[0] === 'environment') return rawResult((await import('../config/environment-text.ts')).environmentText());
+  if (words[0] === 'environment')
+    return rawResult((await import('../config/environment-text.ts')).environmentText());
   const found = findCommand(await findGroup(words[0] ?? '').load(), words);
-  return rawResult(found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands));
+  return rawResult(
+    found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands),
+  );
 };
 
 /** A flag that promises to change nothing is never taken in silence by a command that would. */
 const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Values): void => {
-  if (isDryRun === true && noDryRun !== undefined) throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
+  if (isDryRun === true && noDryRun !== undefined)
+    throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
 };
 
 /** Runs one command and renders its result while the services that it talks to are still there. */
-const execute = async (run: Run, command: Command, values: Values, globals: Values, options: OutputOptions): Promise<Category | 'done'> => {
+const execute = async (
+  run: Run,
+  command: Command,
+  values: Values,
+  globals: Values,
+  options: OutputOptions,
+): Promise<Category | 'done'> => {
   refuseDryRun(command, globals);
   const { redactor } = run;
   const settings: Settings = loadSettings(run.host, settingFlags(globals));
@@ -105,7 +118,9 @@ const execute = async (run: Run, command: Command, values: Values, globals: Valu
   const stop = stopper(host);
   let made: Promise<Reach> | undefined;
   const reacher = (): Promise<Reach> =>
-    (made ??= import('../commands/target.ts').then(({ makeReach }) => makeReach({ host, settings, say, signal: stop.signal })));
+    (made ??= import('../commands/target.ts').then(({ makeReach }) =>
+      makeReach({ host, settings, say, signal: stop.signal }),
+    ));
   const reach = async (service: ServiceName): Promise<Target> => (await reacher()).reach(service);
   const context = makeContext({
     ...choices(host, globals, options),
@@ -138,13 +153,17 @@ const rateOf = (settings: Settings): number | undefined => {
   const rate = settings.get('rate_per_minute');
   if (rate === undefined || rate.value === 'off') return undefined;
   if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
-  throw new AppError('config', `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`);
+  throw new AppError(
+    'config',
+    `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
+  );
 };
 const choices = (host: Host, globals: Values, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
   ...(options.columns === undefined ? {} : { columns: options.columns }),
-  isInteractive: globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
+  isInteractive:
+    globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
   isQuiet: globals.quiet ?? false,
@@ -157,7 +176,7 @@ const stoppable = async (running: Promise<Result>): Promise<Result> => {
     return await running;
   } catch (error) {
     if (!(error instanceof DryRunStop)) throw error;
-    const { dryRun } = await import('../client/dry-run.ts');
+    const { dryRun } = await import('../api-client/dry-run.ts');
     const shown = dryRun(error.request);
     return recordResult(shown, { text: shown.curl });
   }
@@ -174,12 +193,16 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
     return findCommand(await findGroup(words[0] ?? '').load(words), words);
   } catch (error) {
     throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND'
-      ? await (await import('./elsewhere.ts')).withElsewhere(error, words)
+      ? await (await import('./suggest-command.ts')).withElsewhere(error, words)
       : error;
   }
 };
 
-const dispatch = async (run: Run, argv: readonly string[], note: (options: OutputOptions) => void): Promise<Category | 'done'> => {
+const dispatch = async (
+  run: Run,
+  argv: readonly string[],
+  note: (options: OutputOptions) => void,
+): Promise<Category | 'done'> => {
   const { words, rest } = wordsOf(argv, globalFlags);
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
@@ -191,7 +214,8 @@ const dispatch = async (run: Run, argv: readonly string[], note: (options: Outpu
   const { values, globals } = await parseCommand(found.command, [...words.slice(found.used), ...rest]);
   const options = outputOptions(globals);
   note(options);
-  if (options.jq !== undefined || options.columns !== undefined) await (await import('../output/check.ts')).checkOutput(options);
+  if (options.jq !== undefined || options.columns !== undefined)
+    await (await import('../output/check.ts')).checkOutput(options);
   return execute(run, found.command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(found.command, error);
   });
@@ -199,7 +223,8 @@ const dispatch = async (run: Run, argv: readonly string[], note: (options: Outpu
 
 /** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
 const ofCommand = ({ path }: Command, error: unknown): unknown => {
-  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'wrong usage') return error;
+  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'wrong usage')
+    return error;
   const name = `opsctl ${path.join(' ')}`;
   return new AppError('usage', `${name}: wrong usage`, {
     ...error.detail,

@@ -1,10 +1,15 @@
-import type { Argument, Command, Flag } from '../commands/command.ts';
-import { bare } from '../kernel/field.ts';
+import type { Argument, Command, Flag } from './command.ts';
+import { bare } from '../core/field.ts';
 import { globalFlags } from './globals.ts';
 import { groups } from './manifest.ts';
 
 /** One command for TAB: `v` values of a flag, `c` the word that names a source of values (a cache file, files). */
-export type TreeFlag = { readonly v?: readonly string[]; readonly c?: string; readonly s?: string; readonly t?: true };
+export type TreeFlag = {
+  readonly v?: readonly string[];
+  readonly c?: string;
+  readonly s?: string;
+  readonly t?: true;
+};
 export type Tree = {
   readonly summary?: string;
   readonly sub?: { [word: string]: Tree };
@@ -16,7 +21,11 @@ export type Tree = {
 const treeFlag = (flag: Flag): TreeFlag => {
   const field = bare(flag.field);
   const allowed =
-    field.type === 'string' ? field.enum : field.type === 'array' ? (bare(field.items) as { enum?: readonly string[] }).enum : undefined;
+    field.type === 'string'
+      ? field.enum
+      : field.type === 'array'
+        ? (bare(field.items) as { enum?: readonly string[] }).enum
+        : undefined;
   const values = allowed ?? flag.suggest;
   return {
     ...(field.type === 'boolean' ? { t: true as const } : {}),
@@ -53,7 +62,10 @@ const place = (root: { sub: { [word: string]: Tree } }, command: Command): void 
 };
 
 /** The whole command tree as data, for completion. Loads every group: only the build and the tests do that. */
-export const commandTree = async (): Promise<{ global: Record<string, TreeFlag>; sub: { [word: string]: Tree } }> => {
+export const commandTree = async (): Promise<{
+  global: Record<string, TreeFlag>;
+  sub: { [word: string]: Tree };
+}> => {
   const root = { global: treeFlags(globalFlags), sub: {} as { [word: string]: Tree } };
   for (const group of groups) {
     root.sub[group.name] = { summary: group.summary };

@@ -1,14 +1,21 @@
-import { type Field, bare } from '../kernel/field.ts';
-import { momentOf } from '../kernel/format.ts';
-import { check } from '../kernel/check.ts';
-import { type Problem, problem } from '../kernel/problem.ts';
+import { type Field, bare } from '../core/field.ts';
+import { momentOf } from '../core/format.ts';
+import { check } from '../core/check.ts';
+import { type Problem, problem } from '../core/problem.ts';
 
 const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(field.type);
 const json = (text: string, path: string, problems: Problem[]): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    problems.push(problem(path, 'type', `must be JSON: ${error instanceof Error ? error.message : error}`, 'put the whole text in single quotes'));
+    problems.push(
+      problem(
+        path,
+        'type',
+        `must be JSON: ${error instanceof Error ? error.message : error}`,
+        'put the whole text in single quotes',
+      ),
+    );
     return undefined;
   }
 };
@@ -39,7 +46,11 @@ const many = (field: Field, texts: readonly string[], path: string, problems: Pr
   if (texts.length === 1 && texts[0] === '') return [];
   const items = bare(inner.items);
   // Free text may hold commas; ids, numbers and enums never do.
-  const splits = items.type !== 'string' || items.format !== undefined || items.enum !== undefined || field.summary?.includes('comma') === true;
+  const splits =
+    items.type !== 'string' ||
+    items.format !== undefined ||
+    items.enum !== undefined ||
+    field.summary?.includes('comma') === true;
   return texts.flatMap((text) => {
     if (text.startsWith('[')) {
       const whole = json(text, path, problems);
@@ -51,9 +62,17 @@ const many = (field: Field, texts: readonly string[], path: string, problems: Pr
 };
 
 /** The texts given for one flag or argument as its field's value; problems name the flag. */
-export const parseValue = (field: Field, texts: readonly string[], path: string, problems: Problem[]): unknown => {
+export const parseValue = (
+  field: Field,
+  texts: readonly string[],
+  path: string,
+  problems: Problem[],
+): unknown => {
   const before = problems.length;
-  const value = bare(field).type === 'array' ? many(field, texts, path, problems) : one(field, texts[texts.length - 1] ?? '', path, problems);
+  const value =
+    bare(field).type === 'array'
+      ? many(field, texts, path, problems)
+      : one(field, texts[texts.length - 1] ?? '', path, problems);
   if (problems.length === before) problems.push(...check(field, value, path));
   return value;
 };

@@ -1,13 +1,16 @@
-import { list, oneOf, req, str } from '../kernel/field.ts';
-import { errorFrom, jsonOf, refuseRedirect } from '../client/reply.ts';
-import { type AppError, problem, usageError } from '../kernel/problem.ts';
-import { rawResult, recordResult, rowsResult, nothing } from '../kernel/result.ts';
-import type { Command, Context, ServiceName, Values } from './command.ts';
+import { list, oneOf, req, str } from '../core/field.ts';
+import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
+import { type AppError, problem, usageError } from '../core/problem.ts';
+import { rawResult, recordResult, rowsResult, nothing } from '../core/result.ts';
+import type { Command, Context, ServiceName, Values } from '../cli/command.ts';
 
 const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
     const at = text.indexOf('=');
-    if (at < 1) throw usageError('wrong usage', [problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`)]);
+    if (at < 1)
+      throw usageError('wrong usage', [
+        problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
+      ]);
     return [text.slice(0, at), text.slice(at + 1)];
   });
 
@@ -23,8 +26,10 @@ const isBody = (text: string): boolean => {
 const requestOf = (values: Values) => {
   const query = new URLSearchParams(pairs(values.param ?? [], 'param')).toString();
   const path = `${String(values.path).startsWith('/') ? '' : '/'}${values.path}`;
-  const body: string | undefined = typeof values.body === 'object' ? JSON.stringify(values.body) : values.body;
-  if (body !== undefined && !isBody(body)) throw usageError('wrong usage', [problem('--body', 'format', 'must be JSON')]);
+  const body: string | undefined =
+    typeof values.body === 'object' ? JSON.stringify(values.body) : values.body;
+  if (body !== undefined && !isBody(body))
+    throw usageError('wrong usage', [problem('--body', 'format', 'must be JSON')]);
   const headers = Object.fromEntries(pairs(values.header ?? [], 'header'));
   return {
     method: values.method as string,
@@ -35,12 +40,23 @@ const requestOf = (values: Values) => {
 };
 
 /** A missing scope of the label service is told as its own commands do: which one, and the line that mends it. */
-const labelsRefusal = async (error: AppError, { method, path, body = '' }: ReturnType<typeof requestOf>): Promise<AppError> => {
+const labelsRefusal = async (
+  error: AppError,
+  { method, path, body = '' }: ReturnType<typeof requestOf>,
+): Promise<AppError> => {
   const { explainedRefusal } = await import('./labels/access.ts');
-  return explainedRefusal(error, { method, isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body) });
+  return explainedRefusal(error, {
+    method,
+    isAdmin: /[?&]useAdminAccess=true/.test(path) || /"useAdminAccess"\s*:\s*true/.test(body),
+  });
 };
 
-const explained = async (context: Context, service: ServiceName, error: AppError, request: ReturnType<typeof requestOf>): Promise<unknown> => {
+const explained = async (
+  context: Context,
+  service: ServiceName,
+  error: AppError,
+  request: ReturnType<typeof requestOf>,
+): Promise<unknown> => {
   if (service === 'labels') return labelsRefusal(error, request);
   if (service !== 'tracker') return error;
   return (await import('./tracker/refusal.ts')).explainedRefusal(error, await context.target('tracker'));
@@ -51,22 +67,37 @@ const pathOf = async (context: Context, service: ServiceName, given: string): Pr
   if (!/^https?:\/\//i.test(given)) return given;
   const { baseUrl } = await context.target(service);
   if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
-  throw usageError('wrong usage', [problem('<path>', 'format', `must be a path, or an address below ${baseUrl}; got ${JSON.stringify(given)}`)]);
+  throw usageError('wrong usage', [
+    problem(
+      '<path>',
+      'format',
+      `must be a path, or an address below ${baseUrl}; got ${JSON.stringify(given)}`,
+    ),
+  ]);
 };
 
 const api: Command = {
   path: ['api'],
   summary: 'Send any request to a service, with its token',
-  about: 'The path is below the base URL of the service; the prefix (/api/v3, /v2beta) may be left out. The answer is printed as it came, or by -o.',
+  about:
+    'The path is below the base URL of the service; the prefix (/api/v3, /v2beta) may be left out. The answer is printed as it came, or by -o.',
   args: [
-    { name: 'service', field: req(oneOf('tracker', 'labels', 'api')), summary: 'tracker, labels or api (the data API)' },
+    {
+      name: 'service',
+      field: req(oneOf('tracker', 'labels', 'api')),
+      summary: 'tracker, labels or api (the data API)',
+    },
     { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
     { name: 'path', field: req(str()), summary: 'Path, for example /labels' },
   ],
   flags: {
     param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
     header: { field: list(str()), repeat: true, summary: 'A request header', value: 'name=value' },
-    body: { field: str(), summary: 'The body as JSON: text, @file or - for standard input', value: 'json|@file|-' },
+    body: {
+      field: str(),
+      summary: 'The body as JSON: text, @file or - for standard input',
+      value: 'json|@file|-',
+    },
   },
   examples: [
     { line: 'opsctl api tracker GET /labels', says: 'All labels, raw' },
@@ -80,7 +111,10 @@ const api: Command = {
     }
     // The data API has no token of its own: the account of `opsctl login` lets the request in.
     const isOwnHeader = Object.keys(request.headers).some((name) => name.toLowerCase() === 'authorization');
-    const bearer = values.service === 'api' && !isOwnHeader ? await (await import('./auth/bearer.ts')).bearerHeader(context) : {};
+    const bearer =
+      values.service === 'api' && !isOwnHeader
+        ? await (await import('./auth/bearer.ts')).bearerHeader(context)
+        : {};
     const reply = await context.send(service, { ...request, headers: { ...request.headers, ...bearer } });
     const bytes = await reply.bytes();
     const text = new TextDecoder().decode(bytes);

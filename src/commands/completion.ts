@@ -1,11 +1,12 @@
-import { oneOf, req } from '../kernel/field.ts';
-import { rawResult } from '../kernel/result.ts';
-import type { Command } from './command.ts';
+import { oneOf, req } from '../core/field.ts';
+import { rawResult } from '../core/result.ts';
+import type { Command } from '../cli/command.ts';
 
 const completion: Command = {
   path: ['completion'],
   summary: 'Print the completion script of a shell',
-  about: 'Load it once per shell: `source <(opsctl completion bash)`, or write it to the folder where your shell looks for completions.',
+  about:
+    'Load it once per shell: `source <(opsctl completion bash)`, or write it to the folder where your shell looks for completions.',
   args: [{ name: 'shell', field: req(oneOf('bash', 'zsh', 'fish')), summary: 'bash, zsh or fish' }],
   examples: [
     { line: 'source <(opsctl completion bash)', says: 'Bash, for this shell' },

@@ -4,15 +4,21 @@ import { configFile } from '../config/folders.ts';
 import { type Key, keys } from '../config/keys.ts';
 import { readProfiles } from '../config/profiles.ts';
 import type { Setting, Settings } from '../config/settings.ts';
-import { bool, str } from '../kernel/field.ts';
-import { AppError, type Problem, problem, usageError } from '../kernel/problem.ts';
-import { nothing, rawResult, rowsResult } from '../kernel/result.ts';
-import type { Argument, Command, Context, Values } from './command.ts';
+import { bool, str } from '../core/field.ts';
+import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
+import { nothing, rawResult, rowsResult } from '../core/result.ts';
+import type { Argument, Command, Context, Values } from '../cli/command.ts';
 
 const MASK = '***';
-const keyArgument: Argument = { name: 'key', field: str(), summary: 'Name of the setting, like tracker.url', complete: 'setting' };
+const keyArgument: Argument = {
+  name: 'key',
+  field: str(),
+  summary: 'Name of the setting, like tracker.url',
+  complete: 'setting',
+};
 
-const shown = (key: Key, setting: Setting | undefined): string | null => (setting === undefined ? null : key.secret ? MASK : setting.value);
+const shown = (key: Key, setting: Setting | undefined): string | null =>
+  setting === undefined ? null : key.secret ? MASK : setting.value;
 
 const listed = (settings: Settings, { all, 'show-origin': showOrigin }: Values): unknown[] => {
   const origin = (text: string | null) => (showOrigin ? { origin: text } : {});
@@ -59,26 +65,48 @@ const get: Command = {
       });
     }
     if (key.secret && !values.reveal)
-      throw usageError(`${key.key} is a secret; it is printed only with --reveal`, [], [`opsctl config get ${key.key} --reveal`]);
+      throw usageError(
+        `${key.key} is a secret; it is printed only with --reveal`,
+        [],
+        [`opsctl config get ${key.key} --reveal`],
+      );
     return rawResult(`${setting.value}\n`);
   },
 };
 
 /** A secret on the command line could be read by every user of the machine, and stays in the shell's history. */
 const secretProblems = (values: Values): Problem[] => {
-  if (values.stdin && values.value !== undefined) return [problem('<value>', 'exclusive', 'cannot be given together with --stdin')];
+  if (values.stdin && values.value !== undefined)
+    return [problem('<value>', 'exclusive', 'cannot be given together with --stdin')];
   const key = keys.find((one) => one.key === values.key);
   if (values.value !== undefined && key?.secret)
-    return [problem('<value>', 'rule', `of ${key.key} is a secret and is not taken from the command line`, 'use --stdin')];
+    return [
+      problem(
+        '<value>',
+        'rule',
+        `of ${key.key} is a secret and is not taken from the command line`,
+        'use --stdin',
+      ),
+    ];
   return [];
 };
 
 const readValue = async ({ host, isInteractive }: Context, key: Key, values: Values): Promise<string> => {
   if (values.value !== undefined) return values.value;
-  if (!values.stdin && isInteractive) return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });
-  if (!values.stdin) throw usageError(`${key.key}: no value is given`, [], [`opsctl config set ${key.key} ${key.secret ? '--stdin' : 'VALUE'}`]);
+  if (!values.stdin && isInteractive)
+    return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });
+  if (!values.stdin)
+    throw usageError(
+      `${key.key}: no value is given`,
+      [],
+      [`opsctl config set ${key.key} ${key.secret ? '--stdin' : 'VALUE'}`],
+    );
   for await (const line of host.terminal.stdin.lines()) return line.trim();
-  throw usageError(`${key.key}: stdin is empty`, [], [`printf %s "$VALUE" | opsctl config set ${key.key} --stdin`]);
+  throw usageError(
+    `${key.key}: stdin is empty`,
+    [],
+    [`printf %s "$VALUE" | opsctl config set ${key.key} --stdin`],
+  );
 };
 
 const set: Command = {
@@ -87,11 +115,20 @@ const set: Command = {
   summary: 'Store a setting in a profile',
   about:
     'Without --profile the profile in use is changed. The built-in profile `mock` always means the embedded mock server: where no profile was ever named, URLs and tokens go to the profile `default`, which is then in use.',
-  args: [keyArgument, { name: 'value', field: str(), summary: 'Its value; secrets only by --stdin', optional: true }],
+  args: [
+    keyArgument,
+    { name: 'value', field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
+  ],
   flags: { stdin: { field: bool(), summary: 'Read the value from stdin' } },
   examples: [
-    { line: 'opsctl config set tracker.url https://tracker.example.com --profile work', says: 'A profile of your own' },
-    { line: 'printf %s "$TOKEN" | opsctl config set tracker.token --stdin --profile work', says: 'A secret, out of sight of other users' },
+    {
+      line: 'opsctl config set tracker.url https://tracker.example.com --profile work',
+      says: 'A profile of your own',
+    },
+    {
+      line: 'printf %s "$TOKEN" | opsctl config set tracker.token --stdin --profile work',
+      says: 'A secret, out of sight of other users',
+    },
   ],
   check: secretProblems,
   async run(context, values) {
@@ -113,7 +150,8 @@ const unset: Command = {
   async run({ host, settings }, values) {
     const key = knownKey(values.key);
     const { name } = settings.profile;
-    if (readProfiles(host).profiles[name]?.[key.key] === undefined) return nothing(`${key.key} was not set in profile ${name}`);
+    if (readProfiles(host).profiles[name]?.[key.key] === undefined)
+      return nothing(`${key.key} was not set in profile ${name}`);
     await changeProfiles(host, (stored) => withoutSetting(stored, name, key));
     return nothing(`${key.key} is no longer set in profile ${name}`);
   },
@@ -145,7 +183,14 @@ const use: Command = {
   path: ['config', 'use'],
   noDryRun: 'opsctl config profiles shows the profiles',
   summary: 'Use a profile from now on',
-  args: [{ name: 'profile', field: str(), summary: 'Its name; `mock` is the embedded mock server', complete: 'profile' }],
+  args: [
+    {
+      name: 'profile',
+      field: str(),
+      summary: 'Its name; `mock` is the embedded mock server',
+      complete: 'profile',
+    },
+  ],
   examples: [{ line: 'opsctl config use work', says: 'Commands without --profile use it' }],
   async run({ host }, values) {
     await changeProfiles(host, (stored) => withCurrent(stored, values.profile));

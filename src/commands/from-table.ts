@@ -1,10 +1,16 @@
-import { type Field, type Fields, bare, int, req, str } from '../kernel/field.ts';
-import { type LooseInput, type Operation, type Service, type ServiceInfo, operations } from '../kernel/operation.ts';
-import { AppError, type Problem, problem, usageError } from '../kernel/problem.ts';
-import { nothing, recordResult, rowsResult } from '../kernel/result.ts';
-import type { Argument, Command, Context, Flag, Values } from './command.ts';
-import { type Naming, namedFlags, resolveParams, resolveValues } from './naming.ts';
-import { flagName, flagsOf, valuesOf } from './table-flags.ts';
+import { type Field, type Fields, bare, int, req, str } from '../core/field.ts';
+import {
+  type LooseInput,
+  type Operation,
+  type Service,
+  type ServiceInfo,
+  operations,
+} from '../core/operation.ts';
+import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
+import { nothing, recordResult, rowsResult } from '../core/result.ts';
+import type { Argument, Command, Context, Flag, Values } from '../cli/command.ts';
+import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
+import { flagName, flagsOf, valuesOf } from '../cli/table-flags.ts';
 
 /** `label-public-id` → `label`; `name` of `{name=labels/*}` stays. */
 const argumentName = (param: string): string => param.replace(/-public-id$/, '');
@@ -12,8 +18,14 @@ const argumentName = (param: string): string => param.replace(/-public-id$/, '')
 const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Argument[] =>
   Object.entries(params ?? {}).map(([name, field]) => {
     const kind = naming?.paramKind(name);
-    const about = kind === undefined ? (field.summary ?? '') : `${field.summary ?? argumentName(name)}, by name or id`;
-    return { name: argumentName(name), field: kind === undefined ? field : req(str()), summary: about, complete: kind ?? argumentName(name) };
+    const about =
+      kind === undefined ? (field.summary ?? '') : `${field.summary ?? argumentName(name)}, by name or id`;
+    return {
+      name: argumentName(name),
+      field: kind === undefined ? field : req(str()),
+      summary: about,
+      complete: kind ?? argumentName(name),
+    };
   });
 
 const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
@@ -26,7 +38,8 @@ export const inputFrom = (operation: Operation, values: Values): LooseInput => (
   ...(operation.body ? { body: valuesOf(operation.body, values, 'body') } : {}),
 });
 
-const scalar = (field: Field): boolean => !['object', 'array', 'map', 'any', 'ref', 'file'].includes(field.type);
+const scalar = (field: Field): boolean =>
+  !['object', 'array', 'map', 'any', 'ref', 'file'].includes(field.type);
 
 /** Columns of a table view: the row's own, else the first scalars of the record. */
 export const columnsOf = (operation: Operation): readonly string[] | undefined => {
@@ -40,30 +53,47 @@ export const columnsOf = (operation: Operation): readonly string[] | undefined =
     .slice(0, 5);
 };
 
-const done = { create: 'created', update: 'changed', delete: 'deleted', enable: 'enabled', disable: 'disabled' } as Readonly<Record<string, string>>;
+const done = {
+  create: 'created',
+  update: 'changed',
+  delete: 'deleted',
+  enable: 'enabled',
+  disable: 'disabled',
+} as Readonly<Record<string, string>>;
 const singular = (resource: string): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
 const messageOf = (resource: string, verb: string, answer: unknown, values: Values): string => {
-  const id = (answer as { id?: unknown } | undefined)?.id ?? values[singular(resource)] ?? Object.values(values).find((v) => typeof v === 'number');
+  const id =
+    (answer as { id?: unknown } | undefined)?.id ??
+    values[singular(resource)] ??
+    Object.values(values).find((v) => typeof v === 'number');
   const what = id === undefined && /able$/.test(verb) ? resource : singular(resource);
   return `${what}${id === undefined ? '' : ` ${id}`} ${done[verb] ?? `${verb}: done`}`;
 };
 
 const question = (text: string, values: Values): string =>
-  text.replace(/\{([^}]+)\}/g, (_, name: string) => String(values[name] ?? values[argumentName(name)] ?? name));
+  text.replace(/\{([^}]+)\}/g, (_, name: string) =>
+    String(values[name] ?? values[argumentName(name)] ?? name),
+  );
 
 /** Says once for each deprecated thing that is used what to use instead. */
 const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
   const use = (text: string) => (text === '' ? '' : `; use ${text}`);
   if (operation.deprecated !== undefined)
-    context.say.warnOnce(operation.path, `${operation.method} ${operation.path} is deprecated${use(operation.deprecated)}`);
+    context.say.warnOnce(
+      operation.path,
+      `${operation.method} ${operation.path} is deprecated${use(operation.deprecated)}`,
+    );
   for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
     const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
-    if (field.deprecated !== undefined && isGiven) context.say.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
+    if (field.deprecated !== undefined && isGiven)
+      context.say.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
   }
 };
 
-const hasOwnLimit = (operation: Operation): boolean => operation.query?.limit !== undefined || operation.body?.limit !== undefined;
-const isList = ({ method, returns }: Operation): boolean => method === 'GET' && returns !== undefined && bare(returns).type === 'array';
+const hasOwnLimit = (operation: Operation): boolean =>
+  operation.query?.limit !== undefined || operation.body?.limit !== undefined;
+const isList = ({ method, returns }: Operation): boolean =>
+  method === 'GET' && returns !== undefined && bare(returns).type === 'array';
 
 /** A list is never cut in silence. */
 const cut = (context: Context, rows: readonly unknown[], most: number | undefined): readonly unknown[] => {
@@ -74,15 +104,20 @@ const cut = (context: Context, rows: readonly unknown[], most: number | undefine
 
 /** Lists leave the descriptions out unless they are asked for; a column of that name asks for them. */
 const withColumns = ({ columns }: Context, operation: Operation, input: LooseInput): LooseInput => {
-  const isMissing = operation.query?.includes_description !== undefined && input.query?.includes_description === undefined;
-  return isMissing && columns?.includes('description') ? { ...input, query: { ...input.query, includes_description: true } } : input;
+  const isMissing =
+    operation.query?.includes_description !== undefined && input.query?.includes_description === undefined;
+  return isMissing && columns?.includes('description')
+    ? { ...input, query: { ...input.query, includes_description: true } }
+    : input;
 };
 
 /** What the row cannot be sent without, in the words of its flags. */
 export const requiredAreGiven = (operation: Operation, input: LooseInput, words: string): void => {
   const missing = (fields: Fields | undefined, given: LooseInput['body']): Problem[] =>
     Object.entries(fields ?? {}).flatMap(([name, field]) =>
-      field.required && given?.[name] === undefined ? [problem(`--${flagName(name)}`, 'required', 'is required')] : [],
+      field.required && given?.[name] === undefined
+        ? [problem(`--${flagName(name)}`, 'required', 'is required')]
+        : [],
     );
   const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
   if (problems.length > 0) throw usageError(`${words}: wrong usage`, problems, [`${words} --help`]);
@@ -92,7 +127,12 @@ export const requiredAreGiven = (operation: Operation, input: LooseInput, words:
  * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
  * another record's by now); a read that finds nothing asks once more whose name it is.
  */
-const sendNamed = async (context: Context, { service, operation, naming }: Row, given: LooseInput, input: LooseInput): Promise<unknown> => {
+const sendNamed = async (
+  context: Context,
+  { service, operation, naming }: Row,
+  given: LooseInput,
+  input: LooseInput,
+): Promise<unknown> => {
   if (naming === undefined) return context.call(service, operation, input);
   if (operation.method !== 'GET') {
     const answer = await context.call(service, operation, input);
@@ -102,7 +142,9 @@ const sendNamed = async (context: Context, { service, operation, naming }: Row, 
   try {
     return await context.call(service, operation, input);
   } catch (error) {
-    const wasNamed = Object.entries(given.params ?? {}).some(([name, value]) => String(value) !== String(input.params?.[name]));
+    const wasNamed = Object.entries(given.params ?? {}).some(
+      ([name, value]) => String(value) !== String(input.params?.[name]),
+    );
     if (!wasNamed || !(error instanceof AppError) || error.category !== 'not-found') throw error;
     return context.call(service, operation, await resolveParams(naming, context, operation, given, true));
   }
@@ -115,18 +157,30 @@ const run =
     const fields = { ...operation.query, ...operation.body };
     const known = naming ? await resolveValues(naming, context, fields, values) : values;
     const given = withColumns(context, operation, inputFrom(operation, known));
-    requiredAreGiven(operation, given, `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`);
-    const input = naming ? await resolveParams(naming, context, operation, given, operation.method !== 'GET') : given;
+    requiredAreGiven(
+      operation,
+      given,
+      `opsctl ${row.service.name} ${resource} ${operation.cli?.verb ?? verb}`,
+    );
+    const input = naming
+      ? await resolveParams(naming, context, operation, given, operation.method !== 'GET')
+      : given;
     warnOfOld(context, operation, input);
-    if (operation.cli?.confirm && !context.isDryRun) await context.confirm(question(operation.cli.confirm, values));
+    if (operation.cli?.confirm && !context.isDryRun)
+      await context.confirm(question(operation.cli.confirm, values));
     const answer = await sendNamed(context, row, given, input);
     const view = { columns: columnsOf(operation) };
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
     // Only where somebody sits who may press TAB: it costs a script some milliseconds.
     const isWatched = context.host.terminal.stderr.isTty;
-    if (isWatched && isList(operation) && operation.params === undefined) await naming?.learn(context, operation, input, answer);
-    if (Array.isArray(answer)) return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
-    return recordResult(answer, operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) });
+    if (isWatched && isList(operation) && operation.params === undefined)
+      await naming?.learn(context, operation, input, answer);
+    if (Array.isArray(answer))
+      return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
+    return recordResult(
+      answer,
+      operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) },
+    );
   };
 
 type Row = {
@@ -180,5 +234,11 @@ export const commandsFrom = (service: Service, naming?: Naming): Command[] =>
   operations(service.table)
     .filter(({ operation }) => !operation.cli?.hidden)
     .map(({ resource, verb, operation }) =>
-      commandFrom({ service, resource: kebab(resource), verb: kebab(verb), operation, ...(naming ? { naming } : {}) }),
+      commandFrom({
+        service,
+        resource: kebab(resource),
+        verb: kebab(verb),
+        operation,
+        ...(naming ? { naming } : {}),
+      }),
     );

@@ -1,37 +1,84 @@
-import { bool, int, list, oneOf, str } from '../kernel/field.ts';
-import { type Problem, problem } from '../kernel/problem.ts';
-import type { Flag, Values } from './command.ts';
+import { bool, int, list, oneOf, str } from '../core/field.ts';
+import { type Problem, problem } from '../core/problem.ts';
+import type { Flag, Values } from '../cli/command.ts';
 
 /** Where the authorization server is; shared by all commands that speak to it. */
 export const serverFlags: Readonly<Record<string, Flag>> = {
-  'auth-url': { field: str(), value: 'url', summary: 'Authorization server: its base URL ({auth_url}) or the whole authorization endpoint' },
-  'token-url': { field: str(), value: 'url', summary: 'Base URL of the token host ({token_url}) or the whole token endpoint' },
-  'revoke-url': { field: str(), value: 'url', summary: 'Revocation endpoint; beside the token endpoint unless given' },
+  'auth-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Authorization server: its base URL ({auth_url}) or the whole authorization endpoint',
+  },
+  'token-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Base URL of the token host ({token_url}) or the whole token endpoint',
+  },
+  'revoke-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Revocation endpoint; beside the token endpoint unless given',
+  },
   'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
-  'client-secret-stdin': { field: bool(), summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)' },
+  'client-secret-stdin': {
+    field: bool(),
+    summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
+  },
 };
 
 export const loginFlags: Readonly<Record<string, Flag>> = {
   ...serverFlags,
   scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope to ask for; may be repeated' },
-  'add-scope': { field: list(str()), repeat: true, value: 'scope', summary: 'Keep the granted scopes and ask for this one too' },
+  'add-scope': {
+    field: list(str()),
+    repeat: true,
+    value: 'scope',
+    summary: 'Keep the granted scopes and ask for this one too',
+  },
   'require-scopes': { field: bool(), summary: 'Exit with 4 when the user grants only some of the scopes' },
   'login-hint': { field: str(), value: 'email|sub', summary: 'Account to sign in with' },
-  account: { field: str(80, { min: 1 }), value: 'name', summary: 'Store under this name instead of the e-mail address', complete: 'account' },
-  browser: { field: bool(), summary: 'Open the browser even without a terminal; --no-browser never opens one' },
-  port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'Listen on this port instead of a free one' },
+  account: {
+    field: str(80, { min: 1 }),
+    value: 'name',
+    summary: 'Store under this name instead of the e-mail address',
+    complete: 'account',
+  },
+  browser: {
+    field: bool(),
+    summary: 'Open the browser even without a terminal; --no-browser never opens one',
+  },
+  port: {
+    field: int({ min: 1, max: 65535 }),
+    value: 'port',
+    summary: 'Listen on this port instead of a free one',
+  },
   'redirect-path': {
     field: str(200),
     value: 'path',
     summary: 'Path of the redirect URI, when one is registered; `random` where the server takes any',
   },
-  'redirect-host': { field: oneOf('127.0.0.1', '[::1]', 'localhost'), value: 'host', summary: 'Host in the redirect URI, as it is registered' },
+  'redirect-host': {
+    field: oneOf('127.0.0.1', '[::1]', 'localhost'),
+    value: 'host',
+    summary: 'Host in the redirect URI, as it is registered',
+  },
   timeout: { field: str(), value: 'duration', summary: 'How long to wait for the browser; 5m unless given' },
   start: { field: bool(), summary: 'Print the address, remember the login and end; finish it with --finish' },
-  finish: { field: str(), value: 'url|-', summary: 'Finish a started login with the address the browser ended at (- reads it from standard input)' },
+  finish: {
+    field: str(),
+    value: 'url|-',
+    summary: 'Finish a started login with the address the browser ended at (- reads it from standard input)',
+  },
   replace: { field: bool(), summary: 'End another login of this profile that still waits' },
-  'token-stdin': { field: bool(), summary: 'Store an access token from standard input instead of signing in' },
-  scripted: { field: bool(), hidden: true, summary: 'Walk the pages of the embedded server without a browser' },
+  'token-stdin': {
+    field: bool(),
+    summary: 'Store an access token from standard input instead of signing in',
+  },
+  scripted: {
+    field: bool(),
+    hidden: true,
+    summary: 'Walk the pages of the embedded server without a browser',
+  },
 };
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
@@ -40,13 +87,33 @@ const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 export const loginProblems = (values: Values): Problem[] => {
   const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
   const problems: Problem[] = [];
-  if (given.length > 1) problems.push(problem(`--${given[0]}`, 'exclusive', `cannot be combined with --${given[1]}`));
+  if (given.length > 1)
+    problems.push(problem(`--${given[0]}`, 'exclusive', `cannot be combined with --${given[1]}`));
   if (values['token-stdin'] === true && values['client-secret-stdin'] === true)
-    problems.push(problem('--token-stdin', 'exclusive', 'cannot be combined with --client-secret-stdin: there is one standard input'));
+    problems.push(
+      problem(
+        '--token-stdin',
+        'exclusive',
+        'cannot be combined with --client-secret-stdin: there is one standard input',
+      ),
+    );
   if (values.finish === '-' && values['client-secret-stdin'] === true)
-    problems.push(problem('--finish', 'exclusive', 'cannot be - together with --client-secret-stdin: there is one standard input'));
+    problems.push(
+      problem(
+        '--finish',
+        'exclusive',
+        'cannot be - together with --client-secret-stdin: there is one standard input',
+      ),
+    );
   const path: unknown = values['redirect-path'];
   if (typeof path === 'string' && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
-    problems.push(problem('--redirect-path', 'format', 'must start with / and hold no ?, # or blanks', 'for example /callback'));
+    problems.push(
+      problem(
+        '--redirect-path',
+        'format',
+        'must start with / and hold no ?, # or blanks',
+        'for example /callback',
+      ),
+    );
   return problems;
 };

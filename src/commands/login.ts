@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { Command } from '../cli/command.ts';
 import { loginFlags, loginProblems } from './login-flags.ts';
 
 const login: Command = {
@@ -15,7 +15,10 @@ const login: Command = {
       line: 'opsctl login --auth-url https://accounts.example.com --token-url https://oauth2.example.com --client-id ID --scope SCOPE',
       says: 'At a server of your own',
     },
-    { line: 'opsctl login --no-browser', says: 'On a machine without a browser: open the address elsewhere and paste the result' },
+    {
+      line: 'opsctl login --no-browser',
+      says: 'On a machine without a browser: open the address elsewhere and paste the result',
+    },
     { line: 'opsctl login --start', says: 'Print the address now; later: opsctl login --finish URL' },
     { line: 'opsctl login --add-scope SCOPE', says: 'Ask for one more permission and keep the others' },
   ],

@@ -1,5 +1,5 @@
-import { bool, list, req, str } from '../kernel/field.ts';
-import type { Command } from './command.ts';
+import { bool, list, req, str } from '../core/field.ts';
+import type { Command } from '../cli/command.ts';
 import { accountFlag } from './auth/account-flag.ts';
 
 const get: Command = {
@@ -13,7 +13,12 @@ const get: Command = {
     account: accountFlag,
     'token-stdin': { field: bool(), summary: 'Use the access token from standard input' },
   },
-  examples: [{ line: 'opsctl media get /media/v3/channels --param part=id --param mine=true', says: 'Channels of the signed-in user' }],
+  examples: [
+    {
+      line: 'opsctl media get /media/v3/channels --param part=id --param mine=true',
+      says: 'Channels of the signed-in user',
+    },
+  ],
   run: async (context, values) => (await import('./auth/run-media.ts')).runMedia(context, values),
 };
 

@@ -1,21 +1,29 @@
-import { list, str } from '../kernel/field.ts';
-import { type Service, operations } from '../kernel/operation.ts';
-import { nearest } from '../kernel/nearest.ts';
-import { AppError } from '../kernel/problem.ts';
-import { recordResult, rowsResult } from '../kernel/result.ts';
-import type { Command } from './command.ts';
+import { list, str } from '../core/field.ts';
+import { type Service, operations } from '../core/operation.ts';
+import { nearest } from '../core/nearest.ts';
+import { AppError } from '../core/problem.ts';
+import { recordResult, rowsResult } from '../core/result.ts';
+import type { Command } from '../cli/command.ts';
 import { kebab } from './from-table.ts';
 import { pathOf } from './labels/path.ts';
 
 const services = async (): Promise<Service[]> => [
-  (await import('../services/tracker/index.ts')).tracker,
-  (await import('../services/labels/index.ts')).labelsService,
+  (await import('../api-specs/tracker/index.ts')).tracker,
+  (await import('../api-specs/labels/index.ts')).labelsService,
 ];
 
 const reference: Command = {
   path: ['reference'],
   summary: 'Show what the documents say about an endpoint: fields, limits, errors',
-  args: [{ name: 'words', field: list(str()), summary: 'Service, resource and verb; fewer words list what is there', rest: true, optional: true }],
+  args: [
+    {
+      name: 'words',
+      field: list(str()),
+      summary: 'Service, resource and verb; fewer words list what is there',
+      rest: true,
+      optional: true,
+    },
+  ],
   examples: [{ line: 'opsctl reference tracker labels create', says: 'One endpoint' }],
   run: async (_context, { words = [] }) => {
     const { entryOf, entryText } = await import('../reference/entry.ts');
@@ -29,7 +37,8 @@ const reference: Command = {
     const exact = all.find((entry) => entry.command === wanted);
     if (exact) return recordResult(exact, { text: entryText(exact) });
     const some = all.filter((entry) => entry.command.startsWith(wanted));
-    if (some.length > 0) return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
+    if (some.length > 0)
+      return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
     const close = nearest(
       wanted,
       all.map((entry) => entry.command),

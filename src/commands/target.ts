@@ -1,19 +1,21 @@
 import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Host } from '../host/host.ts';
-import { AppError } from '../kernel/problem.ts';
-import type { Say, ServiceName, Target } from './command.ts';
+import type { Host } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
+import type { Reach, Say, ServiceName, Target } from '../cli/command.ts';
 import type { Embedded } from './mock/embedded.ts';
 
-export type Reach = {
-  /** Where a service is; the embedded server is started at the first question that needs it. */
-  reach(service: ServiceName): Promise<Target>;
-  /** Ends what `reach` started. */
-  close(): Promise<void>;
+type World = {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly say: Say;
+  readonly signal?: AbortSignal;
 };
-type World = { readonly host: Host; readonly settings: Settings; readonly say: Say; readonly signal?: AbortSignal };
 
-const mockHeaders = (service: ServiceName, { tracker, labels }: Embedded['ready']): Record<string, string> => {
+const mockHeaders = (
+  service: ServiceName,
+  { tracker, labels }: Embedded['ready'],
+): Record<string, string> => {
   if (service === 'tracker') return { 'tracker-token': tracker.token };
   return service === 'labels' && labels.token !== '' ? { authorization: `Bearer ${labels.token}` } : {};
 };
@@ -22,8 +24,15 @@ const mockHeaders = (service: ServiceName, { tracker, labels }: Embedded['ready'
  * The token of a sign-in, for services that take one when no other is set. A token never leaves the side it came from:
  * one of the embedded server stays there, and one of a real server never goes to the mock.
  */
-const signedIn = async (world: World, reach: Reach['reach'], isMock: boolean): Promise<Record<string, string>> => {
-  const [{ accessToken }, { mockKey }] = await Promise.all([import('../login/token.ts'), import('../login/settings.ts')]);
+const signedIn = async (
+  world: World,
+  reach: Reach['reach'],
+  isMock: boolean,
+): Promise<Record<string, string>> => {
+  const [{ accessToken }, { mockKey }] = await Promise.all([
+    import('../auth/token.ts'),
+    import('../auth/settings.ts'),
+  ]);
   const signal = world.signal ?? new AbortController().signal;
   try {
     const { token, account } = await accessToken({ ...world, signal, target: reach });
@@ -38,8 +47,13 @@ const signedIn = async (world: World, reach: Reach['reach'], isMock: boolean): P
 
 /** decisions 4: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
 const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
-  const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map((key) => settings.get(key)?.value);
-  return { ...(basePath === undefined ? {} : { basePath }), ...(planningWord === undefined ? {} : { planningWord }) };
+  const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map(
+    (key) => settings.get(key)?.value,
+  );
+  return {
+    ...(basePath === undefined ? {} : { basePath }),
+    ...(planningWord === undefined ? {} : { planningWord }),
+  };
 };
 
 /** decisions 4: configured, or the embedded mock server; one for all services of a command. */
@@ -47,16 +61,22 @@ export const makeReach = (world: World): Reach => {
   const { host, settings, say, signal } = world;
   let embedded: Promise<Embedded> | undefined;
   const mock = (): Promise<Embedded> =>
-    (embedded ??= import('./mock/embedded.ts').then((module) => module.embeddedMock(host, settings, say, signal)));
+    (embedded ??= import('./mock/embedded.ts').then((module) =>
+      module.embeddedMock(host, settings, say, signal),
+    ));
   // The data API's commands fetch its token themselves (auth/bearer.ts): they also renew one that is refused.
-  const takesSignIn = (service: ServiceName, headers: object): boolean => service === 'labels' && Object.keys(headers).length === 0;
+  const takesSignIn = (service: ServiceName, headers: object): boolean =>
+    service === 'labels' && Object.keys(headers).length === 0;
   const withSignIn = async (service: ServiceName, target: Target): Promise<Target> =>
-    takesSignIn(service, target.headers) ? { ...target, headers: await signedIn(world, reach, target.isMock) } : target;
+    takesSignIn(service, target.headers)
+      ? { ...target, headers: await signedIn(world, reach, target.isMock) }
+      : target;
   const reach = async (service: ServiceName): Promise<Target> => {
     const found = resolveTarget(settings, service);
     if (found.kind === 'mock') {
       const server = await mock();
-      const shared = server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
+      const shared =
+        server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
       return withSignIn(service, {
         baseUrl: server.url,
         headers: mockHeaders(service, server.ready),
@@ -68,8 +88,12 @@ export const makeReach = (world: World): Reach => {
     }
     const { baseUrl, origin, token, header, prefix } = found;
     if (token !== undefined) say.hide(token);
-    const headers: Record<string, string> = token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-    const shared = service === 'tracker' ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` } : {};
+    const headers: Record<string, string> =
+      token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
+    const shared =
+      service === 'tracker'
+        ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` }
+        : {};
     const wording = service === 'tracker' ? { wording: wordingOf(settings) } : {};
     return withSignIn(service, { baseUrl, headers, isMock: false, origin, ...shared, ...wording });
   };

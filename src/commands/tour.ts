@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { bool } from '../kernel/field.ts';
-import { durationText } from '../kernel/duration.ts';
-import { AppError } from '../kernel/problem.ts';
-import { rawResult } from '../kernel/result.ts';
-import type { Started } from '../host/host.ts';
-import type { Command, Context } from './command.ts';
+import { bool } from '../core/field.ts';
+import { durationText } from '../core/duration.ts';
+import { AppError } from '../core/problem.ts';
+import { rawResult } from '../core/result.ts';
+import type { Started } from '../platform/host.ts';
+import type { Command, Context } from '../cli/command.ts';
 
 /** One line of the tour; `{folder}` is the folder of the tour. */
 export type Stop = { readonly says: string; readonly args: readonly string[] };
@@ -16,9 +16,15 @@ export const chapters: readonly Chapter[] = [
   {
     title: '1. Sign in',
     stops: [
-      { says: 'PKCE, a loopback listener and consent; without a terminal the built-in script answers the pages', args: ['login'] },
+      {
+        says: 'PKCE, a loopback listener and consent; without a terminal the built-in script answers the pages',
+        args: ['login'],
+      },
       { says: 'Who is signed in, for how long, with which scopes', args: ['auth', 'status'] },
-      { says: 'Call the data API with the bearer token', args: ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'] },
+      {
+        says: 'Call the data API with the bearer token',
+        args: ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'],
+      },
     ],
   },
   {
@@ -26,11 +32,33 @@ export const chapters: readonly Chapter[] = [
     stops: [
       {
         says: 'Create a label',
-        args: ['tracker', 'labels', 'create', '--name', 'tour', '--color', '#2a7de1', '--columns', 'id,name,color,created_at'],
+        args: [
+          'tracker',
+          'labels',
+          'create',
+          '--name',
+          'tour',
+          '--color',
+          '#2a7de1',
+          '--columns',
+          'id,name,color,created_at',
+        ],
       },
       {
         says: 'Use it by its name',
-        args: ['tracker', 'stories', 'create', '--name', 'Try opsctl', '--story-type', 'feature', '--label', 'tour', '--owner', '@ana'],
+        args: [
+          'tracker',
+          'stories',
+          'create',
+          '--name',
+          'Try opsctl',
+          '--story-type',
+          'feature',
+          '--label',
+          'tour',
+          '--owner',
+          '@ana',
+        ],
       },
       {
         says: 'Unset a field',
@@ -49,7 +77,10 @@ export const chapters: readonly Chapter[] = [
       },
       { says: 'Statistics are counted from the stories', args: ['tracker', 'labels', 'list'] },
       { says: 'Search', args: ['tracker', 'search', 'label:tour', '--type', 'story'] },
-      { says: 'What would be sent, without sending it', args: ['tracker', 'labels', 'delete', 'tour', '--dry-run'] },
+      {
+        says: 'What would be sent, without sending it',
+        args: ['tracker', 'labels', 'delete', 'tour', '--dry-run'],
+      },
       { says: 'Labels of the label service', args: ['labels', 'list'] },
     ],
   },
@@ -60,7 +91,10 @@ export const chapters: readonly Chapter[] = [
         says: 'Three members, each a process of its own (a rehearsal, not a database)',
         args: ['mock', 'kv', 'start', '--members', '3', '--dir', '{folder}/cluster', '--monitor-ms', '1000'],
       },
-      { says: 'Is there anything that speaks against it?', args: ['kv', 'check', '--cluster', '{folder}/cluster/cluster.yaml'] },
+      {
+        says: 'Is there anything that speaks against it?',
+        args: ['kv', 'check', '--cluster', '{folder}/cluster/cluster.yaml'],
+      },
       { says: 'The plan, step by step', args: ['kv', 'plan', '--cluster', '{folder}/cluster/cluster.yaml'] },
       {
         says: 'Do it: snapshots, one member at a time, the leader last',
@@ -79,9 +113,14 @@ Next:
   opsctl kv init                      write the file of your own cluster
 `;
 
-const shown = (args: readonly string[]): string => args.map((arg) => (/^[\w@./:=#-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
+const shown = (args: readonly string[]): string =>
+  args.map((arg) => (/^[\w@./:=#-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
 
-type Trip = { readonly context: Context; readonly folder: string; readonly env: Readonly<Record<string, string | undefined>> };
+type Trip = {
+  readonly context: Context;
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+};
 
 const write = (trip: Trip, text: string): Promise<void> => trip.context.host.terminal.stdout.write(text);
 
@@ -91,8 +130,14 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
   const [command, ...first] = host.self;
   const real = args.map((arg) => arg.replace('{folder}', trip.folder));
   await write(trip, `\n# ${says}\n$ opsctl ${shown(real)}\n`);
-  const done = await host.processes.run(command, [...first, ...real, ...quiet], { env: trip.env, signal, timeoutMs: 60_000 });
-  const messages = done.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('using the mock server'));
+  const done = await host.processes.run(command, [...first, ...real, ...quiet], {
+    env: trip.env,
+    signal,
+    timeoutMs: 60_000,
+  });
+  const messages = done.stderr
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('using the mock server'));
   await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
   if (done.code !== 0)
     throw new AppError('unknown', `opsctl ${shown(real)} ended with ${done.code ?? done.signal}`, {
@@ -103,7 +148,9 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
 const serve = async (trip: Trip): Promise<Started> => {
   const { host } = trip.context;
   const [command, ...first] = host.self;
-  const started = await host.processes.start(command, [...first, 'mock', 'serve', '-o', 'json'], { env: trip.env });
+  const started = await host.processes.start(command, [...first, 'mock', 'serve', '-o', 'json'], {
+    env: trip.env,
+  });
   for await (const line of started.lines()) if (line.includes('"ready":true')) return started;
   throw new AppError('unknown', 'the mock server did not start');
 };
@@ -118,10 +165,14 @@ const tour = async (trip: Trip): Promise<void> => {
       for (const each of stops) await stop(trip, each);
     }
   } finally {
-    await host.processes.run(command, [...first, 'mock', 'kv', 'stop', '--dir', join(trip.folder, 'cluster'), '-q'], {
-      env: trip.env,
-      timeoutMs: 20_000,
-    });
+    await host.processes.run(
+      command,
+      [...first, 'mock', 'kv', 'stop', '--dir', join(trip.folder, 'cluster'), '-q'],
+      {
+        env: trip.env,
+        timeoutMs: 20_000,
+      },
+    );
     server.kill('SIGTERM');
     await server.exited;
   }
@@ -136,9 +187,14 @@ const command: Command = {
   flags: { keep: { field: bool(), summary: 'Keep the folder to look around' } },
   run: async (context, values) => {
     const { host } = context;
-    const folder = join(host.files.temporaryFolder(), `opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`);
+    const folder = join(
+      host.files.temporaryFolder(),
+      `opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`,
+    );
     await host.files.makeFolder(folder, 0o700);
-    const own = Object.fromEntries(Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])));
+    const own = Object.fromEntries(
+      Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
+    );
     const trip: Trip = { context, folder, env: { ...own, OPSCTL_HOME: join(folder, 'home') } };
     const start = host.elapsed();
     try {

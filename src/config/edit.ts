@@ -1,5 +1,5 @@
-import { AppError, usageError } from '../kernel/problem.ts';
-import { nearest } from '../kernel/nearest.ts';
+import { AppError, usageError } from '../core/problem.ts';
+import { nearest } from '../core/nearest.ts';
 import { type Key, keyNamed, keys } from './keys.ts';
 import { urlIsSafe, urlIsWellFormed } from './guards.ts';
 import { MOCK_PROFILE, type Profiles, profileNames } from './profiles.ts';
@@ -14,11 +14,16 @@ export const knownKey = (name: string): Key => {
   if (found !== undefined) return found;
   const names = keys.map(({ key }) => key);
   const close = nearest(name, names);
-  throw usageError(`there is no setting \`${name}\`${close === undefined ? '' : `; did you mean ${close}?`}`, [], ['opsctl config list --all']);
+  throw usageError(
+    `there is no setting \`${name}\`${close === undefined ? '' : `; did you mean ${close}?`}`,
+    [],
+    ['opsctl config list --all'],
+  );
 };
 
 /** Settings that lead to a real service; the rest holds for the mock server too. */
-const isOfService = ({ key }: Key): boolean => key === 'access_token' || /^(tracker|labels|auth|api)\./.test(key);
+const isOfService = ({ key }: Key): boolean =>
+  key === 'access_token' || /^(tracker|labels|auth|api)\./.test(key);
 
 /**
  * The profile that a change goes to. The built-in `mock` never leads to a real service: a named one is refused,
@@ -27,20 +32,29 @@ const isOfService = ({ key }: Key): boolean => key === 'access_token' || /^(trac
 export const profileToChange = ({ profile }: Settings, key: Key): string => {
   if (profile.name !== MOCK_PROFILE || !isOfService(key)) return profile.name;
   if (profile.origin === 'default') return DEFAULT_PROFILE;
-  throw new AppError('config', `the built-in profile \`${MOCK_PROFILE}\` always means the mock server; \`${key.key}\` needs another profile`, {
-    code: 'PROFILE_BUILT_IN',
-    tryThis: [`opsctl config set ${key.key} … --profile work`],
-  });
+  throw new AppError(
+    'config',
+    `the built-in profile \`${MOCK_PROFILE}\` always means the mock server; \`${key.key}\` needs another profile`,
+    {
+      code: 'PROFILE_BUILT_IN',
+      tryThis: [`opsctl config set ${key.key} … --profile work`],
+    },
+  );
 };
 
 const wrongValue = (key: Key, value: string): AppError | undefined => {
-  if (value === '') return usageError(`${key.key}: the value is empty`, [], [`opsctl config unset ${key.key}`]);
+  if (value === '')
+    return usageError(`${key.key}: the value is empty`, [], [`opsctl config unset ${key.key}`]);
   const setting = { key: key.key, value, origin: 'argument' };
   if (key.kind === 'url') return urlIsWellFormed(setting) ?? urlIsSafe(setting);
   if (key.kind === 'header' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value))
     return usageError(`${key.key}: ${JSON.stringify(value)} is not a header name`);
   if (key.key === 'mock' && value !== 'never')
-    return usageError(`mock can only be \`never\`; got ${JSON.stringify(value)}`, [], ['opsctl config unset mock']);
+    return usageError(
+      `mock can only be \`never\`; got ${JSON.stringify(value)}`,
+      [],
+      ['opsctl config unset mock'],
+    );
   return undefined;
 };
 
@@ -66,6 +80,10 @@ export const withCurrent = (stored: Profiles, name: string): Profiles => {
   const close = nearest(name, known);
   throw new AppError('config', `there is no profile \`${name}\`; known: ${known.join(', ')}`, {
     code: 'PROFILE_UNKNOWN',
-    tryThis: [close === undefined ? `opsctl config set tracker.url https://… --profile ${name}` : `opsctl config use ${close}`],
+    tryThis: [
+      close === undefined
+        ? `opsctl config set tracker.url https://… --profile ${name}`
+        : `opsctl config use ${close}`,
+    ],
   });
 };

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import type { Host } from '../host/host.ts';
+import type { Host } from '../platform/host.ts';
 import type { Folders } from './settings.ts';
 
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
@@ -17,7 +17,11 @@ const roots = (host: World): Omit<Folders, 'clusters'> => {
     value && isAbsolute(value) ? join(value, 'opsctl') : join(home, ...rest, 'opsctl');
   if (platform === 'win32') {
     const local = place(env.LOCALAPPDATA, 'AppData', 'Local');
-    return { config: place(env.APPDATA, 'AppData', 'Roaming'), state: join(local, 'state'), cache: join(local, 'cache') };
+    return {
+      config: place(env.APPDATA, 'AppData', 'Roaming'),
+      state: join(local, 'state'),
+      cache: join(local, 'cache'),
+    };
   }
   return {
     config: place(env.XDG_CONFIG_HOME, '.config'),
@@ -32,5 +36,10 @@ export const configFile = (host: World): string => join(roots(host).config, 'con
 /** A profile's own folders below the common ones: sign-ins and caches of two profiles never meet. */
 export const foldersOf = (host: World, profile: string): Folders => {
   const { config, state, cache } = roots(host);
-  return { config: join(config, profile), state: join(state, profile), cache: join(cache, profile), clusters: join(state, 'kv-clusters') };
+  return {
+    config: join(config, profile),
+    state: join(state, profile),
+    cache: join(cache, profile),
+    clusters: join(state, 'kv-clusters'),
+  };
 };

@@ -1,4 +1,4 @@
-import { AppError } from '../kernel/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { MOCK_PROFILE } from './profiles.ts';
 import type { Setting, Settings } from './settings.ts';
 
@@ -13,7 +13,8 @@ export type Endpoint = {
 /** What one guard finds wrong when a service has no URL; undefined when all is well. Pure. */
 export type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
 
-const configError = (code: string, message: string, ...tryThis: string[]): AppError => new AppError('config', message, { code, tryThis });
+const configError = (code: string, message: string, ...tryThis: string[]): AppError =>
+  new AppError('config', message, { code, tryThis });
 
 /** A name that is in no file is most likely mistyped. */
 const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
@@ -38,8 +39,11 @@ const profileIsMock: Guard = ({ profile }, { url }) =>
 
 /** decisions 4: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
 const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
-  const homeless = borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
-  const token = [...secrets, ...homeless].map((key) => settings.get(key)).find((setting) => setting !== undefined);
+  const homeless =
+    borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
+  const token = [...secrets, ...homeless]
+    .map((key) => settings.get(key))
+    .find((setting) => setting !== undefined);
   return (
     token &&
     configError(
@@ -55,7 +59,11 @@ const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
 const mockIsNotOff: Guard = (settings, { url }) => {
   const mock = settings.get('mock');
   if (mock === undefined) return undefined;
-  if (mock.value !== 'never') return configError('MOCK_SETTING', `mock (${mock.origin}) can only be \`never\`; got ${JSON.stringify(mock.value)}`);
+  if (mock.value !== 'never')
+    return configError(
+      'MOCK_SETTING',
+      `mock (${mock.origin}) can only be \`never\`; got ${JSON.stringify(mock.value)}`,
+    );
   return configError(
     'NO_URL',
     `${url} is not set, and the embedded mock server is turned off (${mock.origin})`,
@@ -71,7 +79,8 @@ const loopback = (host: string): boolean =>
 
 /** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
 export const urlIsWellFormed = ({ key, value, origin }: Setting): AppError | undefined => {
-  const wrong = (why: string): AppError => configError('URL_MALFORMED', `${key} (${origin}) ${why}`, 'write it like https://api.example.com');
+  const wrong = (why: string): AppError =>
+    configError('URL_MALFORMED', `${key} (${origin}) ${why}`, 'write it like https://api.example.com');
   if (!URL.canParse(value)) return wrong(`is not a URL: ${JSON.stringify(value)}`);
   const url = new URL(value);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');

@@ -1,5 +1,5 @@
-import type { Host } from '../host/host.ts';
-import { AppError } from '../kernel/problem.ts';
+import type { Host } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
 import { foldersOf } from './folders.ts';
 import { keyNamed, keys } from './keys.ts';
 import { MOCK_PROFILE, type Profiles, profileNames, readProfiles } from './profiles.ts';
@@ -13,8 +13,11 @@ const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** The name becomes a folder's, so that it must be nothing that leads elsewhere. */
 const checkProfileName = (name: string, origin: string): void => {
   if (PROFILE_NAME.test(name)) return;
-  const shape = 'must be 1 to 64 letters, digits, dots, dashes or underscores, and start with a letter or digit';
-  throw new AppError('config', `the profile name ${JSON.stringify(name)} (${origin}) ${shape}`, { code: 'PROFILE_NAME' });
+  const shape =
+    'must be 1 to 64 letters, digits, dots, dashes or underscores, and start with a letter or digit';
+  throw new AppError('config', `the profile name ${JSON.stringify(name)} (${origin}) ${shape}`, {
+    code: 'PROFILE_NAME',
+  });
 };
 
 const chooseProfile = (env: Env, flags: Flags, stored: Profiles): Settings['profile'] => {
@@ -24,7 +27,13 @@ const chooseProfile = (env: Env, flags: Flags, stored: Profiles): Settings['prof
   return { name: MOCK_PROFILE, origin: 'default' };
 };
 
-const find = (name: string, env: Env, flags: Flags, profile: string, stored: Profiles): Setting | undefined => {
+const find = (
+  name: string,
+  env: Env,
+  flags: Flags,
+  profile: string,
+  stored: Profiles,
+): Setting | undefined => {
   const known = keyNamed(name);
   const flag = flags[name];
   if (flag !== undefined) return { key: name, value: flag, origin: `flag --${known?.flag ?? name}` };

@@ -1,16 +1,23 @@
-import type { Host } from '../host/host.ts';
-import { AppError } from '../kernel/problem.ts';
+import type { Host } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
 import { configFile } from './folders.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
-export type Profiles = { readonly current?: string; readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>> };
+export type Profiles = {
+  readonly current?: string;
+  readonly profiles: Readonly<Record<string, Readonly<Record<string, string>>>>;
+};
 
 export const MOCK_PROFILE = 'mock';
 
 const broken = (file: string, why: string): AppError =>
-  new AppError('config', `${file} cannot be used: ${why}`, { code: 'CONFIG_FILE', tryThis: [`mend it, or move it away: mv ${file} ${file}.old`] });
+  new AppError('config', `${file} cannot be used: ${why}`, {
+    code: 'CONFIG_FILE',
+    tryThis: [`mend it, or move it away: mv ${file} ${file}.old`],
+  });
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Checks what an editor may have broken, and says where. Pure. */
 const parseProfiles = (text: string, file: string): Profiles => {
@@ -39,4 +46,5 @@ export const readProfiles = (host: Host): Profiles => {
   return text === undefined || text.trim() === '' ? { profiles: {} } : parseProfiles(text, file);
 };
 
-export const profileNames = (profiles: Profiles): string[] => [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();
+export const profileNames = (profiles: Profiles): string[] =>
+  [...new Set([MOCK_PROFILE, ...Object.keys(profiles.profiles)])].sort();

@@ -1,4 +1,4 @@
-import { AppError } from '../kernel/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { type Endpoint, mockGuards, urlIsSafe, urlIsWellFormed } from './guards.ts';
 import type { Setting, Settings } from './settings.ts';
 
@@ -19,7 +19,11 @@ type ServiceName = 'tracker' | 'labels' | 'auth' | 'api';
 
 const endpoints: Readonly<Record<ServiceName, Endpoint>> = {
   tracker: { url: 'tracker.url', secrets: ['tracker.token'] },
-  labels: { url: 'labels.url', secrets: ['labels.token'], borrowed: { secret: 'access_token', home: 'api.url' } },
+  labels: {
+    url: 'labels.url',
+    secrets: ['labels.token'],
+    borrowed: { secret: 'access_token', home: 'api.url' },
+  },
   auth: { url: 'auth.token_url', secrets: ['auth.client_secret'] },
   api: { url: 'api.url', secrets: ['access_token'] },
 };
@@ -40,7 +44,9 @@ const noToken = (url: Setting): AppError =>
   });
 
 const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting | undefined =>
-  [...secrets, ...(borrowed ? [borrowed.secret] : [])].map((key) => settings.get(key)).find((setting) => setting !== undefined);
+  [...secrets, ...(borrowed ? [borrowed.secret] : [])]
+    .map((key) => settings.get(key))
+    .find((setting) => setting !== undefined);
 
 /** Which service a command talks to (decisions 4). Pure; throws when neither the service nor the mock is safe to assume. */
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
@@ -56,6 +62,15 @@ export const resolveTarget = (settings: Settings, service: ServiceName): Resolve
   const secret = service === 'auth' ? undefined : tokenOf(settings, endpoint);
   if (service === 'tracker' && secret === undefined) throw noToken(url);
   const isTracker = service === 'tracker';
-  const header = isTracker ? (settings.get('tracker.token_header')?.value ?? 'Tracker-Token') : 'Authorization';
-  return { kind: 'configured', baseUrl: url.value, origin: url.origin, token: secret?.value, header, prefix: isTracker ? '' : 'Bearer ' };
+  const header = isTracker
+    ? (settings.get('tracker.token_header')?.value ?? 'Tracker-Token')
+    : 'Authorization';
+  return {
+    kind: 'configured',
+    baseUrl: url.value,
+    origin: url.origin,
+    token: secret?.value,
+    header,
+    prefix: isTracker ? '' : 'Bearer ',
+  };
 };

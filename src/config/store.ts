@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { thisProcess, tryLock, unlock } from '../host/file-lock.ts';
-import type { Host } from '../host/host.ts';
-import { AppError } from '../kernel/problem.ts';
+import { thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import type { Host } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
 import { configFile } from './folders.ts';
 import { type Profiles, readProfiles } from './profiles.ts';
 
@@ -12,7 +12,10 @@ const foreignAgeMs = 10_000;
 /** What conf refuses to write. */
 const schema = {
   current: { type: 'string' },
-  profiles: { type: 'object', additionalProperties: { type: 'object', additionalProperties: { type: 'string' } } },
+  profiles: {
+    type: 'object',
+    additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
+  },
 } as const;
 
 /** conf writes atomically, checks the shape, and keeps the file to its owner: profiles hold tokens. */
@@ -34,7 +37,11 @@ const write = async (folder: string, next: Profiles): Promise<void> => {
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
   const [end, me] = [host.elapsed() + patienceMs, thisProcess(host)];
   while ((await tryLock(host, path, me, foreignAgeMs)) !== true) {
-    if (host.elapsed() > end) throw new AppError('config', `another command holds ${path}`, { code: 'CONFIG_LOCKED', tryThis: [`rm ${path}`] });
+    if (host.elapsed() > end)
+      throw new AppError('config', `another command holds ${path}`, {
+        code: 'CONFIG_LOCKED',
+        tryThis: [`rm ${path}`],
+      });
     await host.sleep(20 + (host.random(1)[0] ?? 0) / 8);
   }
   try {

@@ -1,8 +1,9 @@
-import { jsonOfAnyDepth } from '../kernel/json.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
 
 export type Row = unknown;
 
-export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value at a dotted path; a key that itself has dots is found first, and `labels.0.name` reaches into lists. */
 const valueAt = (row: Row, path: string): unknown => {
@@ -33,8 +34,11 @@ export const keysOf = (rows: readonly Row[]): string[] => {
 };
 
 /** A row that is no record is its own column. */
-export const columnOf = (row: Row, column: string): unknown => (isRecord(row) || Array.isArray(row) ? valueAt(row, column) : row);
+export const columnOf = (row: Row, column: string): unknown =>
+  isRecord(row) || Array.isArray(row) ? valueAt(row, column) : row;
 
 /** Only these columns, under their dotted names: what `--columns` leaves of a record in JSON and YAML. */
 export const project = (row: Row, columns: readonly string[] | undefined): unknown =>
-  columns === undefined ? row : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
+  columns === undefined
+    ? row
+    : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));

@@ -1,14 +1,24 @@
-import { type Problem, problem, usageError } from '../kernel/problem.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
 import type { OutputOptions } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
 export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[] => {
   if (jq !== undefined && format !== undefined && format !== 'json' && format !== 'ndjson') {
-    return [problem('--jq', 'exclusive', `works on JSON and cannot be given together with -o ${format}`, '-o ndjson runs it on each row')];
+    return [
+      problem(
+        '--jq',
+        'exclusive',
+        `works on JSON and cannot be given together with -o ${format}`,
+        '-o ndjson runs it on each row',
+      ),
+    ];
   }
   if (jq !== undefined && columns !== undefined)
-    return [problem('--columns', 'exclusive', 'cannot be given together with --jq', "--jq 'map({id, name})'")];
-  if (columns !== undefined && format === 'name') return [problem('--columns', 'exclusive', 'cannot be given together with -o name')];
+    return [
+      problem('--columns', 'exclusive', 'cannot be given together with --jq', "--jq 'map({id, name})'"),
+    ];
+  if (columns !== undefined && format === 'name')
+    return [problem('--columns', 'exclusive', 'cannot be given together with -o name')];
   return [];
 };
 

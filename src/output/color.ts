@@ -1,13 +1,18 @@
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Set and not switched off: `FORCE_COLOR=0` means no. */
-const isOn = (value: string | undefined): boolean => value !== undefined && value !== '' && value !== '0' && value !== 'false';
+const isOn = (value: string | undefined): boolean =>
+  value !== undefined && value !== '' && value !== '0' && value !== 'false';
 
 /**
  * decisions 6: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > TERM=dumb > is a terminal.
  * Decided here because chalk ignores NO_COLOR and looks at the wrong stream. Pure.
  */
-export const isColored = (mode: 'auto' | 'always' | 'never' | undefined, env: Env, isTty: boolean): boolean => {
+export const isColored = (
+  mode: 'auto' | 'always' | 'never' | undefined,
+  env: Env,
+  isTty: boolean,
+): boolean => {
   if (mode === 'always') return true;
   if (mode === 'never') return false;
   if (env.NO_COLOR) return false;

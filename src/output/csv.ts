@@ -1,9 +1,10 @@
-import { jsonOfAnyDepth } from '../kernel/json.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
 import { type Row, columnOf, keysOf } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
 /** RFC 4180: quotes around a field with a comma, a quote or a line end, quotes doubled. Spaces at an end would be trimmed by some readers. */
-const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const csvField = (text: string): string =>
+  /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
 /** Lists and records as JSON, so that nothing is lost. */
 const csvText = (value: unknown): string => {
@@ -25,7 +26,9 @@ export const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean
       const known = columns ?? keysOf(burst);
       const header = isFirst && hasHeader ? line(known) : '';
       columns = [...known];
-      return header + burst.map((row) => line(known.map((column) => csvText(columnOf(row, column))))).join('');
+      return (
+        header + burst.map((row) => line(known.map((column) => csvText(columnOf(row, column))))).join('')
+      );
     },
     close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked) : ''),
   };

@@ -1,13 +1,14 @@
-import { type Host, NetworkError } from '../host/host.ts';
-import { exitCode } from '../kernel/exit.ts';
-import { AppError, type Category, problemText } from '../kernel/problem.ts';
-import { columnsOf, wrap } from '../kernel/wrap.ts';
+import { type Host, NetworkError } from '../platform/host.ts';
+import { exitCode } from '../core/exit.ts';
+import { AppError, type Category, problemText } from '../core/problem.ts';
+import { columnsOf, wrap } from '../core/wrap.ts';
 import { isColored } from './color.ts';
 import { printable } from './printable.ts';
 import { themeFor } from './theme.ts';
 import type { OutputOptions, Redactor } from './types.ts';
 
-const codeOf = (error: AppError): string => error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
+const codeOf = (error: AppError): string =>
+  error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
 
 const systemAdvice: Readonly<Record<string, string>> = {
   EACCES: 'check who owns it and its permissions',
@@ -24,14 +25,22 @@ const systemAdvice: Readonly<Record<string, string>> = {
 export const appErrorFrom = (thrown: unknown): AppError => {
   if (thrown instanceof AppError) return thrown;
   if (thrown instanceof NetworkError) {
-    if (thrown.code === 'ABORTED') return new AppError('interrupted', thrown.message, { code: 'ABORTED', cause: thrown });
-    return new AppError('network', thrown.message, { code: `NETWORK_${thrown.code}`, retryable: thrown.code !== 'TLS', cause: thrown });
+    if (thrown.code === 'ABORTED')
+      return new AppError('interrupted', thrown.message, { code: 'ABORTED', cause: thrown });
+    return new AppError('network', thrown.message, {
+      code: `NETWORK_${thrown.code}`,
+      retryable: thrown.code !== 'TLS',
+      cause: thrown,
+    });
   }
   const { name, message, code } =
-    thrown instanceof Error ? (thrown as Error & { code?: unknown }) : { name: '', message: String(thrown), code: undefined };
+    thrown instanceof Error
+      ? (thrown as Error & { code?: unknown })
+      : { name: '', message: String(thrown), code: undefined };
   if (name === 'AbortError') return new AppError('interrupted', 'interrupted', { cause: thrown });
   const advice = typeof code === 'string' ? systemAdvice[code] : undefined;
-  if (advice !== undefined) return new AppError('unknown', message, { code: String(code), tryThis: [advice], cause: thrown });
+  if (advice !== undefined)
+    return new AppError('unknown', message, { code: String(code), tryThis: [advice], cause: thrown });
   return new AppError('unknown', `unexpected: ${message}`, {
     tryThis: ['run it again with --verbose and report what it prints'],
     cause: thrown,
@@ -58,7 +67,9 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
 const errorLines = ({ message, detail }: AppError): string[] => [
   message,
   // The only problem is often the message already.
-  ...(detail.problems ?? []).map(problemText).flatMap((text) => (message.endsWith(text) ? [] : [`  ${text}`])),
+  ...(detail.problems ?? [])
+    .map(problemText)
+    .flatMap((text) => (message.endsWith(text) ? [] : [`  ${text}`])),
   ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),
@@ -79,10 +90,17 @@ const errorText = async (error: AppError, options: OutputOptions, host: Host): P
 };
 
 /** One error on stderr; resolves with its category. */
-export const renderError = async (thrown: unknown, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category> => {
+export const renderError = async (
+  thrown: unknown,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<Category> => {
   const error = appErrorFrom(thrown);
   const isJson = options.format === 'json' || options.format === 'ndjson';
-  const text = isJson ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? [])) : await errorText(error, options, host);
+  const text = isJson
+    ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? []))
+    : await errorText(error, options, host);
   await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => {});
   return error.category;
 };

@@ -1,5 +1,5 @@
-import type { Host } from '../host/host.ts';
-import type { View } from '../kernel/result.ts';
+import type { Host } from '../platform/host.ts';
+import type { View } from '../core/result.ts';
 import { csvRows } from './csv.ts';
 import { isColored } from './color.ts';
 import type { Formatter } from './formatter.ts';
@@ -11,16 +11,31 @@ import type { Format, OutputOptions } from './types.ts';
 import { yamlRows } from './yaml.ts';
 
 /** Table on a terminal, JSON in a pipe or file, unless asked for. */
-export const formatOf = (options: OutputOptions, host: Host): Format => options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json');
+export const formatOf = (options: OutputOptions, host: Host): Format =>
+  options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json');
 
-export const tableOptions = async (options: OutputOptions, columns: readonly string[] | undefined, host: Host): Promise<TableOptions> => {
+export const tableOptions = async (
+  options: OutputOptions,
+  columns: readonly string[] | undefined,
+  host: Host,
+): Promise<TableOptions> => {
   const { isTty } = host.terminal.stdout;
   const theme = await themeFor(isColored(options.color, host.env, isTty));
-  return { columns, hasHeader: options.header, width: isTty ? host.terminal.stdout.columns : undefined, theme };
+  return {
+    columns,
+    hasHeader: options.header,
+    width: isTty ? host.terminal.stdout.columns : undefined,
+    theme,
+  };
 };
 
 /** The formatter of one format for rows. Only tables look at the view's columns: other formats hold the data whole. */
-export const formatterFor = async (format: Format, view: View, options: OutputOptions, host: Host): Promise<Formatter> => {
+export const formatterFor = async (
+  format: Format,
+  view: View,
+  options: OutputOptions,
+  host: Host,
+): Promise<Formatter> => {
   switch (format) {
     case 'json':
       return jsonRows(options.columns);

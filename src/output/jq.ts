@@ -1,5 +1,5 @@
-import { jsonOfAnyDepth } from '../kernel/json.ts';
-import { usageError } from '../kernel/problem.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
+import { usageError } from '../core/problem.ts';
 
 /** jq's own words without its name and the location in a file that does not exist. */
 const sentence = (error: unknown): string =>
@@ -14,7 +14,11 @@ const run = async (json: string, program: string, flags: string[]): Promise<stri
 };
 
 const failed = (error: unknown): Error =>
-  usageError(`--jq: ${sentence(error)}`, [], ["the filter sees the same JSON as -o json; rows are one array: '.[].id'"]);
+  usageError(
+    `--jq: ${sentence(error)}`,
+    [],
+    ["the filter sees the same JSON as -o json; rows are one array: '.[].id'"],
+  );
 
 /** Compiles the program without running it: nothing flows out of `empty`. */
 export const checkJq = async (program: string): Promise<void> => {

@@ -1,4 +1,4 @@
-import { jsonOfAnyDepth } from '../kernel/json.ts';
+import { jsonOfAnyDepth } from '../core/json.ts';
 import { type Row, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
@@ -8,7 +8,10 @@ const indented = (row: unknown): string => jsonOfAnyDepth(row, 2).replaceAll('\n
 export const jsonRows = (columns?: readonly string[]): Formatter => {
   let count = 0;
   return {
-    rows: (burst) => burst.map((row) => `${count++ === 0 ? '[' : ','}\n  ${indented(project(row, columns) ?? null)}`).join(''),
+    rows: (burst) =>
+      burst
+        .map((row) => `${count++ === 0 ? '[' : ','}\n  ${indented(project(row, columns) ?? null)}`)
+        .join(''),
     close: () => (count === 0 ? '[]\n' : '\n]\n'),
   };
 };
@@ -16,6 +19,7 @@ export const jsonRows = (columns?: readonly string[]): Formatter => {
 export const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;
 
 export const ndjsonRows = (columns?: readonly string[]): Formatter => ({
-  rows: (burst: readonly Row[]) => burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
+  rows: (burst: readonly Row[]) =>
+    burst.map((row) => `${jsonOfAnyDepth(project(row, columns) ?? null)}\n`).join(''),
   close: () => '',
 });

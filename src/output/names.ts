@@ -1,4 +1,4 @@
-import { AppError } from '../kernel/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { type Row, columnOf, isRecord } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { oneLine } from './printable.ts';
@@ -7,10 +7,14 @@ const nameOf = (row: Row, field: string): string => {
   const value = columnOf(row, field);
   if (value !== undefined && value !== null && typeof value !== 'object') return oneLine(String(value));
   const known = isRecord(row) ? Object.keys(row).slice(0, 8).join(', ') : 'none';
-  throw new AppError('usage', `-o name prints the field \`${field}\`, which this answer does not have; it has: ${known}`, {
-    code: 'NO_NAME',
-    tryThis: ["-o json --jq '…'", '-o csv --no-header --columns …'],
-  });
+  throw new AppError(
+    'usage',
+    `-o name prints the field \`${field}\`, which this answer does not have; it has: ${known}`,
+    {
+      code: 'NO_NAME',
+      tryThis: ["-o json --jq '…'", '-o csv --no-header --columns …'],
+    },
+  );
 };
 
 /** One identifier a line, for `xargs` and loops. */

@@ -1,4 +1,4 @@
-import type { Host } from '../host/host.ts';
+import type { Host } from '../platform/host.ts';
 import type { OutputOptions } from './types.ts';
 
 /** A command that takes longer is watched by somebody: its messages are written as they come. */

@@ -14,4 +14,6 @@ export const printable = (text: string): string => text.replace(UNSAFE, escaped)
 
 /** The same for what must stay on one line: a line end becomes `\n`. */
 export const oneLine = (text: string): string =>
-  text.replace(UNSAFE_IN_LINE, (c) => (c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escaped(c)));
+  text.replace(UNSAFE_IN_LINE, (c) =>
+    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escaped(c),
+  );

@@ -6,7 +6,8 @@ const MASK = '***';
  * `test`, `token` or `1234` as a token of a trial must not blank out the same word or number in data and in the names of
  * fields. What services hand out is longer, or at least mixes letters and digits. Pure.
  */
-const isHideable = (secret: string): boolean => secret.length >= 8 || (secret.length >= 4 && /[a-z]/i.test(secret) && /\d/.test(secret));
+const isHideable = (secret: string): boolean =>
+  secret.length >= 8 || (secret.length >= 4 && /[a-z]/i.test(secret) && /\d/.test(secret));
 
 /**
  * The part of base64 that a secret produces whatever stands around it. At each of three offsets the first and last

@@ -1,8 +1,8 @@
-import type { Host } from '../host/host.ts';
-import { nearest } from '../kernel/nearest.ts';
-import type { Category } from '../kernel/problem.ts';
-import type { Result, View } from '../kernel/result.ts';
-import { burstsOf } from './bursts.ts';
+import type { Host } from '../platform/host.ts';
+import { nearest } from '../core/nearest.ts';
+import type { Category } from '../core/problem.ts';
+import type { Result, View } from '../core/result.ts';
+import { burstsOf } from './batches.ts';
 import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
@@ -12,7 +12,12 @@ import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
 type Rows = Parameters<typeof burstsOf>[0];
-type Surroundings = { readonly options: OutputOptions; readonly host: Host; readonly format: Format; readonly warn: (text: string) => Promise<void> };
+type Surroundings = {
+  readonly options: OutputOptions;
+  readonly host: Host;
+  readonly format: Format;
+  readonly warn: (text: string) => Promise<void>;
+};
 
 /** A mistyped column would be an empty one; the command has run already, so that a warning is all that is left. */
 const unknownColumns = (columns: readonly string[], rows: readonly Row[]): string[] => {
@@ -27,15 +32,21 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): strin
 async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
   let isFirst = true;
   for await (const burst of burstsOf(rows)) {
-    if (isFirst) for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
+    if (isFirst)
+      for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
     isFirst = false;
     yield await formatter.rows(burst);
   }
   yield formatter.close();
-  if (isFirst && around.format === 'table' && around.host.terminal.stdout.isTty) await around.warn('nothing found');
+  if (isFirst && around.format === 'table' && around.host.terminal.stdout.isTty)
+    await around.warn('nothing found');
 }
 
-async function* jqPieces(result: { data: unknown } | Rows, program: string, format: Format): AsyncGenerator<string> {
+async function* jqPieces(
+  result: { data: unknown } | Rows,
+  program: string,
+  format: Format,
+): AsyncGenerator<string> {
   const { jqText } = await import('./jq.ts');
   if ('data' in result) {
     yield await jqText(result.data, program);
@@ -53,8 +64,10 @@ async function* jqPieces(result: { data: unknown } | Rows, program: string, form
 const recordPiece = async (data: unknown, view: View, around: Surroundings): Promise<string> => {
   const { options, format, host } = around;
   if (format === 'json') return jsonText(isRecord(data) ? project(data, options.columns) : data);
-  if (format === 'yaml') return (await import('./yaml.ts')).yamlText(isRecord(data) ? project(data, options.columns) : data);
-  if (view.text !== undefined && options.columns === undefined) return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
+  if (format === 'yaml')
+    return (await import('./yaml.ts')).yamlText(isRecord(data) ? project(data, options.columns) : data);
+  if (view.text !== undefined && options.columns === undefined)
+    return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
   if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;
   const { recordText } = await import('./table.ts');
   return recordText(data, view.columns ?? [], await tableOptions(options, options.columns, host));
@@ -62,31 +75,51 @@ const recordPiece = async (data: unknown, view: View, around: Surroundings): Pro
 
 async function* recordPieces(data: unknown, view: View, around: Surroundings): AsyncGenerator<string> {
   const { format } = around;
-  const isOne = format === 'json' || format === 'yaml' || (format === 'table' && !(Array.isArray(data) && view.text === undefined));
+  const isOne =
+    format === 'json' ||
+    format === 'yaml' ||
+    (format === 'table' && !(Array.isArray(data) && view.text === undefined));
   if (isOne) yield await recordPiece(data, view, around);
-  else yield* rowPieces({ rows: Array.isArray(data) ? data : [data] }, await formatterFor(format, view, around.options, around.host), around);
+  else
+    yield* rowPieces(
+      { rows: Array.isArray(data) ? data : [data] },
+      await formatterFor(format, view, around.options, around.host),
+      around,
+    );
 }
 
 async function* pieces(result: Result, view: View, around: Surroundings): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
   if (options.jq !== undefined) yield* jqPieces(result, options.jq, format);
-  else if (result.kind === 'rows') yield* rowPieces(result, await formatterFor(format, view, options, host), around);
+  else if (result.kind === 'rows')
+    yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);
 }
 
 /** Ready-made output is written as it is: a command that prints a token on purpose prints it. Only a terminal is protected. */
-const writeRaw = async (chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>, host: Host): Promise<void> => {
+const writeRaw = async (
+  chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
+  host: Host,
+): Promise<void> => {
   const { stdout } = host.terminal;
   const decoder = new TextDecoder();
   for await (const chunk of chunks) {
     if (!stdout.isTty) await stdout.write(chunk);
-    else await stdout.write(printable(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })));
+    else
+      await stdout.write(
+        printable(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })),
+      );
   }
 };
 
 /** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
-const writeText = async (texts: AsyncIterable<string>, isTable: boolean, host: Host, redactor: Redactor): Promise<void> => {
+const writeText = async (
+  texts: AsyncIterable<string>,
+  isTable: boolean,
+  host: Host,
+  redactor: Redactor,
+): Promise<void> => {
   const { stdout } = host.terminal;
   const redact = redactor.stream();
   const escapes = stdout.isTty && !isTable;
@@ -103,13 +136,22 @@ const writeText = async (texts: AsyncIterable<string>, isTable: boolean, host: H
 const isClosedPipe = (error: unknown): boolean => (error as { code?: string } | null)?.code === 'EPIPE';
 
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
-export const render = async (result: Result, options: OutputOptions, host: Host, redactor: Redactor): Promise<Category | 'done'> => {
+export const render = async (
+  result: Result,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<Category | 'done'> => {
   const { stderr } = host.terminal;
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
-  const note = (text: string): Promise<void> => stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
+  const note = (text: string): Promise<void> =>
+    stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
-  const isDrawn = format === 'table' && options.jq === undefined && (view.text === undefined || options.columns !== undefined);
+  const isDrawn =
+    format === 'table' &&
+    options.jq === undefined &&
+    (view.text === undefined || options.columns !== undefined);
   releaseNotes(options, host);
   try {
     if (result.kind === 'raw') await writeRaw(result.chunks, host);
@@ -120,7 +162,8 @@ export const render = async (result: Result, options: OutputOptions, host: Host,
   }
   releaseNotes(options, host);
   // A script knows from the exit code; a person wants to read what happened.
-  if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing')) await note(view.message);
+  if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
+    await note(view.message);
   if (result.kind === 'rows') return result.exit?.() ?? 'done';
   return 'exit' in result ? (result.exit ?? 'done') : 'done';
 };

@@ -1,4 +1,4 @@
-import type { Host } from '../host/host.ts';
+import type { Host } from '../platform/host.ts';
 import { isColored } from './color.ts';
 import { holdNote, isHeld, releaseNotes } from './notes.ts';
 import { printable } from './printable.ts';
@@ -89,12 +89,23 @@ export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor):
   const { stderr } = host.terminal;
   const clean = (text: string): string => printable(redactor.clean(text));
   const spinner = spinning(host, clean);
-  const write = lineWriter(host, options, (shown) => spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})));
+  const write = lineWriter(host, options, (shown) =>
+    spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),
+  );
   const warn = (text: string): void => {
-    if (!options.quiet) write(clean(`warning: ${text}`), ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length));
+    if (!options.quiet)
+      write(
+        clean(`warning: ${text}`),
+        ({ yellow }, shown) => yellow('warning:') + shown.slice('warning:'.length),
+      );
   };
   // CI logs keep every frame of a spinner.
-  const turns = stderr.isTty && !options.quiet && !host.env.CI && options.format !== 'json' && options.format !== 'ndjson';
+  const turns =
+    stderr.isTty &&
+    !options.quiet &&
+    !host.env.CI &&
+    options.format !== 'json' &&
+    options.format !== 'ndjson';
   return {
     info(text) {
       if (!options.quiet) write(clean(text));

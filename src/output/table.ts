@@ -55,9 +55,12 @@ export const tableRows = (options: TableOptions): Formatter => {
       const cells = burst.map((row) => names.map((name) => oneLine(cellText(columnOf(row, name)))));
       const all = isFirst && options.hasHeader ? [titles, ...cells] : cells;
       const measure = await measureFor(all.flat());
-      const needed = names.map((_, i) => Math.max(widths[i] ?? 0, ...all.map((row) => measure(row[i] ?? ''))));
+      const needed = names.map((_, i) =>
+        Math.max(widths[i] ?? 0, ...all.map((row) => measure(row[i] ?? ''))),
+      );
       widths = options.width === undefined ? needed : squeeze(needed, options.width);
-      const header = isFirst && options.hasHeader ? `${options.theme.bold(line(titles, widths, measure))}\n` : '';
+      const header =
+        isFirst && options.hasHeader ? `${options.theme.bold(line(titles, widths, measure))}\n` : '';
       isFirst = false;
       return header + cells.map((row) => `${line(row, widths, measure)}\n`).join('');
     },
@@ -66,15 +69,24 @@ export const tableRows = (options: TableOptions): Formatter => {
 };
 
 /** One record: a line for each field, the columns asked for by the view first. */
-export const recordText = async (data: Row, first: readonly string[], options: TableOptions): Promise<string> => {
+export const recordText = async (
+  data: Row,
+  first: readonly string[],
+  options: TableOptions,
+): Promise<string> => {
   const rest = keysOf([data]).filter((key) => !first.includes(key));
   const names = options.columns ?? [...first, ...rest];
   const rows = names.map((name) => [oneLine(name), oneLine(cellText(columnOf(data, name)))] as const);
   const measure = await measureFor(rows.flat());
   const wide = Math.max(0, ...rows.map(([name]) => measure(name)));
-  const room = options.width === undefined ? Number.POSITIVE_INFINITY : Math.max(LEAST_COLUMNS, options.width - wide - GAP);
+  const room =
+    options.width === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(LEAST_COLUMNS, options.width - wide - GAP);
   return rows
-    .map(([name, value]) => `${options.theme.bold(name)}${' '.repeat(wide - measure(name) + GAP)}${clip(value, room, measure)}`.trimEnd())
+    .map(([name, value]) =>
+      `${options.theme.bold(name)}${' '.repeat(wide - measure(name) + GAP)}${clip(value, room, measure)}`.trimEnd(),
+    )
     .map((text) => `${text}\n`)
     .join('');
 };

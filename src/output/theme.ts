@@ -1,5 +1,11 @@
 type Paint = (text: string) => string;
-export type Theme = { readonly bold: Paint; readonly dim: Paint; readonly red: Paint; readonly yellow: Paint; readonly green: Paint };
+export type Theme = {
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly yellow: Paint;
+  readonly green: Paint;
+};
 
 const plain: Paint = (text) => text;
 const none: Theme = { bold: plain, dim: plain, red: plain, yellow: plain, green: plain };

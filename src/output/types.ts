@@ -1,6 +1,6 @@
-import type { Category } from '../kernel/problem.ts';
-import type { Result } from '../kernel/result.ts';
-import type { Host } from '../host/host.ts';
+import type { Category } from '../core/problem.ts';
+import type { Result } from '../core/result.ts';
+import type { Host } from '../platform/host.ts';
 
 export type Format = 'table' | 'json' | 'ndjson' | 'yaml' | 'csv' | 'name';
 /** What the flags and the environment decided, once for a run. */
@@ -31,7 +31,17 @@ export type Redactor = {
 export type RedactStream = { push(piece: string): string; end(): string };
 
 /** render.ts `render`: writes a result to stdout (its message to stderr); resolves with the exit category. EPIPE is 'done'. */
-export type Render = (result: Result, options: OutputOptions, host: Host, redactor: Redactor) => Promise<Category | 'done'>;
+export type Render = (
+  result: Result,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+) => Promise<Category | 'done'>;
 /** error.ts `renderError`: one error on stderr, as text or as one JSON object under -o json; resolves with its category ('unknown' for a bug). */
-export type RenderError = (error: unknown, options: OutputOptions, host: Host, redactor: Redactor) => Promise<Category>;
+export type RenderError = (
+  error: unknown,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+) => Promise<Category>;
 // say.ts `makeSay(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.

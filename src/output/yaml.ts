@@ -1,10 +1,13 @@
-import { AppError } from '../kernel/problem.ts';
+import { AppError } from '../core/problem.ts';
 import { type Row, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 
 /** A thread of some thousand replies: YAML would indent its last one by as many steps. */
 const tooDeep = (): AppError =>
-  new AppError('usage', 'the answer is nested too deep for YAML', { code: 'TOO_DEEP', tryThis: ['-o json has no such limit'] });
+  new AppError('usage', 'the answer is nested too deep for YAML', {
+    code: 'TOO_DEEP',
+    tryThis: ['-o json has no such limit'],
+  });
 
 const load = async (): Promise<(data: unknown) => string> => {
   const { stringify } = await import('./yaml-package.ts');

@@ -1,8 +1,8 @@
-import { type Field, type Fields, bare } from '../kernel/field.ts';
-import { type Operation, type Service, operations } from '../kernel/operation.ts';
-import { template } from '../kernel/path.ts';
-import type { JsonSchema } from '../kernel/schema.ts';
-import { fullScope, scopeRow } from '../services/auth/scopes.ts';
+import { type Field, type Fields, bare } from '../core/field.ts';
+import { type Operation, type Service, operations } from '../core/operation.ts';
+import { template } from '../core/path.ts';
+import type { JsonSchema } from '../core/schema.ts';
+import { fullScope, scopeRow } from '../api-specs/oauth/scopes.ts';
 
 type Schemas = Map<string, JsonSchema>;
 
@@ -43,7 +43,9 @@ const typed = (field: Field, schemas: Schemas): JsonSchema => {
     case 'map':
       return { type: 'object', additionalProperties: schema(field.values, schemas) };
     case 'object':
-      return field.name === undefined ? { type: 'object', properties: properties(field.fields, schemas) } : named(field.name, field, schemas);
+      return field.name === undefined
+        ? { type: 'object', properties: properties(field.fields, schemas) }
+        : named(field.name, field, schemas);
     case 'ref':
       return named(field.name, bare(field), schemas);
     default:
@@ -62,7 +64,11 @@ const properties = (fields: Fields, schemas: Schemas): JsonSchema =>
 const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
   if (!schemas.has(name)) {
     schemas.set(name, {});
-    schemas.set(name, { id: name, type: 'object', properties: field.type === 'object' ? properties(field.fields, schemas) : {} });
+    schemas.set(name, {
+      id: name,
+      type: 'object',
+      properties: field.type === 'object' ? properties(field.fields, schemas) : {},
+    });
   }
   return { $ref: name };
 };
@@ -70,19 +76,29 @@ const named = (name: string, field: Field, schemas: Schemas): JsonSchema => {
 /** `/{name=labels/*}:publish` → `v2beta/{+name}:publish` and the pattern that a name must match. */
 const placed = (service: Service, operation: Operation) => {
   const { segments, verb } = template(operation.path);
-  const path = segments.map((s) => ('literal' in s ? s.literal : `{+${s.param}}`)).join('/') + (verb === '' ? '' : `:${verb}`);
+  const path =
+    segments.map((s) => ('literal' in s ? s.literal : `{+${s.param}}`)).join('/') +
+    (verb === '' ? '' : `:${verb}`);
   const patterns = Object.fromEntries(
-    segments.flatMap((s) => ('param' in s ? [[s.param, `^${s.pattern.map((p) => (p === '*' ? '[^/]+' : p)).join('/')}$`]] : [])),
+    segments.flatMap((s) =>
+      'param' in s ? [[s.param, `^${s.pattern.map((p) => (p === '*' ? '[^/]+' : p)).join('/')}$`]] : [],
+    ),
   );
   const flat = segments
-    .flatMap((s) => ('literal' in s ? [s.literal] : s.pattern.map((p, i) => (p === '*' ? `{${s.pattern[i - 1] ?? s.param}Id}` : p))))
+    .flatMap((s) =>
+      'literal' in s
+        ? [s.literal]
+        : s.pattern.map((p, i) => (p === '*' ? `{${s.pattern[i - 1] ?? s.param}Id}` : p)),
+    )
     .join('/');
   const base = service.basePath.slice(1);
   return { path: `${base}/${path}`, flatPath: `${base}/${flat}${verb === '' ? '' : `:${verb}`}`, patterns };
 };
 
 const parameters = (fields: Fields, schemas: Schemas): JsonSchema =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...schema(field, schemas), location: 'query' }]));
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { ...schema(field, schemas), location: 'query' }]),
+  );
 
 const method = (service: Service, id: string, operation: Operation, schemas: Schemas): JsonSchema => {
   const { path, flatPath, patterns } = placed(service, operation);
@@ -130,7 +146,10 @@ const nodeAt = (root: Node, path: readonly string[]): Node => {
 /** OAuth scopes of a service and what they allow. */
 const auth = ({ scopes }: Service): JsonSchema => {
   if (scopes === undefined) return {};
-  const rows = scopes('GET').map((name) => [fullScope(name), { description: scopeRow(fullScope(name))?.consent ?? name }]);
+  const rows = scopes('GET').map((name) => [
+    fullScope(name),
+    { description: scopeRow(fullScope(name))?.consent ?? name },
+  ]);
   return { auth: { oauth2: { scopes: Object.fromEntries(rows) } } };
 };
 
@@ -142,7 +161,12 @@ export const discovery = (service: Service, origin: string): JsonSchema => {
     const words = (operation.id ?? `${resource}.${verb}`).split('.');
     const at = nodeAt(root, words.slice(0, -1));
     at.methods ??= {};
-    at.methods[words.at(-1) ?? verb] = method(service, [service.name, ...words].join('.'), operation, schemas);
+    at.methods[words.at(-1) ?? verb] = method(
+      service,
+      [service.name, ...words].join('.'),
+      operation,
+      schemas,
+    );
   }
   return {
     kind: 'discovery#restDescription',

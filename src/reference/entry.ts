@@ -1,8 +1,13 @@
-import { type Field, type Fields, bare } from '../kernel/field.ts';
-import type { Operation, Service } from '../kernel/operation.ts';
+import { type Field, type Fields, bare } from '../core/field.ts';
+import type { Operation, Service } from '../core/operation.ts';
 
 /** One field of a reference entry: `name  text, at most 128 characters, required`. */
-export type EntryField = { readonly name: string; readonly type: string; readonly required: boolean; readonly about: string };
+export type EntryField = {
+  readonly name: string;
+  readonly type: string;
+  readonly required: boolean;
+  readonly about: string;
+};
 export type Entry = {
   readonly command: string;
   readonly summary: string;
@@ -25,10 +30,15 @@ const typeText = (field: Field): string => {
   const inner = bare(field);
   switch (inner.type) {
     case 'string':
-      return (inner.enum ? inner.enum.join(' | ') : (inner.format ?? `text${inner.max === undefined ? '' : `(${inner.max})`}`)) + end;
+      return (
+        (inner.enum
+          ? inner.enum.join(' | ')
+          : (inner.format ?? `text${inner.max === undefined ? '' : `(${inner.max})`}`)) + end
+      );
     case 'integer':
     case 'number': {
-      const range = inner.min === undefined && inner.max === undefined ? '' : ` ${inner.min ?? ''}..${inner.max ?? ''}`;
+      const range =
+        inner.min === undefined && inner.max === undefined ? '' : ` ${inner.min ?? ''}..${inner.max ?? ''}`;
       return `${inner.type}${range}${end}`;
     }
     case 'array':
@@ -46,16 +56,25 @@ const aboutText = (field: Field): string =>
   [
     field.summary ?? '',
     field.default === undefined ? '' : `default ${field.default}`,
-    field.deprecated === undefined ? '' : `deprecated${field.deprecated === '' ? '' : `, use ${field.deprecated}`}`,
+    field.deprecated === undefined
+      ? ''
+      : `deprecated${field.deprecated === '' ? '' : `, use ${field.deprecated}`}`,
   ]
     .filter((part) => part !== '')
     .join('; ');
 const fieldsOf = (fields: Fields | undefined): EntryField[] =>
-  Object.entries(fields ?? {}).map(([name, field]) => ({ name, type: typeText(field), required: field.required ?? false, about: aboutText(field) }));
+  Object.entries(fields ?? {}).map(([name, field]) => ({
+    name,
+    type: typeText(field),
+    required: field.required ?? false,
+    about: aboutText(field),
+  }));
 
 /** What only the service sets is no part of a request, also where the document has one schema for both. */
 const settable = (fields: Fields | undefined): Fields =>
-  Object.fromEntries(Object.entries(fields ?? {}).filter(([, field]) => !field.outputOnly && !field.readOnly));
+  Object.fromEntries(
+    Object.entries(fields ?? {}).filter(([, field]) => !field.outputOnly && !field.readOnly),
+  );
 
 /** Everything the table says about one endpoint, for `opsctl reference` and the written reference. */
 export const entryOf = (service: Service, words: readonly string[], operation: Operation): Entry => ({
@@ -68,7 +87,10 @@ export const entryOf = (service: Service, words: readonly string[], operation: O
   body: fieldsOf(settable(operation.body)),
   success: operation.ok,
   returns: operation.returns ? typeText(operation.returns) : '',
-  errors: [...Object.keys(service.refusals?.meanings ?? { 400: 0, 401: 0, 404: 0, 422: 0, 429: 0 }), ...(operation.errors ?? [])],
+  errors: [
+    ...Object.keys(service.refusals?.meanings ?? { 400: 0, 401: 0, 404: 0, 422: 0, 429: 0 }),
+    ...(operation.errors ?? []),
+  ],
   deprecated: operation.deprecated,
   extension: operation.extension ?? false,
 });
@@ -76,7 +98,14 @@ export const entryOf = (service: Service, words: readonly string[], operation: O
 const fieldLines = (title: string, fields: readonly EntryField[]): string[] =>
   fields.length === 0
     ? []
-    : ['', `${title}:`, ...fields.map((f) => `  ${f.name}  ${f.type}${f.required ? ', required' : ''}${f.about === '' ? '' : `  ${f.about}`}`)];
+    : [
+        '',
+        `${title}:`,
+        ...fields.map(
+          (f) =>
+            `  ${f.name}  ${f.type}${f.required ? ', required' : ''}${f.about === '' ? '' : `  ${f.about}`}`,
+        ),
+      ];
 
 /** The entry as a page of text. */
 export const entryText = (entry: Entry): string =>

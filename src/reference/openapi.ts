@@ -1,7 +1,7 @@
-import { type Field, type Fields, bare } from '../kernel/field.ts';
-import { type Operation, type Service, operations } from '../kernel/operation.ts';
-import { template } from '../kernel/path.ts';
-import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../kernel/schema.ts';
+import { type Field, type Fields, bare } from '../core/field.ts';
+import { type Operation, type Service, operations } from '../core/operation.ts';
+import { template } from '../core/path.ts';
+import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
 
 const DIALECT: Dialect = { version: '3.1', refPrefix: '#/components/schemas/' };
 
@@ -25,7 +25,8 @@ export const openPath = (path: string): { path: string; names: ReadonlyMap<strin
   return { path: `/${parts.join('/')}${verb === '' ? '' : `:${verb}`}`, names };
 };
 
-export const operationId = (resource: string, verb: string): string => `${resource.replace(/[-\s](.)/g, (_, c: string) => c.toUpperCase())}.${verb}`;
+export const operationId = (resource: string, verb: string): string =>
+  `${resource.replace(/[-\s](.)/g, (_, c: string) => c.toUpperCase())}.${verb}`;
 
 const common: Readonly<Record<string, string>> = {
   400: 'The request does not fit the schema',
@@ -36,13 +37,26 @@ const common: Readonly<Record<string, string>> = {
 };
 
 /** doc2 Errors: the status of each named error. */
-const statusOf: Readonly<Record<string, number>> = { DisabledFeatureError: 403, UnusableEntitlementError: 403, DataConflictError: 409 };
+const statusOf: Readonly<Record<string, number>> = {
+  DisabledFeatureError: 403,
+  UnusableEntitlementError: 403,
+  DataConflictError: 409,
+};
 
-const parameters = (operation: Operation, names: ReadonlyMap<string, readonly string[]>, components: Components): JsonSchema[] => {
+const parameters = (
+  operation: Operation,
+  names: ReadonlyMap<string, readonly string[]>,
+  components: Components,
+): JsonSchema[] => {
   const inPath = Object.entries(operation.params ?? {}).flatMap(([name, field]) => {
     const made = names.get(name) ?? [name];
     const isWhole = made.length === 1 && made[0] === name;
-    return made.map((n) => ({ name: n, in: 'path', required: true, schema: isWhole ? schemaOf(field, components, DIALECT) : { type: 'string' } }));
+    return made.map((n) => ({
+      name: n,
+      in: 'path',
+      required: true,
+      schema: isWhole ? schemaOf(field, components, DIALECT) : { type: 'string' },
+    }));
   });
   const inQuery = Object.entries(operation.query ?? {}).map(([name, field]: [string, Field]) => ({
     name,
@@ -62,20 +76,49 @@ const mediaType: Readonly<Record<string, string>> = {
 };
 const requestBody = (operation: Operation, fields: Fields, components: Components): JsonSchema => ({
   required: Object.values(fields).some((field) => field.required),
-  content: { [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: { schema: objectSchema(fields, components, DIALECT) } },
+  content: {
+    [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: {
+      schema: objectSchema(fields, components, DIALECT),
+    },
+  },
 });
 
 const responses = ({ refusals }: Service, operation: Operation, components: Components): JsonSchema => {
-  const content = operation.returns && { 'application/json': { schema: schemaOf(operation.returns, components, DIALECT) } };
-  const body = refusals && { content: { 'application/json': { schema: schemaOf(refusals.body, components, DIALECT) } } };
-  const errors = Object.fromEntries(Object.entries(refusals?.meanings ?? common).map(([status, description]) => [status, { description, ...body }]));
-  const extra = Object.fromEntries((operation.errors ?? []).map((name) => [statusOf[name] ?? 400, { description: name }]));
-  return { [operation.ok]: { description: operation.ok === 204 ? 'Done' : 'The answer', ...(content ? { content } : {}) }, ...errors, ...extra };
+  const content = operation.returns && {
+    'application/json': { schema: schemaOf(operation.returns, components, DIALECT) },
+  };
+  const body = refusals && {
+    content: { 'application/json': { schema: schemaOf(refusals.body, components, DIALECT) } },
+  };
+  const errors = Object.fromEntries(
+    Object.entries(refusals?.meanings ?? common).map(([status, description]) => [
+      status,
+      { description, ...body },
+    ]),
+  );
+  const extra = Object.fromEntries(
+    (operation.errors ?? []).map((name) => [statusOf[name] ?? 400, { description: name }]),
+  );
+  return {
+    [operation.ok]: {
+      description: operation.ok === 204 ? 'Done' : 'The answer',
+      ...(content ? { content } : {}),
+    },
+    ...errors,
+    ...extra,
+  };
 };
 
-const sharedParameters = (fields: Fields, componentOf: (name: string) => string, components: Components): JsonSchema =>
+const sharedParameters = (
+  fields: Fields,
+  componentOf: (name: string) => string,
+  components: Components,
+): JsonSchema =>
   Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [componentOf(name), { name, in: 'query', schema: schemaOf(field, components, DIALECT) }]),
+    Object.entries(fields).map(([name, field]) => [
+      componentOf(name),
+      { name, in: 'query', schema: schemaOf(field, components, DIALECT) },
+    ]),
   );
 
 /** The OpenAPI 3.1 document of one service. */
@@ -111,7 +154,9 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
     paths,
     components: {
       securitySchemes: { token: scheme },
-      ...(shared.length === 0 ? {} : { parameters: sharedParameters(service.everywhere ?? {}, componentOf, components) }),
+      ...(shared.length === 0
+        ? {}
+        : { parameters: sharedParameters(service.everywhere ?? {}, componentOf, components) }),
       schemas: Object.fromEntries(components),
     },
   };

@@ -1,6 +1,6 @@
-import { type Field, bare } from '../kernel/field.ts';
-import { type Operation, type Service, operations } from '../kernel/operation.ts';
-import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../kernel/schema.ts';
+import { type Field, bare } from '../core/field.ts';
+import { type Operation, type Service, operations } from '../core/operation.ts';
+import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
 import { openPath, operationId } from './openapi.ts';
 
 const DIALECT: Dialect = { version: '2.0', refPrefix: '#/definitions/' };
@@ -23,8 +23,14 @@ const parameters = (operation: Operation, components: Components): JsonSchema[] 
   ];
   if (operation.body === undefined) return found;
   if (operation.encoding === 'multipart')
-    return [...found, ...Object.entries(operation.body).map(([name, field]) => simple(name, 'formData', field, components))];
-  return [...found, { name: 'body', in: 'body', required: true, schema: objectSchema(operation.body, components, DIALECT) }];
+    return [
+      ...found,
+      ...Object.entries(operation.body).map(([name, field]) => simple(name, 'formData', field, components)),
+    ];
+  return [
+    ...found,
+    { name: 'body', in: 'body', required: true, schema: objectSchema(operation.body, components, DIALECT) },
+  ];
 };
 
 /** doc2 Versioning 3: machine-readable descriptions in Swagger and OpenAPI forms. This is Swagger 2.0. */
@@ -42,7 +48,10 @@ export const swagger = (service: Service, host: string): JsonSchema => {
       ...(operation.encoding === 'multipart' ? { consumes: ['multipart/form-data'] } : {}),
       parameters: parameters(operation, definitions),
       responses: {
-        [operation.ok]: { description: 'The answer', ...(operation.returns ? { schema: schemaOf(operation.returns, definitions, DIALECT) } : {}) },
+        [operation.ok]: {
+          description: 'The answer',
+          ...(operation.returns ? { schema: schemaOf(operation.returns, definitions, DIALECT) } : {}),
+        },
         400: { description: 'Schema mismatch' },
         404: { description: 'Resource does not exist' },
         422: { description: 'Unprocessable' },

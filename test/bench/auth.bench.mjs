@@ -26,7 +26,11 @@ const logins = async (server, ms) => {
 const refreshes = async (server, ms) => {
   const url = new URL(server.token);
   const { refresh_token } = await login(server);
-  const body = new URLSearchParams({ client_id: server.client, grant_type: 'refresh_token', refresh_token }).toString();
+  const body = new URLSearchParams({
+    client_id: server.client,
+    grant_type: 'refresh_token',
+    refresh_token,
+  }).toString();
   const head = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
   return load({ port: Number(url.port), ms, expect: 200, next: () => head + body });
 };
@@ -40,7 +44,8 @@ const compare = async (title, servers, run) => {
     }
   }
   process.stdout.write(`${title}\n`);
-  for (const [i, { name }] of servers.entries()) process.stdout.write(`  ${name.padEnd(28)} ${best[i].toFixed(0).padStart(7)} a second\n`);
+  for (const [i, { name }] of servers.entries())
+    process.stdout.write(`  ${name.padEnd(28)} ${best[i].toFixed(0).padStart(7)} a second\n`);
   for (const [i, { name }] of servers.entries()) {
     if (i === 0) continue;
     const ratio = best[0] / best[i];
@@ -67,6 +72,10 @@ const memory = fileURLToPath(new URL('auth/memory.mjs', import.meta.url));
 const { stdout, stderr, status } = spawnSync(process.execPath, ['--expose-gc', memory], { encoding: 'utf8' });
 if (status !== 0) throw new Error(stderr);
 const { tokens, heap_mb: heap, growth, records } = JSON.parse(stdout);
-process.stdout.write(`memory over ${tokens} expired tokens\n  heap ${heap.join(' ')} MB; ${records} records at the end\n`);
-process.stdout.write(`  last to first tenth: ${growth.toFixed(2)} x (goal ≤ 1.2)${growth > 1.2 ? '  OVER' : ''}\n`);
+process.stdout.write(
+  `memory over ${tokens} expired tokens\n  heap ${heap.join(' ')} MB; ${records} records at the end\n`,
+);
+process.stdout.write(
+  `  last to first tenth: ${growth.toFixed(2)} x (goal ≤ 1.2)${growth > 1.2 ? '  OVER' : ''}\n`,
+);
 if (growth > 1.2) process.exitCode = 1;

@@ -17,12 +17,26 @@ const CONNECTIONS = '8';
 
 const folder = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
 const env = { ...process.env, OPSCTL_HOME: join(folder, 'home'), OPSCTL_RATE_PER_MINUTE: 'off' };
-for (const name of ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']) delete env[name];
+for (const name of ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'])
+  delete env[name];
 
 const serve = async () => {
   const child = spawn(
     process.execPath,
-    [bin, 'mock', 'serve', '--port', '0', '--ephemeral', '--seed', 'empty', '--rate-limit', 'off', '-o', 'json'],
+    [
+      bin,
+      'mock',
+      'serve',
+      '--port',
+      '0',
+      '--ephemeral',
+      '--seed',
+      'empty',
+      '--rate-limit',
+      'off',
+      '-o',
+      'json',
+    ],
     {
       env,
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -33,7 +47,12 @@ const serve = async () => {
 };
 
 let made = 0;
-const label = () => ({ name: `label ${made++}`, color: '#1a2b3c', description: 'one of many labels', external_id: `ext-${made}` });
+const label = () => ({
+  name: `label ${made++}`,
+  color: '#1a2b3c',
+  description: 'one of many labels',
+  external_id: `ext-${made}`,
+});
 const fileOf = (count, rowOf) => {
   const path = join(folder, `rows-${made}.ndjson`);
   writeFileSync(path, Array.from({ length: count }, () => `${JSON.stringify(rowOf(label()))}\n`).join(''));
@@ -41,7 +60,10 @@ const fileOf = (count, rowOf) => {
 };
 const timed = (args, more = {}) => {
   const start = process.hrtime.bigint();
-  const { status, stderr } = spawnSync(process.execPath, args, { env: { ...env, ...more }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    env: { ...env, ...more },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const ms = Number(process.hrtime.bigint() - start) / 1e6;
   if (status !== 0) throw new Error(`${args.join(' ')} ended with ${status}: ${stderr}`);
   return ms;
@@ -52,37 +74,55 @@ const compare = ({ tracker }) => {
   const bulk = (path) => [bin, 'tracker', 'bulk', '-f', path, '--concurrency', CONNECTIONS, '-o', 'ndjson'];
   const target = { OPSCTL_TRACKER_URL: origin, OPSCTL_TRACKER_TOKEN: tracker.token };
   const contestants = [
-    ['undici pool', (count) => timed([bare, origin, tracker.token, fileOf(count, (row) => row), CONNECTIONS])],
-    ['opsctl tracker bulk', (count) => timed(bulk(fileOf(count, (row) => ({ op: 'create', resource: 'labels', ...row }))), target)],
+    [
+      'undici pool',
+      (count) => timed([bare, origin, tracker.token, fileOf(count, (row) => row), CONNECTIONS]),
+    ],
+    [
+      'opsctl tracker bulk',
+      (count) => timed(bulk(fileOf(count, (row) => ({ op: 'create', resource: 'labels', ...row }))), target),
+    ],
   ];
   const best = contestants.map(() => ({ start: Number.POSITIVE_INFINITY, all: Number.POSITIVE_INFINITY }));
   for (let round = 0; round <= ROUNDS; round++) {
     for (const [i, [, run]] of contestants.entries()) {
       const found = { start: run(1), all: run(ROWS) };
-      if (round > 0) best[i] = { start: Math.min(best[i].start, found.start), all: Math.min(best[i].all, found.all) };
+      if (round > 0)
+        best[i] = { start: Math.min(best[i].start, found.start), all: Math.min(best[i].all, found.all) };
     }
   }
-  process.stdout.write(`${ROWS} creates over ${CONNECTIONS} connections, minima of ${ROUNDS} alternating runs\n`);
+  process.stdout.write(
+    `${ROWS} creates over ${CONNECTIONS} connections, minima of ${ROUNDS} alternating runs\n`,
+  );
   const costs = best.map(({ start, all }) => all - start);
   for (const [i, [name]] of contestants.entries()) {
-    process.stdout.write(`  ${name.padEnd(32)} ${costs[i].toFixed(0).padStart(6)} ms (and ${best[i].start.toFixed(0)} ms for a run of one row)\n`);
+    process.stdout.write(
+      `  ${name.padEnd(32)} ${costs[i].toFixed(0).padStart(6)} ms (and ${best[i].start.toFixed(0)} ms for a run of one row)\n`,
+    );
   }
   judge('to the bare pool', costs[1] / costs[0], 'x', 1.25);
 };
 
 const judge = (what, value, unit, goal) => {
-  process.stdout.write(`  ${what}: ${value.toFixed(2)} ${unit} (goal ≤ ${goal})${value > goal ? '  OVER' : ''}\n`);
+  process.stdout.write(
+    `  ${what}: ${value.toFixed(2)} ${unit} (goal ≤ ${goal})${value > goal ? '  OVER' : ''}\n`,
+  );
   if (value > goal) process.exitCode = 1;
 };
 
-const peakMb = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+const peakMb = (pid) =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
 /** Peak memory of a dry run over so many lines. */
 const dryRun = async (lines) => {
   const path = join(folder, 'many.ndjson');
   const out = createWriteStream(path);
   for (let i = 0; i < lines; i++) {
-    if (!out.write(`{"op":"create","resource":"labels","name":"label ${i}","color":"#1a2b3c","description":"one of many"}\n`))
+    if (
+      !out.write(
+        `{"op":"create","resource":"labels","name":"label ${i}","color":"#1a2b3c","description":"one of many"}\n`,
+      )
+    )
       await once(out, 'drain');
   }
   await new Promise((resolve) => out.end(resolve));
@@ -111,7 +151,9 @@ try {
   child.kill('SIGTERM');
   const short = await dryRun(Math.round(LINES / 10));
   const { mb, ms } = await dryRun(LINES);
-  process.stdout.write(`A dry run of ${LINES} lines: ${(ms / 1000).toFixed(1)} s, ${((LINES / ms) * 1000).toFixed(0)} lines/s\n`);
+  process.stdout.write(
+    `A dry run of ${LINES} lines: ${(ms / 1000).toFixed(1)} s, ${((LINES / ms) * 1000).toFixed(0)} lines/s\n`,
+  );
   process.stdout.write(`  peak memory of a tenth of them: ${short.mb.toFixed(0)} MB\n`);
   if (process.platform === 'linux') judge('peak memory', mb, 'MB', 150);
 } finally {

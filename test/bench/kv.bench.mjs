@@ -12,7 +12,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const found = realServers();
 const [old, fresh] = [found['3.3'], found['3.4']];
 if (old === undefined || fresh === undefined) {
-  process.stderr.write(`no servers: ${found.missing.map(({ minor, reason }) => `${minor}: ${reason}`).join('; ')}\n`);
+  process.stderr.write(
+    `no servers: ${found.missing.map(({ minor, reason }) => `${minor}: ${reason}`).join('; ')}\n`,
+  );
   process.exit(1);
 }
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 3);
@@ -29,11 +31,17 @@ const goal = (what, value, limit, unit) => {
 const timed = (command, args, env) =>
   new Promise((resolve) => {
     const began = performance.now();
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let [stdout, stderr, rss] = ['', '', 0];
     const look = setInterval(() => {
       try {
-        rss = Math.max(rss, Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
+        rss = Math.max(
+          rss,
+          Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024,
+        );
       } catch {
         // It has ended.
       }
@@ -49,15 +57,24 @@ const timed = (command, args, env) =>
 const ours = async () => {
   const cluster = await startMembers(3, old, fresh);
   const stop = startWriter(cluster.members.map(({ client_url }) => client_url));
-  const ran = await timed(process.execPath, [`${root}bin/opsctl.js`, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
-    OPSCTL_HOME: home,
-    HOME: home,
-  });
+  const ran = await timed(
+    process.execPath,
+    [`${root}bin/opsctl.js`, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'],
+    {
+      OPSCTL_HOME: home,
+      HOME: home,
+    },
+  );
   const client = await stop();
   await cluster.stop();
   if (ran.code !== 0) throw new Error(ran.stderr);
   const report = JSON.parse(ran.stdout);
-  return { ms: ran.ms, ...client, downs: report.members.map(({ down_ms }) => down_ms), snapshots: report.snapshots.length };
+  return {
+    ms: ran.ms,
+    ...client,
+    downs: report.members.map(({ down_ms }) => down_ms),
+    snapshots: report.snapshots.length,
+  };
 };
 
 const byHand = async () => {
@@ -73,7 +90,9 @@ const byHand = async () => {
   const began = performance.now();
   await timed('/bin/sh', [`${root}test/bench/kv/procedure.sh`, fresh.ctl, fresh.server, snapshots, ...words]);
   for (let i = 0; i < 200; i += 1) {
-    const { etcdcluster } = await fetch(`${cluster.members[0].client_url}/version`).then((reply) => reply.json());
+    const { etcdcluster } = await fetch(`${cluster.members[0].client_url}/version`).then((reply) =>
+      reply.json(),
+    );
     if (etcdcluster === '3.4.0') break;
     await pause(50);
   }
@@ -85,8 +104,12 @@ const byHand = async () => {
 };
 
 const row = (name, { ms, written, longest }) =>
-  process.stdout.write(`  ${name.padEnd(34)} ${(ms / 1000).toFixed(1).padStart(6)} s   ${written} writes, longest gap ${longest} ms\n`);
-process.stdout.write(`Upgrade of 3 real members, ${old.version} to ${fresh.version}, under a constant writer\n`);
+  process.stdout.write(
+    `  ${name.padEnd(34)} ${(ms / 1000).toFixed(1).padStart(6)} s   ${written} writes, longest gap ${longest} ms\n`,
+  );
+process.stdout.write(
+  `Upgrade of 3 real members, ${old.version} to ${fresh.version}, under a constant writer\n`,
+);
 const [our, hand] = [[], []];
 for (let round = 0; round < ROUNDS; round += 1) {
   our.push(await ours());
@@ -107,7 +130,10 @@ for (let i = 0; i < MIB; i += 8) {
     Array.from({ length: 8 }, (_, k) =>
       fetch(`${url}/v3/kv/put`, {
         method: 'POST',
-        body: JSON.stringify({ key: Buffer.from(`big/${i + k}`).toString('base64'), value: Buffer.from(value).toString('base64') }),
+        body: JSON.stringify({
+          key: Buffer.from(`big/${i + k}`).toString('base64'),
+          value: Buffer.from(value).toString('base64'),
+        }),
       }).then((reply) => reply.arrayBuffer()),
     ),
   );
@@ -116,10 +142,14 @@ const times = { opsctl: [], ctl: [] };
 let rss = 0;
 for (let round = 0; round < ROUNDS; round += 1) {
   const file = join(home, `o${round}.db`);
-  const saved = await timed(process.execPath, [`${root}bin/opsctl.js`, 'kv', 'snapshot', 'save', file, '--endpoints', url], {
-    OPSCTL_HOME: home,
-    HOME: home,
-  });
+  const saved = await timed(
+    process.execPath,
+    [`${root}bin/opsctl.js`, 'kv', 'snapshot', 'save', file, '--endpoints', url],
+    {
+      OPSCTL_HOME: home,
+      HOME: home,
+    },
+  );
   if (saved.code !== 0) throw new Error(saved.stderr);
   times.opsctl.push(saved.ms);
   rss = Math.max(rss, saved.rss);
@@ -136,6 +166,11 @@ for (let round = 0; round < ROUNDS; round += 1) {
 }
 await big.stop();
 spawnSync('sync');
-goal('snapshot save against ctl, best of each', Number((Math.min(...times.opsctl) / Math.min(...times.ctl)).toFixed(2)), 1.5, ' x');
+goal(
+  'snapshot save against ctl, best of each',
+  Number((Math.min(...times.opsctl) / Math.min(...times.ctl)).toFixed(2)),
+  1.5,
+  ' x',
+);
 goal('memory', Math.round(rss), 150, ' MiB');
 rmSync(home, { recursive: true, force: true });

@@ -9,7 +9,12 @@ const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 5);
 const MS = Number(process.env.OPSCTL_BENCH_MS ?? 1200);
 const token = { 'tracker-token': 'bench' };
 
-const newLabel = (i) => ({ name: `label ${process.pid} ${i}`, color: '#1a2b3c', description: 'one of many labels', external_id: `ext-${i}` });
+const newLabel = (i) => ({
+  name: `label ${process.pid} ${i}`,
+  color: '#1a2b3c',
+  description: 'one of many labels',
+  external_id: `ext-${i}`,
+});
 let made = 0;
 const postTo = (path, headers) => () => requestText('POST', path, headers, JSON.stringify(newLabel(made++)));
 
@@ -22,7 +27,8 @@ const compare = async (title, contestants) => {
     }
   }
   process.stdout.write(`${title}\n`);
-  for (const [i, { name }] of contestants.entries()) process.stdout.write(`  ${name.padEnd(44)} ${best[i].toFixed(0).padStart(7)} requests/s\n`);
+  for (const [i, { name }] of contestants.entries())
+    process.stdout.write(`  ${name.padEnd(44)} ${best[i].toFixed(0).padStart(7)} requests/s\n`);
   return Object.fromEntries(contestants.map(({ name }, i) => [name, best[i]]));
 };
 const judge = (what, ratio, goal) => {
@@ -51,7 +57,8 @@ try {
   const labels = await fill(ours);
   const plain = await bare();
   await fetch(`http://127.0.0.1:${plain.port}/`, { method: 'PUT', body: JSON.stringify(labels) });
-  const get = (port, path) => (ms) => load({ port, ms, expect: 200, next: () => requestText('GET', path, token) });
+  const get = (port, path) => (ms) =>
+    load({ port, ms, expect: 200, next: () => requestText('GET', path, token) });
   const listed = await compare('GET a list of 1,000 labels', [
     { name: 'opsctl mock', run: get(ours.port, '/api/v3/labels') },
     { name: 'node:http, stringified per request', run: get(plain.port, '/api/v3/labels') },
@@ -77,11 +84,15 @@ try {
   const { stories, startMs, small, large, rssMb } = await scale();
   process.stdout.write(`A state of ${stories} stories\n`);
   const limit = (what, value, unit, goal) => {
-    process.stdout.write(`  ${what}: ${value.toFixed(0)} ${unit} (goal ≤ ${goal})${value > goal ? '  OVER' : ''}\n`);
+    process.stdout.write(
+      `  ${what}: ${value.toFixed(0)} ${unit} (goal ≤ ${goal})${value > goal ? '  OVER' : ''}\n`,
+    );
     if (value > goal) process.exitCode = 1;
   };
   limit('from the command to the ready line', startMs, 'ms', 1000);
-  process.stdout.write(`  pages of 25: ${large.toFixed(0)} a second; with 1,000 stories ${small.toFixed(0)}\n`);
+  process.stdout.write(
+    `  pages of 25: ${large.toFixed(0)} a second; with 1,000 stories ${small.toFixed(0)}\n`,
+  );
   judge('pages to those with 1,000 stories', large / small, 0.8);
   limit('memory after that', rssMb, 'MB', 400);
 } finally {

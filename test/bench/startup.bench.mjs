@@ -5,20 +5,27 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nodeOf } from '../tools/nodes.mjs';
+import { nodeOf } from '../tooling/nodes.mjs';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const RUNS = Number(process.env.OPSCTL_BENCH_RUNS ?? 21);
 
 if (!isMainThread) {
-  const server = createServer((_, reply) => reply.setHeader('content-type', 'application/json').end('[{"id":1,"name":"bug"}]'));
+  const server = createServer((_, reply) =>
+    reply.setHeader('content-type', 'application/json').end('[{"id":1,"name":"bug"}]'),
+  );
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
 } else {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise((resolve) => worker.once('message', resolve));
   const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
-  const env = { ...process.env, OPSCTL_HOME: home, OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`, OPSCTL_TRACKER_TOKEN: 'bench' };
+  const env = {
+    ...process.env,
+    OPSCTL_HOME: home,
+    OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`,
+    OPSCTL_TRACKER_TOKEN: 'bench',
+  };
   delete env.NODE_EXTRA_CA_CERTS;
   const cases = [
     ['node -e 0', ['-e', '0'], 1],

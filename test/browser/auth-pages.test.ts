@@ -2,7 +2,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type AuthServer, ada, authServer, authorizeUrl, bob, clients, control, exchange, scopes } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  ada,
+  authServer,
+  authorizeUrl,
+  bob,
+  clients,
+  control,
+  exchange,
+  scopes,
+} from '../support/auth-server.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
 /** `OPSCTL_SCREENSHOTS=folder` keeps a picture of each page. */
@@ -48,7 +58,8 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
   });
   afterEach(() => context.close());
 
-  const url = (more = {}) => authorizeUrl(server, { redirect_uri: `http://127.0.0.1:${port}/callback`, ...more });
+  const url = (more = {}) =>
+    authorizeUrl(server, { redirect_uri: `http://127.0.0.1:${port}/callback`, ...more });
 
   test('sign in, take one permission back, allow; without script, on a phone', async () => {
     await page.goto(url({ scope: `${scopes.readonly} ${scopes.upload} ${scopes.media} openid email` }));
@@ -67,7 +78,9 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await page.getByRole('heading', { name: 'Back in the application' }).waitFor();
     const back = new URL(page.url());
     expect(back.hash).toBe('#state=state-of-the-test');
-    const tokens = await exchange(server, back.searchParams.get('code') ?? '', { redirect_uri: `http://127.0.0.1:${port}/callback` });
+    const tokens = await exchange(server, back.searchParams.get('code') ?? '', {
+      redirect_uri: `http://127.0.0.1:${port}/callback`,
+    });
     expect(tokens.json.scope.split(' ')).toEqual([scopes.readonly, scopes.media, 'openid', 'email']);
     expect(arrived).toHaveLength(1);
     expect(complaints).toEqual([]);
@@ -141,7 +154,9 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     expect(await page.title()).toBe('Error 400: redirect_uri_mismatch');
     expect(await page.locator('script').count()).toBe(0);
     await shoot(page, 'error');
-    const refused = page.waitForEvent('console', (message) => /frame-ancestors|X-Frame-Options/i.test(message.text()));
+    const refused = page.waitForEvent('console', (message) =>
+      /frame-ancestors|X-Frame-Options/i.test(message.text()),
+    );
     await page.goto(`http://127.0.0.1:${port}/framer?${encodeURIComponent(url())}`);
     await refused;
   });
@@ -155,7 +170,9 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await form.getByLabel('name').fill('From the page');
     await form.getByLabel('secret').selectOption('true');
     await form.getByRole('button', { name: 'Create client' }).click();
-    expect(await page.getByRole('status').textContent()).toMatch(/From the page Client secret, shown once: OCS-/);
+    expect(await page.getByRole('status').textContent()).toMatch(
+      /From the page Client secret, shown once: OCS-/,
+    );
     await shoot(page, 'console-created');
     const list = await control(server, 'GET', '/clients');
     expect(list.json.map((client: { name: string }) => client.name)).toContain('From the page');
@@ -164,11 +181,17 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await universal.getByLabel('name').fill('Wrong');
     await universal.getByLabel('store id').fill('12345678901');
     await universal.getByRole('button', { name: 'Create client' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('store_id must have exactly 12 characters, has 11');
+    expect(await page.getByRole('alert').textContent()).toContain(
+      'store_id must have exactly 12 characters, has 11',
+    );
   });
 
   test('dark colours and a wide window', async () => {
-    const dark = await browser.newContext({ colorScheme: 'dark', viewport: { width: 1100, height: 800 }, javaScriptEnabled: false });
+    const dark = await browser.newContext({
+      colorScheme: 'dark',
+      viewport: { width: 1100, height: 800 },
+      javaScriptEnabled: false,
+    });
     const wide = await dark.newPage();
     await wide.goto(url({ scope: `${scopes.readonly} ${scopes.upload}`, login_hint: ada.email }));
     await wide.getByLabel('Password').fill(ada.password);

@@ -38,7 +38,9 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     ];
   };
   const shoot = (name: string): string | undefined =>
-    process.env.OPSCTL_SCREENSHOTS === undefined ? undefined : `${process.env.OPSCTL_SCREENSHOTS}/${name}.png`;
+    process.env.OPSCTL_SCREENSHOTS === undefined
+      ? undefined
+      : `${process.env.OPSCTL_SCREENSHOTS}/${name}.png`;
 
   const walk = async (url: string, press: 'Allow' | 'Deny', uncheck?: string) => {
     const context = await browser.newContext();
@@ -61,19 +63,25 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
   };
   const scopes = ['openid', 'email', 'media.readonly', 'media.upload'].flatMap((scope) => ['--scope', scope]);
 
-  test.each(['both', 'fragment', 'query'])('doc1 state in %s: signed in, and the data API answers', async (stateIn) => {
-    const [at, api] = [await serve('--state-in', stateIn), ''];
-    const base = at.pop() ?? api;
-    const login = opsctl.start(['login', ...at, ...scopes, '--no-browser', '--redirect-path', 'random']);
-    const { url } = await addressOf(login);
-    const { text, complaints } = await walk(url.href, 'Allow');
-    expect(text).toContain('You are signed in as ada@demo.example');
-    expect(complaints.filter((line) => !line.includes('favicon'))).toEqual([]);
-    expect((await login.ended).code).toBe(0);
-    const media = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id', '--param', 'mine=true'], { env: { OPSCTL_API_URL: base } });
-    expect(media.code).toBe(0);
-    expect((await opsctl.run(['logout'])).code).toBe(0);
-  });
+  test.each(['both', 'fragment', 'query'])(
+    'doc1 state in %s: signed in, and the data API answers',
+    async (stateIn) => {
+      const [at, api] = [await serve('--state-in', stateIn), ''];
+      const base = at.pop() ?? api;
+      const login = opsctl.start(['login', ...at, ...scopes, '--no-browser', '--redirect-path', 'random']);
+      const { url } = await addressOf(login);
+      const { text, complaints } = await walk(url.href, 'Allow');
+      expect(text).toContain('You are signed in as ada@demo.example');
+      expect(complaints.filter((line) => !line.includes('favicon'))).toEqual([]);
+      expect((await login.ended).code).toBe(0);
+      const media = await opsctl.run(
+        ['media', 'get', 'channels', '--param', 'part=id', '--param', 'mine=true'],
+        { env: { OPSCTL_API_URL: base } },
+      );
+      expect(media.code).toBe(0);
+      expect((await opsctl.run(['logout'])).code).toBe(0);
+    },
+  );
 
   test('one permission taken back: the page and the terminal say which', async () => {
     const at = await serve();

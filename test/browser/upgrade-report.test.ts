@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pageFrom } from '../../src/upgrade/report/page.ts';
+import { pageFrom } from '../../src/kv-upgrade/report/page.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
-import { failedReport, failedRun, goodRun, report } from '../upgrade/events.ts';
+import { failedReport, failedRun, goodRun, report } from '../kv-upgrade/events.ts';
 
 describe.skipIf(noChromium())('the report in a browser', () => {
   let browser: Browser;
@@ -58,7 +58,9 @@ describe.skipIf(noChromium())('the report in a browser', () => {
     const { page } = await open('failed', 1280);
     const titles = await page.locator('svg title').allTextContents();
     expect(titles).toEqual(expect.arrayContaining(['n2 was away for 200 ms', 'n2 got its old version back']));
-    const boxes = await page.locator('svg rect.down').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
+    const boxes = await page
+      .locator('svg rect.down')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().width));
     expect(Math.min(...boxes)).toBeGreaterThan(0.5);
     await page.close();
   });

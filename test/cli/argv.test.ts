@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { normalize, wordsOf } from '../../src/cli/argv.ts';
 import { globalFlags } from '../../src/cli/globals.ts';
-import { bool, list, orNull, str, color } from '../../src/kernel/field.ts';
+import { bool, list, orNull, str, color } from '../../src/core/field.ts';
 import { parseCommand } from '../../src/cli/parse.ts';
-import type { Command } from '../../src/commands/command.ts';
-import { nothing } from '../../src/kernel/result.ts';
-import type { AppError } from '../../src/kernel/problem.ts';
+import type { Command } from '../../src/cli/command.ts';
+import { nothing } from '../../src/core/result.ts';
+import type { AppError } from '../../src/core/problem.ts';
 
 test.each<[string[], string[], string[]]>([
   [
@@ -18,7 +18,11 @@ test.each<[string[], string[], string[]]>([
     ['tracker', 'labels'],
     ['-o', 'json'],
   ],
-  [['tracker', 'labels', 'get', '12', '--quiet', '13'], ['tracker', 'labels', 'get', '12', '13'], ['--quiet']],
+  [
+    ['tracker', 'labels', 'get', '12', '--quiet', '13'],
+    ['tracker', 'labels', 'get', '12', '13'],
+    ['--quiet'],
+  ],
   [
     ['tracker', 'labels', 'create', '--name', '-o', 'x'],
     ['tracker', 'labels', 'create'],
@@ -45,8 +49,17 @@ test.each<[string[], string[], string[]]>([
 });
 
 test('switches, short flags, negations and values with a dash become one form', () => {
-  const flags = { ...globalFlags, archived: { field: bool(), summary: '' }, name: { field: str(), summary: '' } };
-  expect(normalize(['--archived', '7', '--archived', 'false', '-vq', '-ojson', '--no-header', '--name', '-5', '--', '-v'], flags)).toEqual([
+  const flags = {
+    ...globalFlags,
+    archived: { field: bool(), summary: '' },
+    name: { field: str(), summary: '' },
+  };
+  expect(
+    normalize(
+      ['--archived', '7', '--archived', 'false', '-vq', '-ojson', '--no-header', '--name', '-5', '--', '-v'],
+      flags,
+    ),
+  ).toEqual([
     '--archived=true',
     '7',
     '--archived=false',
@@ -74,11 +87,30 @@ const command: Command = {
 const problems = async (...tokens: string[]) =>
   parseCommand(command, tokens).then(
     () => [],
-    (error: AppError) => (error.detail.problems?.length ? error.detail.problems.map(({ path, rule }) => `${path} ${rule}`) : [error.message]),
+    (error: AppError) =>
+      error.detail.problems?.length
+        ? error.detail.problems.map(({ path, rule }) => `${path} ${rule}`)
+        : [error.message],
   );
 
 test('values by type; null, empty and absent are three things', async () => {
-  expect((await parseCommand(command, ['5', '--color', 'null', '--tags', 'a,b', '--tags', 'c', '--ids', '1,2', '--ids', '3'])).values).toEqual({
+  expect(
+    (
+      await parseCommand(command, [
+        '5',
+        '--color',
+        'null',
+        '--tags',
+        'a,b',
+        '--tags',
+        'c',
+        '--ids',
+        '1,2',
+        '--ids',
+        '3',
+      ])
+    ).values,
+  ).toEqual({
     id: 5,
     color: null,
     tags: ['a,b', 'c'],

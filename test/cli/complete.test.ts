@@ -13,7 +13,9 @@ const root = {
     },
   },
 };
-const sources = { cached: (name: string) => ({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? [] };
+const sources = {
+  cached: (name: string) => ({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? [],
+};
 
 test.each<[string[], string[]]>([
   [[''], ['tracker']],

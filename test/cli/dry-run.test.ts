@@ -5,16 +5,71 @@ import { realHost } from '../support/real-host.ts';
 
 /** Commands written by hand that only look, so that --dry-run changes nothing about them. */
 const looks = [
-  ...['auth status', 'auth list', 'auth conformance', 'media get', 'config list', 'config get', 'config path', 'config profiles'],
-  ...['doctor', 'doctor auth', 'completion', 'reference', 'commands', 'api', 'tracker export', 'tracker diff', 'tracker webhooks listen'],
-  ...['labels diff', 'labels locks', 'mock status', 'mock state', 'mock requests', 'mock clock show', 'mock faults list', 'mock features show'],
-  ...['mock kv status', 'mock kv log', 'kv schema', 'kv status', 'kv check', 'kv plan', 'kv health', 'kv version', 'kv endpoint health'],
-  ...['kv endpoint status', 'kv endpoint hashkv', 'kv get', 'kv lease timetolive', 'kv lease list', 'kv member list', 'kv alarm list'],
+  ...[
+    'auth status',
+    'auth list',
+    'auth conformance',
+    'media get',
+    'config list',
+    'config get',
+    'config path',
+    'config profiles',
+  ],
+  ...[
+    'doctor',
+    'doctor auth',
+    'completion',
+    'reference',
+    'commands',
+    'api',
+    'tracker export',
+    'tracker diff',
+    'tracker webhooks listen',
+  ],
+  ...[
+    'labels diff',
+    'labels locks',
+    'mock status',
+    'mock state',
+    'mock requests',
+    'mock clock show',
+    'mock faults list',
+    'mock features show',
+  ],
+  ...[
+    'mock kv status',
+    'mock kv log',
+    'kv schema',
+    'kv status',
+    'kv check',
+    'kv plan',
+    'kv health',
+    'kv version',
+    'kv endpoint health',
+  ],
+  ...[
+    'kv endpoint status',
+    'kv endpoint hashkv',
+    'kv get',
+    'kv lease timetolive',
+    'kv lease list',
+    'kv member list',
+    'kv alarm list',
+  ],
   ...['kv snapshot verify', 'kv snapshot status', 'kv config lint', 'kv report'],
 ];
 /** Commands written by hand that show what they would do. */
 const shows = [
-  ...['logout', 'auth logout', 'auth refresh', 'auth revoke', 'tracker bulk', 'tracker apply', 'labels apply', 'labels export'],
+  ...[
+    'logout',
+    'auth logout',
+    'auth refresh',
+    'auth revoke',
+    'tracker bulk',
+    'tracker apply',
+    'labels apply',
+    'labels export',
+  ],
   ...['labels retire', 'labels permissions sync', 'kv upgrade', 'kv restore'],
 ];
 
@@ -26,7 +81,9 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
     // Made from the table of the console, where one place shows the request.
     .filter((name) => !name.startsWith('mock oauth ') && !looks.includes(name) && !shows.includes(name));
   expect(silent).toEqual([]);
-  const both = all.filter(({ path, noDryRun }) => noDryRun !== undefined && [...looks, ...shows].includes(path.join(' ')));
+  const both = all.filter(
+    ({ path, noDryRun }) => noDryRun !== undefined && [...looks, ...shows].includes(path.join(' ')),
+  );
   expect(both).toEqual([]);
 });
 
@@ -38,7 +95,11 @@ test.each([
 ])('%j with --dry-run is a usage error and does nothing', async (argv, text) => {
   const said: string[] = [];
   const real = await realHost();
-  const stderr = { isTty: false, columns: 80, write: async (part: string | Uint8Array) => void said.push(String(part)) };
+  const stderr = {
+    isTty: false,
+    columns: 80,
+    write: async (part: string | Uint8Array) => void said.push(String(part)),
+  };
   const host = { ...real.host, hostname: real.host.hostname, terminal: { ...real.host.terminal, stderr } };
   expect(await runProgram(host, [...argv, '--dry-run'])).toBe(2);
   expect(said.join('')).toContain(text);

@@ -16,10 +16,18 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
-import { openAppend } from '../../src/host/node/append-file.ts';
-import { parseJournal } from '../../src/upgrade/journal/journal.ts';
-import { call, gatewayPut, hasBinaries, missingWrites, pair, startCluster, startWriter } from '../support/cluster.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { openAppend } from '../../src/platform/node/append-file.ts';
+import { parseJournal } from '../../src/kv-upgrade/journal/journal.ts';
+import {
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  pair,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import type { RealCluster, RealMember, Writer } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
@@ -33,7 +41,9 @@ const isSoak = process.env.OPSCTL_SOAK === '1';
 /** A file system of its own that can really be full. Only root may make one. */
 const mount = (path: string, bytes: number): void => {
   mkdirSync(path, { recursive: true });
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'none', path], { stdio: ['ignore', 'ignore', 'pipe'] });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'none', path], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 };
 const unmount = (path: string): void => void execFileSync('umount', ['-l', path], { stdio: 'ignore' });
 const whyNoMount = (): string | undefined => {
@@ -49,8 +59,10 @@ const whyNoMount = (): string | undefined => {
   }
 };
 const missing = hasBinaries(from, to) ? whyNoMount() : 'no real servers';
-if (missing !== undefined) process.stderr.write(`left out: really full disks: ${missing} (mounting a tmpfs needs root)\n`);
-if (missing !== undefined && process.env['CI'] === 'true' && process.getuid?.() === 0) throw new Error(`root cannot mount a tmpfs: ${missing}`);
+if (missing !== undefined)
+  process.stderr.write(`left out: really full disks: ${missing} (mounting a tmpfs needs root)\n`);
+if (missing !== undefined && process.env['CI'] === 'true' && process.getuid?.() === 0)
+  throw new Error(`root cannot mount a tmpfs: ${missing}`);
 
 /** Takes what is left, to the last byte. */
 const fill = (folder: string, leaveBytes = 0): void => {
@@ -88,16 +100,30 @@ afterEach(async () => {
   for (const path of [disk, home]) rmSync(path, { recursive: true, force: true });
 });
 
-const kv = (verb: 'upgrade' | 'resume' | 'check', more: string[] = [], host?: (host: Host) => Host, at = home): Promise<Ran> =>
-  opsctl(['kv', verb, '--cluster', cluster.file, ...(verb === 'check' ? [] : ['--yes']), '-o', 'json', ...more], {
-    home: at,
-    ...(host === undefined ? {} : { host }),
-  });
-const error = (ran: Ran): { code: string; message: string; hint: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const kv = (
+  verb: 'upgrade' | 'resume' | 'check',
+  more: string[] = [],
+  host?: (host: Host) => Host,
+  at = home,
+): Promise<Ran> =>
+  opsctl(
+    ['kv', verb, '--cluster', cluster.file, ...(verb === 'check' ? [] : ['--yes']), '-o', 'json', ...more],
+    {
+      home: at,
+      ...(host === undefined ? {} : { host }),
+    },
+  );
+const error = (ran: Ran): { code: string; message: string; hint: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 const versions = async (): Promise<string[]> =>
-  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string));
+  Promise.all(
+    cluster.urls.map(
+      async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string,
+    ),
+  );
 const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
-const filesBelow = (folder: string): string[] => (existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : []);
+const filesBelow = (folder: string): string[] =>
+  existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
 const journalText = (folder: string): string => {
   const name = filesBelow(folder).find((path) => path.endsWith('journal.jsonl')) as string;
   return readFileSync(join(folder, name), 'utf8');
@@ -164,12 +190,16 @@ real("a disk of the operator's machine is full", () => {
     const ran = await kv('upgrade');
     expect(ran.code).toBe(10);
     expect(error(ran).code).toBe('DISK_SPACE');
-    expect(error(ran).message).toMatch(new RegExp(`${disk}/snapshots has \\d+ KiB free, \\d+ KiB are wanted for the snapshots of 3 members`));
+    expect(error(ran).message).toMatch(
+      new RegExp(`${disk}/snapshots has \\d+ KiB free, \\d+ KiB are wanted for the snapshots of 3 members`),
+    );
     expect(error(ran).hint).toContain('snapshot_dir');
     const state = await kv('upgrade', [], undefined, disk);
     expect(state.code).toBe(10);
     expect(state.stderr).toContain('KiB are wanted for');
-    const [first] = (await kv('check')).json().findings.filter(({ guard }: { guard: string }) => guard === 'disk-space');
+    const [first] = (await kv('check'))
+      .json()
+      .findings.filter(({ guard }: { guard: string }) => guard === 'disk-space');
     expect(first).toMatchObject({ level: 'stop' });
     expect(pids()).toEqual(before);
     expect(filesBelow(disk)).toEqual(['filler']);
@@ -190,7 +220,8 @@ real("a disk of the operator's machine is full", () => {
 
   it('during a snapshot: no part of it stays, the member was not touched, a resume goes on', async () => {
     cluster = await startCluster({ size: 3, from, to });
-    for (let i = 0; i < 60; i += 1) await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
+    for (let i = 0; i < 60; i += 1)
+      await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
     mount(disk, 60 * mib);
     cluster.write({ snapshot_dir: join(disk, 'snapshots') });
     writer = startWriter(cluster.urls);
@@ -209,7 +240,9 @@ real("a disk of the operator's machine is full", () => {
     const ran = await kv('upgrade', [], late);
     expect(ran.code).toBe(8);
     expect(error(ran).message).toMatch(
-      new RegExp(`^n\\d: ENOSPC: no space left on device, write \\(its snapshot ${disk}/snapshots/test-n\\d-\\S+\\.db\\)$`),
+      new RegExp(
+        `^n\\d: ENOSPC: no space left on device, write \\(its snapshot ${disk}/snapshots/test-n\\d-\\S+\\.db\\)$`,
+      ),
     );
     expect(error(ran).hint).toContain('make room');
     expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots']);
@@ -217,7 +250,9 @@ real("a disk of the operator's machine is full", () => {
     // Still full: said before a byte is asked for.
     const again = await kv('resume');
     expect(again.code).toBe(8);
-    expect(error(again).message).toMatch(/^n\d: no room for its snapshot .*: 1\.0 MiB free, \d\.\d MiB wanted$/);
+    expect(error(again).message).toMatch(
+      /^n\d: no room for its snapshot .*: 1\.0 MiB free, \d\.\d MiB wanted$/,
+    );
     free(disk);
     await resumed();
     await nothingIsLost();
@@ -226,23 +261,26 @@ real("a disk of the operator's machine is full", () => {
   it.each([
     ['before a member is touched', /"step":"n\d\.snapshot","detail/, 0],
     ['in the moment in which a member is stopped', /"begin","step":"n\d\.stop"/, 1],
-  ])('the journal, %s: the member in work is brought to its end, the run stops, a resume goes on', async (_, fits, upgraded) => {
-    cluster = await startCluster({ size: 3, from, to });
-    mount(disk, 4 * mib);
-    writer = startWriter(cluster.urls);
-    const ran = await kv('upgrade', [], whenJournal(fits, fillWith), disk);
-    expect(ran.code).toBe(8);
-    expect(error(ran).code).toBe('JOURNAL_UNWRITABLE');
-    expect(error(ran).message).toMatch(new RegExp(`the journal ${disk}/\\S+ cannot be written: ENOSPC`));
-    if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not begun: /);
-    expect(ran.stderr).toContain('the report in ');
-    expect((await versions()).filter((version) => version === to)).toHaveLength(upgraded);
-    expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
-    journalIsWhole(disk);
-    free(disk);
-    if (upgraded > 0 || isSoak) await resumed(disk);
-    await nothingIsLost();
-  });
+  ])(
+    'the journal, %s: the member in work is brought to its end, the run stops, a resume goes on',
+    async (_, fits, upgraded) => {
+      cluster = await startCluster({ size: 3, from, to });
+      mount(disk, 4 * mib);
+      writer = startWriter(cluster.urls);
+      const ran = await kv('upgrade', [], whenJournal(fits, fillWith), disk);
+      expect(ran.code).toBe(8);
+      expect(error(ran).code).toBe('JOURNAL_UNWRITABLE');
+      expect(error(ran).message).toMatch(new RegExp(`the journal ${disk}/\\S+ cannot be written: ENOSPC`));
+      if (upgraded === 0) expect(error(ran).message).toMatch(/^n\d: stop was not begun: /);
+      expect(ran.stderr).toContain('the report in ');
+      expect((await versions()).filter((version) => version === to)).toHaveLength(upgraded);
+      expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
+      journalIsWhole(disk);
+      free(disk);
+      if (upgraded > 0 || isSoak) await resumed(disk);
+      await nothingIsLost();
+    },
+  );
 
   it('at the very end: what was done is reported as done, and what could not be written is said', async () => {
     cluster = await startCluster({ size: 3, from, to });
@@ -261,7 +299,10 @@ real("a disk of the operator's machine is full", () => {
     cluster = await startCluster({ size: 3, from, to });
     cluster.write(
       {},
-      cluster.members.map((member) => ({ ...member, new_command: [...member.new_command, '--no-such-flag'] })),
+      cluster.members.map((member) => ({
+        ...member,
+        new_command: [...member.new_command, '--no-such-flag'],
+      })),
     );
     mount(disk, 4 * mib);
     writer = startWriter(cluster.urls);
@@ -278,10 +319,22 @@ real("a disk of the operator's machine is full", () => {
 const followerOnDisk = async (): Promise<string> => {
   mount(disk, 400 * mib);
   cluster = await startCluster({ size: 3, from, to });
-  const statuses = await Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}${pair.prefix}/maintenance/status`, {})).text)));
-  const old = cluster.members[statuses.findIndex(({ leader, header }) => header.member_id !== leader)] as RealMember;
-  const words = (command: readonly string[]): string[] => command.map((word) => (word === old.data_dir ? join(disk, 'data') : word));
-  const moved = { ...old, data_dir: join(disk, 'data'), old_command: words(old.old_command), new_command: words(old.new_command) };
+  const statuses = await Promise.all(
+    cluster.urls.map(async (url) =>
+      JSON.parse((await call(`${url}${pair.prefix}/maintenance/status`, {})).text),
+    ),
+  );
+  const old = cluster.members[
+    statuses.findIndex(({ leader, header }) => header.member_id !== leader)
+  ] as RealMember;
+  const words = (command: readonly string[]): string[] =>
+    command.map((word) => (word === old.data_dir ? join(disk, 'data') : word));
+  const moved = {
+    ...old,
+    data_dir: join(disk, 'data'),
+    old_command: words(old.old_command),
+    new_command: words(old.new_command),
+  };
   cluster.kill(old, 'SIGTERM');
   await cluster.gone(old);
   execFileSync('cp', ['-a', old.data_dir, moved.data_dir]);
@@ -295,7 +348,8 @@ const followerOnDisk = async (): Promise<string> => {
 real('the disk of a member is full', () => {
   it('while its data folder is copied: the half copy goes, the member comes back up on its old version, a resume goes on', async () => {
     const name = await followerOnDisk();
-    for (let i = 0; i < 100; i += 1) await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
+    for (let i = 0; i < 100; i += 1)
+      await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
     writer = startWriter(cluster.urls);
     // Room for the 61 MiB that a start takes, none for a copy of as much and the data.
     const filled = whenJournal(new RegExp(`"begin","step":"${name}.copy-data"`), () => fill(disk, 63 * mib));
@@ -319,7 +373,9 @@ real('the disk of a member is full', () => {
     const ran = await kv('upgrade', [], filled);
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^8 /);
     expect(error(ran).message).toMatch(
-      new RegExp(`^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data folder; it was not stopped`),
+      new RegExp(
+        `^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data folder; it was not stopped`,
+      ),
     );
     expect(cluster.pid(cluster.members.find((member) => member.name === name) as RealMember)).toBe(before);
     free(disk);

@@ -2,8 +2,19 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
-import { base64, binariesOf, call, gatewayPut, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
+import type { Host } from '../../src/platform/host.ts';
+import {
+  base64,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  pair,
+  pause,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import type { ClusterOptions, RealCluster, RealMember, Writer } from '../support/cluster.ts';
 import { opsctl, soonest } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
@@ -31,11 +42,16 @@ const start = async (options: Partial<ClusterOptions> = {}): Promise<void> => {
 type More = { host?: (host: Host) => Host; env?: Record<string, string>; home?: string; format?: string };
 const upgrade = (more: string[] = [], { format = 'json', ...options }: More = {}): Promise<Ran> =>
   opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', format, ...more], { home, ...options });
-const error = (ran: Ran): { code: string; message: string; exit_code: number } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; exit_code: number } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 
 const versions = async (): Promise<string[]> =>
   Promise.all(
-    cluster.urls.map(async (url) => (JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text).etcdserver ?? 'off').slice(0, 3)),
+    cluster.urls.map(async (url) =>
+      (
+        JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text).etcdserver ?? 'off'
+      ).slice(0, 3),
+    ),
   );
 const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
 
@@ -63,11 +79,20 @@ const program = (name: string, body: string): string => {
 const withNewProgram = (path: string, settings: Record<string, unknown> = {}): void =>
   cluster.write(
     settings,
-    cluster.members.map((member) => ({ ...member, new_binary: path, new_command: [path, ...member.new_command.slice(1)] })),
+    cluster.members.map((member) => ({
+      ...member,
+      new_binary: path,
+      new_command: [path, ...member.new_command.slice(1)],
+    })),
   );
 
 /** A refusal names its reason, comes within two seconds, and touches nothing. */
-const isRefusedUntouched = async (code: string, text: RegExp, more: string[] = [], before = pids()): Promise<void> => {
+const isRefusedUntouched = async (
+  code: string,
+  text: RegExp,
+  more: string[] = [],
+  before = pids(),
+): Promise<void> => {
   const ran = await soonest(2000, () => upgrade(more));
   expect(ran.code).toBe(10);
   expect(error(ran)).toMatchObject({ code, exit_code: 10 });
@@ -82,7 +107,11 @@ real('a new version that does not work', () => {
   const faults: [title: string, body: string, reason: RegExp][] = [
     ['crashes at its start', 'echo boom; exit 3', /exit code 3\) \(its log ends: boom\)/],
     ['exits later', 'REAL "$@" & sleep 1.2; kill -9 $!; exit 7', /exit code 7|not there/],
-    ['never becomes healthy', 'trap "exit 0" TERM; while :; do sleep 0.1; done', /version|ECONNREFUSED|nothing listens/],
+    [
+      'never becomes healthy',
+      'trap "exit 0" TERM; while :; do sleep 0.1; done',
+      /version|ECONNREFUSED|nothing listens/,
+    ],
   ];
   it.each(faults)('%s: the member gets its old version back', async (_, body, reason) => {
     await start();
@@ -138,21 +167,34 @@ real('refusals: nothing is touched', () => {
   it('a member is down because another operator replaces it just now: it is said who', async () => {
     await start();
     const owner = { user: 'ada', host: 'elsewhere', pid: 7 };
-    await gatewayPut(cluster.urls[0] as string, 'opsctl/upgrade-lock', JSON.stringify({ run: 'other', owner, since: '2026-01-01T00:00:00.000Z' }));
+    await gatewayPut(
+      cluster.urls[0] as string,
+      'opsctl/upgrade-lock',
+      JSON.stringify({ run: 'other', owner, since: '2026-01-01T00:00:00.000Z' }),
+    );
     const down = cluster.members[1] as RealMember;
     cluster.kill(down, 'SIGTERM');
     await cluster.gone(down);
-    await isRefusedUntouched('LOCKED', /another operator is at work on this cluster: ada on elsewhere, process 7/);
+    await isRefusedUntouched(
+      'LOCKED',
+      /another operator is at work on this cluster: ada on elsewhere, process 7/,
+    );
   });
   it('a wrong binary, one minor too far', async () => {
     await start();
     const wrong = binariesOf(beyond) as { server: string };
     withNewProgram(wrong.server);
-    await isRefusedUntouched('BINARIES_ARE_RIGHT', new RegExp(`new binary is ${beyond}\\.\\d+, the upgrade goes to ${to}`));
+    await isRefusedUntouched(
+      'BINARIES_ARE_RIGHT',
+      new RegExp(`new binary is ${beyond}\\.\\d+, the upgrade goes to ${to}`),
+    );
   });
   it('a skipped minor, a downgrade', async () => {
     await start();
-    await isRefusedUntouched('VERSION_PATH', new RegExp(`${from} to ${beyond} skips a minor version`), ['--to', beyond]);
+    await isRefusedUntouched('VERSION_PATH', new RegExp(`${from} to ${beyond} skips a minor version`), [
+      '--to',
+      beyond,
+    ]);
     await isRefusedUntouched('VERSION_PATH', /downgrade/, ['--to', older]);
   });
   it('a data folder that is not writable', async () => {
@@ -164,7 +206,8 @@ real('refusals: nothing is touched', () => {
   });
   it('an alarm is raised', async () => {
     await start({ extra: ['--quota-backend-bytes', '100000'] });
-    for (let i = 0; i < 80; i += 1) await gatewayPut(cluster.urls[0] as string, `fill/${i}`, 'x'.repeat(20_000)).catch(() => {});
+    for (let i = 0; i < 80; i += 1)
+      await gatewayPut(cluster.urls[0] as string, `fill/${i}`, 'x'.repeat(20_000)).catch(() => {});
     const ran = await upgrade();
     expect(ran.code).toBe(10);
     expect(ran.stderr).toContain('alarm NOSPACE is raised');
@@ -203,7 +246,8 @@ real('things that happen in the middle', () => {
       files: {
         ...host.files,
         replaceStream: async (_path, data) => {
-          for await (const _ of data) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+          for await (const _ of data)
+            throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
           return 0;
         },
       },
@@ -215,7 +259,9 @@ real('things that happen in the middle', () => {
     expect(pids()).toEqual(before);
     if (!isSoak) return;
     writer = startWriter(cluster.urls);
-    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], {
+      home,
+    });
     expect(resumed.code).toBe(0);
     expect(await versions()).toEqual([to, to, to]);
     await nothingIsLost();
@@ -241,7 +287,9 @@ real('things that happen in the middle', () => {
     cluster.kill(victim, 'SIGCONT');
     await cluster.healthy();
     if (!isSoak) return nothingIsLost();
-    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+    const resumed = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json'], {
+      home,
+    });
     expect(resumed.code).toBe(0);
     expect(await versions()).toEqual([to, to, to]);
     await nothingIsLost();
@@ -252,7 +300,9 @@ real('things that happen in the middle', () => {
     // The pid file names a shell that ignores SIGTERM; the server under it goes on.
     const follower = cluster.members[1] as RealMember;
     const leader = JSON.parse((await call(`${follower.client_url}${prefix}/maintenance/status`, {})).text);
-    const stubborn = (leader.leader === leader.header.member_id ? cluster.members[0] : follower) as RealMember;
+    const stubborn = (
+      leader.leader === leader.header.member_id ? cluster.members[0] : follower
+    ) as RealMember;
     cluster.kill(stubborn, 'SIGTERM');
     await cluster.gone(stubborn);
     const shell = join(cluster.folder, 'stubborn');
@@ -283,13 +333,21 @@ real('things that happen in the middle', () => {
   it('two operators at once: one works, the other is told who', async () => {
     await start();
     const other = mkdtempSync(join(tmpdir(), 'kv-home-'));
-    const all = await Promise.all([upgrade(['--no-canary']), upgrade(['--no-canary']), upgrade(['--no-canary'], { home: other })]);
+    const all = await Promise.all([
+      upgrade(['--no-canary']),
+      upgrade(['--no-canary']),
+      upgrade(['--no-canary'], { home: other }),
+    ]);
     rmSync(other, { recursive: true, force: true });
     // Whoever comes first works; every other one is told, on this machine and elsewhere.
     expect(all.map(({ code }) => code).sort((x, y) => x - y)).toEqual([0, 10, 10]);
     for (const ran of all.filter(({ code }) => code === 10))
       expect(error(ran).message).toMatch(/another operator is at work|was not brought to an end/);
-    const { text } = await call(`${cluster.urls[0]}${prefix}/kv/range`, { key: base64('opsctl/'), range_end: base64('opsctl0'), count_only: true });
+    const { text } = await call(`${cluster.urls[0]}${prefix}/kv/range`, {
+      key: base64('opsctl/'),
+      range_end: base64('opsctl0'),
+      count_only: true,
+    });
     expect(JSON.parse(text).count ?? '0').toBe('0');
   });
 });

@@ -26,7 +26,8 @@ afterEach(async () => {
 
 const url = (): string => cluster.urls[0] as string;
 const endpoints = (): string => cluster.urls.map((one) => one.replace('http://', '')).join(',');
-const hashes = (...more: string[]): Promise<Ran> => opsctl(['kv', 'endpoint', 'hashkv', '--endpoints', endpoints(), '-o', 'json', ...more], { home });
+const hashes = (...more: string[]): Promise<Ran> =>
+  opsctl(['kv', 'endpoint', 'hashkv', '--endpoints', endpoints(), '-o', 'json', ...more], { home });
 type Event = { event: string; check?: string; detail: string };
 const gateHashes = (ran: Ran): string[] =>
   ran.stdout
@@ -36,8 +37,10 @@ const gateHashes = (ran: Ran): string[] =>
     .flatMap(({ event, check, detail }) => (event === 'gate-check' && check === 'hash' ? [detail] : []));
 const upgrade = (format = 'ndjson', env: Record<string, string> = {}): Promise<Ran> =>
   opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '-o', format], { home, env });
-const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
-const post = async (path: string, body: unknown): Promise<any> => JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
+const error = (ran: Ran): { code: string; message: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const post = async (path: string, body: unknown): Promise<any> =>
+  JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
 
 const mark = 'A'.repeat(64);
 /** Written and applied by every member: one that was behind would read it from its log after a restart, and its disk could not lie. */
@@ -50,7 +53,8 @@ const spoil = (member: RealMember): void => {
   const path = join(member.data_dir, 'member', 'snap', 'db');
   const bytes = readFileSync(path);
   if (!bytes.includes(mark)) throw new Error(`${path} does not hold the mark yet`);
-  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at)) bytes.fill('B', at, at + mark.length);
+  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at))
+    bytes.fill('B', at, at + mark.length);
   writeFileSync(path, bytes);
 };
 
@@ -64,13 +68,24 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
     const ours = await hashes();
     expect(ours.code).toBe(0);
     const { ctl } = binariesOf(older) as Binaries;
-    const theirs = execFileSync(ctl, ['endpoint', 'hashkv', '--endpoints', endpoints()], { env: { ETCDCTL_API: '3' } });
-    const lines = ours.json().map(({ endpoint, hash }: { endpoint: string; hash: number }) => `${endpoint}, ${hash}`);
+    const theirs = execFileSync(ctl, ['endpoint', 'hashkv', '--endpoints', endpoints()], {
+      env: { ETCDCTL_API: '3' },
+    });
+    const lines = ours
+      .json()
+      .map(({ endpoint, hash }: { endpoint: string; hash: number }) => `${endpoint}, ${hash}`);
     expect(theirs.toString().trim().split('\n').sort()).toEqual(lines.sort());
-    expect(ours.json()[0]).toMatchObject({ revision: 14, compact_revision: -1, version: expect.stringContaining(older) });
+    expect(ours.json()[0]).toMatchObject({
+      revision: 14,
+      compact_revision: -1,
+      version: expect.stringContaining(older),
+    });
 
     // A compaction at a deletion, half of the cluster on each version: the place where versions have differed.
-    const held = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '--hold-last', '-o', 'ndjson'], { home });
+    const held = await opsctl(
+      ['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '--hold-last', '-o', 'ndjson'],
+      { home },
+    );
     expect(held.code).toBe(8);
     const { header } = await post('/kv/deleterange', { key: base64('k/2') });
     await gatewayPut(url(), 'k/9', 'x', '/v3beta');
@@ -79,7 +94,10 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
     expect(new Set(mixed.map((row: { version: string }) => row.version)).size).toBe(2);
     expect(new Set(mixed.map((row: { hash: number }) => row.hash)).size).toBe(1);
     expect(mixed[0].compact_revision).toBe(Number(header.revision));
-    const done = await opsctl(['kv', 'resume', '--cluster', cluster.file, '--yes', '--no-canary', '-o', 'ndjson'], { home });
+    const done = await opsctl(
+      ['kv', 'resume', '--cluster', cluster.file, '--yes', '--no-canary', '-o', 'ndjson'],
+      { home },
+    );
     expect(done.code).toBe(0);
     const compared = [...gateHashes(held), ...gateHashes(done)];
     expect(compared).toHaveLength(3);
@@ -87,14 +105,19 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
   });
 });
 
-describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('hashes of %s over TLS', (minor) => {
-  it('are asked for with the certificates of the cluster file', async () => {
-    cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
-    const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], { home });
-    expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
-    expect(new Set(ran.json().map((row: { hash: number }) => row.hash)).size).toBe(1);
-  });
-});
+describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))(
+  'hashes of %s over TLS',
+  (minor) => {
+    it('are asked for with the certificates of the cluster file', async () => {
+      cluster = await startCluster({ size: 3, from: minor, to: minor, tls: {} });
+      const ran = await opsctl(['kv', 'endpoint', 'hashkv', '--cluster', cluster.file, '-o', 'json'], {
+        home,
+      });
+      expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
+      expect(new Set(ran.json().map((row: { hash: number }) => row.hash)).size).toBe(1);
+    });
+  },
+);
 
 describe.runIf(hasBinaries(from, to))('members that hold different data', () => {
   // 3.2 has no hash of its keyspace: there nothing can be found out.
@@ -116,40 +139,63 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
     expect(said.stderr).toContain(`${victim.client_url.replace('http://', '')} holds different data`);
   });
 
-  it.runIf(from !== '3.2')('in the middle: the gate of the member that was just replaced fails, and its return cannot mend it', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    await putMark();
-    const real = (binariesOf(to) as Binaries).server;
-    const program = join(cluster.folder, 'spoiling');
-    const body = `[ "$1" = --version ] && exec ${real} --version\nfor word; do [ -f "$word/member/snap/db" ] && LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ "$word/member/snap/db"; done\nexec ${real} "$@"\n`;
-    writeFileSync(program, `#!/bin/sh\n${body}`);
-    chmodSync(program, 0o755);
-    cluster.write(
-      {},
-      cluster.members.map((member) => ({ ...member, new_binary: program, new_command: [program, ...member.new_command.slice(1)] })),
-    );
-    const ran = await upgrade('json');
-    expect(ran.code).toBe(8);
-    expect(error(ran).message).toMatch(/^(n\d) did not pass its gate: hash: different data at revision \d+: .*; remove \1 and add it again/);
-    const versions = await Promise.all(cluster.urls.map(async (one) => JSON.parse((await call(`${one}/version`)).text).etcdserver as string));
-    expect(versions.every((version) => version.startsWith(from))).toBe(true);
-  });
+  it.runIf(from !== '3.2')(
+    'in the middle: the gate of the member that was just replaced fails, and its return cannot mend it',
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      await putMark();
+      const real = (binariesOf(to) as Binaries).server;
+      const program = join(cluster.folder, 'spoiling');
+      const body = `[ "$1" = --version ] && exec ${real} --version\nfor word; do [ -f "$word/member/snap/db" ] && LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ "$word/member/snap/db"; done\nexec ${real} "$@"\n`;
+      writeFileSync(program, `#!/bin/sh\n${body}`);
+      chmodSync(program, 0o755);
+      cluster.write(
+        {},
+        cluster.members.map((member) => ({
+          ...member,
+          new_binary: program,
+          new_command: [program, ...member.new_command.slice(1)],
+        })),
+      );
+      const ran = await upgrade('json');
+      expect(ran.code).toBe(8);
+      expect(error(ran).message).toMatch(
+        /^(n\d) did not pass its gate: hash: different data at revision \d+: .*; remove \1 and add it again/,
+      );
+      const versions = await Promise.all(
+        cluster.urls.map(async (one) => JSON.parse((await call(`${one}/version`)).text).etcdserver as string),
+      );
+      expect(versions.every((version) => version.startsWith(from))).toBe(true);
+    },
+  );
 
-  it.runIf(from !== '3.2')('another member than the one in work: the run stops and names it, the good one keeps its new version', async () => {
-    cluster = await startCluster({ size: 3, from, to });
-    await putMark();
-    const leader = JSON.parse((await call(`${url()}${pair.prefix}/maintenance/status`, {})).text).leader as string;
-    const ids = await Promise.all(
-      cluster.urls.map(async (one) => JSON.parse((await call(`${one}${pair.prefix}/maintenance/status`, {})).text).header.member_id as string),
-    );
-    const [first, second] = cluster.members.filter((_, at) => ids[at] !== leader) as [RealMember, RealMember];
-    // When the first follower comes up with its new version, the second has been restarted with other data.
-    const real = (binariesOf(to) as Binaries).server;
-    const program = join(cluster.folder, 'other');
-    const again = [second.old_command[0], ...second.old_command.slice(1)].map((word) => `'${word}'`).join(' ');
-    writeFileSync(
-      program,
-      `#!/bin/sh
+  it.runIf(from !== '3.2')(
+    'another member than the one in work: the run stops and names it, the good one keeps its new version',
+    async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      await putMark();
+      const leader = JSON.parse((await call(`${url()}${pair.prefix}/maintenance/status`, {})).text)
+        .leader as string;
+      const ids = await Promise.all(
+        cluster.urls.map(
+          async (one) =>
+            JSON.parse((await call(`${one}${pair.prefix}/maintenance/status`, {})).text).header
+              .member_id as string,
+        ),
+      );
+      const [first, second] = cluster.members.filter((_, at) => ids[at] !== leader) as [
+        RealMember,
+        RealMember,
+      ];
+      // When the first follower comes up with its new version, the second has been restarted with other data.
+      const real = (binariesOf(to) as Binaries).server;
+      const program = join(cluster.folder, 'other');
+      const again = [second.old_command[0], ...second.old_command.slice(1)]
+        .map((word) => `'${word}'`)
+        .join(' ');
+      writeFileSync(
+        program,
+        `#!/bin/sh
 [ "$1" = --version ] && exec ${real} --version
 if [ ! -e ${cluster.folder}/once ]; then
   touch ${cluster.folder}/once
@@ -161,20 +207,25 @@ if [ ! -e ${cluster.folder}/once ]; then
 fi
 exec ${real} "$@"
 `,
-    );
-    chmodSync(program, 0o755);
-    cluster.write(
-      {},
-      cluster.members.map((member) =>
-        member.name === first.name ? { ...member, new_binary: program, new_command: [program, ...member.new_command.slice(1)] } : member,
-      ),
-    );
-    const ran = await upgrade('json');
-    expect(ran.code).toBe(8);
-    expect(error(ran)).toMatchObject({ code: 'DATA_DIFFERS' });
-    expect(error(ran).message).toContain(`${second.name} holds other data`);
-    expect(JSON.parse((await call(`${first.client_url}/version`)).text).etcdserver.startsWith(to)).toBe(true);
-  });
+      );
+      chmodSync(program, 0o755);
+      cluster.write(
+        {},
+        cluster.members.map((member) =>
+          member.name === first.name
+            ? { ...member, new_binary: program, new_command: [program, ...member.new_command.slice(1)] }
+            : member,
+        ),
+      );
+      const ran = await upgrade('json');
+      expect(ran.code).toBe(8);
+      expect(error(ran)).toMatchObject({ code: 'DATA_DIFFERS' });
+      expect(error(ran).message).toContain(`${second.name} holds other data`);
+      expect(JSON.parse((await call(`${first.client_url}/version`)).text).etcdserver.startsWith(to)).toBe(
+        true,
+      );
+    },
+  );
 });
 
 describe.runIf(hasBinaries('3.3', '3.4', '3.5'))('with authentication on', () => {

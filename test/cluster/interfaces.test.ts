@@ -3,14 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { binariesOf, call, hasBinaries, pair, startCluster } from '../support/cluster.ts';
 import type { Binaries, RealCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
 
 /** The commands against one real member of each version: the same lines, whatever the version calls things. */
-const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor));
+const minors = [...(pair.from === '3.2' ? ['3.2'] : []), '3.3', '3.4', '3.5'].filter((minor) =>
+  hasBinaries(minor),
+);
 const home = mkdtempSync(join(tmpdir(), 'kv-home-'));
 const clusters = new Map<string, RealCluster>();
 beforeAll(async () => {
@@ -34,22 +36,32 @@ const typing = (host: Host, data: Uint8Array): Host => ({
 });
 const clusterOf = (minor: string): RealCluster => clusters.get(minor) as RealCluster;
 const endpoint = (minor: string): string => (clusterOf(minor).urls[0] as string).replace('http://', '');
-const kv = (minor: string, ...words: string[]): Promise<Ran> => opsctl(['kv', ...words, '--endpoints', endpoint(minor)], { home });
+const kv = (minor: string, ...words: string[]): Promise<Ran> =>
+  opsctl(['kv', ...words, '--endpoints', endpoint(minor)], { home });
 /** Errors are JSON only when JSON was asked for. */
 const failing = (minor: string, ...words: string[]): Promise<Ran> => kv(minor, ...words, '-o', 'json');
-const error = (ran: Ran) => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string) as { code: string; message: string };
+const error = (ran: Ran) =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string) as { code: string; message: string };
 
 describe.each(minors)('the interfaces of %s', (minor) => {
   it('health, version, endpoint health in the line of the document', async () => {
-    expect((await kv(minor, 'health')).json()).toEqual([{ endpoint: endpoint(minor), health: 'true', status: 200 }]);
+    expect((await kv(minor, 'health')).json()).toEqual([
+      { endpoint: endpoint(minor), health: 'true', status: 200 },
+    ]);
     const [version] = (await kv(minor, 'version')).json();
     expect(version.kvserver.startsWith(`${minor}.`)).toBe(true);
     expect(version.kvcluster).toBe(`${minor}.0`);
     const line = await kv(minor, 'endpoint', 'health');
-    expect(line.stdout).toMatch(new RegExp(`^${endpoint(minor)} is healthy: successfully committed proposal: took = [0-9.]+(µs|ms|s)\n$`));
+    expect(line.stdout).toMatch(
+      new RegExp(
+        `^${endpoint(minor)} is healthy: successfully committed proposal: took = [0-9.]+(µs|ms|s)\n$`,
+      ),
+    );
   });
   it('an endpoint that nobody listens on is unhealthy, by exit code too', async () => {
-    const ran = await opsctl(['kv', 'endpoint', 'health', '--endpoints', `127.0.0.1:1,${endpoint(minor)}`], { home });
+    const ran = await opsctl(['kv', 'endpoint', 'health', '--endpoints', `127.0.0.1:1,${endpoint(minor)}`], {
+      home,
+    });
     expect(ran.code).toBe(20);
     expect(ran.stdout.split('\n')[0]).toMatch(/^127\.0\.0\.1:1 is unhealthy: failed to commit proposal: /);
     expect(ran.stdout.split('\n')[1]).toContain('is healthy');
@@ -59,7 +71,10 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect((await kv(minor, 'put', 'a/2', 'zwei ✓')).code).toBe(0);
     expect((await kv(minor, 'put', 'b', 'nicht')).code).toBe(0);
     expect((await kv(minor, 'get', 'a/2')).json()).toMatchObject({ key: 'a/2', value: 'zwei ✓', version: 1 });
-    expect((await kv(minor, 'get', 'a/', '--prefix')).json().map(({ key }: { key: string }) => key)).toEqual(['a/1', 'a/2']);
+    expect((await kv(minor, 'get', 'a/', '--prefix')).json().map(({ key }: { key: string }) => key)).toEqual([
+      'a/1',
+      'a/2',
+    ]);
     expect((await kv(minor, 'get', 'a', 'b')).json()).toHaveLength(2);
     expect((await kv(minor, 'get', 'c')).code).toBe(6);
     expect((await kv(minor, 'del', 'a/', '--prefix')).code).toBe(2);
@@ -73,7 +88,10 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect(all).toEqual(expect.arrayContaining(['z', 'ê']));
     expect((await failing(minor, 'get', '')).stderr).toContain('must not be empty');
     const bytes = Buffer.from([0, 255, 254, 10]);
-    const put = await opsctl(['kv', 'put', 'bin', '-', '--endpoints', endpoint(minor)], { home, host: (host) => typing(host, bytes) });
+    const put = await opsctl(['kv', 'put', 'bin', '-', '--endpoints', endpoint(minor)], {
+      home,
+      host: (host) => typing(host, bytes),
+    });
     expect(put.code === 0 ? '' : put.stderr).toBe('');
     expect((await kv(minor, 'get', 'bin')).json().value_base64).toBe(bytes.toString('base64'));
     expect((await kv(minor, 'get', 'bin')).stderr).toContain('not text');
@@ -101,20 +119,31 @@ describe.each(minors)('the interfaces of %s', (minor) => {
   });
   it('leases: alive, and expired in the words of the document', async () => {
     const url = clusterOf(minor).urls[0] as string;
-    const { ID } = JSON.parse((await call(`${url}${minor === '3.2' ? '/v3alpha' : '/v3beta'}/lease/grant`, { TTL: '60' })).text);
+    const { ID } = JSON.parse(
+      (await call(`${url}${minor === '3.2' ? '/v3alpha' : '/v3beta'}/lease/grant`, { TTL: '60' })).text,
+    );
     const id = BigInt(ID).toString(16);
     expect((await kv(minor, 'put', 'leased', 'x', '--lease', id)).code).toBe(0);
     expect((await kv(minor, 'lease', 'timetolive', id, '--keys')).stdout).toMatch(
-      new RegExp(`^lease ${id} granted with TTL\\(60s\\), remaining\\(\\d+s\\), attached keys\\(\\[leased\\]\\)\n$`),
+      new RegExp(
+        `^lease ${id} granted with TTL\\(60s\\), remaining\\(\\d+s\\), attached keys\\(\\[leased\\]\\)\n$`,
+      ),
     );
     if (minor !== '3.2') expect((await kv(minor, 'lease', 'list')).json()).toEqual([{ id }]);
     else expect(error(await failing(minor, 'lease', 'list'))).toMatchObject({ code: 'UNIMPLEMENTED' });
-    expect((await kv(minor, 'lease', 'timetolive', '1234abcd')).stdout).toBe('lease 1234abcd already expired\n');
+    expect((await kv(minor, 'lease', 'timetolive', '1234abcd')).stdout).toBe(
+      'lease 1234abcd already expired\n',
+    );
     expect((await kv(minor, 'lease', 'timetolive', 'xyz')).code).toBe(2);
   });
   it('members and alarms', async () => {
     const [member] = (await kv(minor, 'member', 'list')).json();
-    expect(member).toMatchObject({ name: 'n1', status: 'started', is_learner: false, client_urls: clusterOf(minor).urls });
+    expect(member).toMatchObject({
+      name: 'n1',
+      status: 'started',
+      is_learner: false,
+      client_urls: clusterOf(minor).urls,
+    });
     expect((await kv(minor, 'alarm', 'list')).json()).toEqual([]);
     expect((await kv(minor, 'alarm', 'disarm')).json()).toEqual({ disarmed: 0, still_raised: 0 });
     expect((await kv(minor, 'move-leader', 'n1')).json()).toEqual({ from: 'n1', to: 'n1' });
@@ -128,9 +157,17 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     for (const other of minors.filter((one) => (binariesOf(one) as Binaries).ctl !== '')) {
       const { ctl } = binariesOf(other) as Binaries;
       const theirs = JSON.parse(
-        execFileSync(ctl, ['snapshot', 'status', file, '-w', 'json'], { env: { ETCDCTL_API: '3' }, stdio: ['ignore', 'pipe', 'ignore'] }).toString(),
+        execFileSync(ctl, ['snapshot', 'status', file, '-w', 'json'], {
+          env: { ETCDCTL_API: '3' },
+          stdio: ['ignore', 'pipe', 'ignore'],
+        }).toString(),
       );
-      expect(ours.json()).toMatchObject({ hash: theirs.hash, revision: theirs.revision, total_key: theirs.totalKey, total_size: theirs.totalSize });
+      expect(ours.json()).toMatchObject({
+        hash: theirs.hash,
+        revision: theirs.revision,
+        total_key: theirs.totalKey,
+        total_size: theirs.totalSize,
+      });
     }
     expect(saved.json().revision).toBe(ours.json().revision);
   });
@@ -144,7 +181,9 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect(damaged.code).toBe(20);
     expect(error(damaged)).toMatchObject({ code: 'SNAPSHOT_DAMAGED' });
     truncateSync(file, 4096);
-    expect(error(await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home })).message).toContain('cut off');
+    expect(error(await opsctl(['kv', 'snapshot', 'verify', file, '-o', 'json'], { home })).message).toContain(
+      'cut off',
+    );
   });
   it('status names the member, its version and its role', async () => {
     const status = (await kv(minor, 'status')).json();

@@ -4,11 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { base64, call, hasBinaries, missingWrites, pair, pause, startCluster, startWriter } from '../support/cluster.ts';
+import {
+  base64,
+  call,
+  hasBinaries,
+  missingWrites,
+  pair,
+  pause,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import type { RealCluster, Writer } from '../support/cluster.ts';
 
 const { from, to } = pair;
-const program = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+const program =
+  process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 let cluster: RealCluster;
 let home: string;
 beforeEach(() => {
@@ -36,14 +46,24 @@ const journalLines = (): string[] => {
 
 type Ended = { readonly code: number | null; readonly wasKilled: boolean; readonly stderr: string };
 /** Runs until `lines` lines of the journal are on the disk, then kill -9; or to its end. */
-const runUntil = async (verb: 'upgrade' | 'resume' | 'rollback', lines: number, more: readonly string[] = []): Promise<Ended> => {
-  const child = spawn(process.execPath, [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json', ...more], {
-    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+const runUntil = async (
+  verb: 'upgrade' | 'resume' | 'rollback',
+  lines: number,
+  more: readonly string[] = [],
+): Promise<Ended> => {
+  const child = spawn(
+    process.execPath,
+    [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json', ...more],
+    {
+      env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   let [stderr, wasKilled, isOver] = ['', false, false];
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(() => (isOver = true));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve)).finally(
+    () => (isOver = true),
+  );
   while (!isOver) {
     if (journalLines().length >= lines) {
       wasKilled = child.kill('SIGKILL');
@@ -70,9 +90,13 @@ const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 7);
 /** All lines in a soak; else a few, others in each run of the suite. */
 const someOf = (lines: number, count: number): number[] =>
-  isSoak ? Array.from({ length: lines }, (_, i) => i + 1) : Array.from({ length: count }, (_, i) => 1 + ((seed + i * 11) % lines));
+  isSoak
+    ? Array.from({ length: lines }, (_, i) => i + 1)
+    : Array.from({ length: count }, (_, i) => 1 + ((seed + i * 11) % lines));
 const versions = async (): Promise<string[]> =>
-  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)));
+  Promise.all(
+    cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)),
+  );
 const ownKeys = async (): Promise<string> => {
   const { text } = await call(`${cluster.urls[0]}${pair.prefix}/kv/range`, {
     key: base64('opsctl/'),
@@ -98,9 +122,11 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
     const writer = startWriter(cluster.urls);
     const first = await runUntil('upgrade', lines);
     expect(await alive()).toBeGreaterThanOrEqual(2);
-    if (first.wasKilled && !isClosed()) expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 0 });
+    if (first.wasKilled && !isClosed())
+      expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 0 });
     expect(await versions()).toEqual([to, to, to]);
-    for (const url of cluster.urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
+    for (const url of cluster.urls)
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${to}.0`);
     await nothingLost(writer);
   });
 
@@ -110,7 +136,8 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
     expect(await runUntil('upgrade', Number.POSITIVE_INFINITY, ['--hold-last'])).toMatchObject({ code: 8 });
     const first = await runUntil('rollback', journalLines().length + lines);
     expect(await alive()).toBeGreaterThanOrEqual(2);
-    if (first.wasKilled && !isClosed()) expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 12 });
+    if (first.wasKilled && !isClosed())
+      expect(await runUntil('resume', Number.POSITIVE_INFINITY)).toMatchObject({ code: 12 });
     expect(await versions()).toEqual([from, from, from]);
     await nothingLost(writer);
   });
@@ -118,7 +145,9 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl after a line of its jou
 
 describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () => {
   // Two new lines are `resumed` and one more: without a third now and then, no step would ever end.
-  it('after each few lines of the journal, then resume: the upgrade ends, nothing is lost, the quorum is kept', { timeout: 170_000 }, async () => {
+  it('after each few lines of the journal, then resume: the upgrade ends, nothing is lost, the quorum is kept', {
+    timeout: 170_000,
+  }, async () => {
     cluster = await startCluster({ size: 3, from, to });
     const writer = startWriter(cluster.urls);
     const killedAt: string[] = [];
@@ -130,9 +159,14 @@ describe.runIf(hasBinaries(from, to))('kill -9 of opsctl, again and again', () =
       ended = await runUntil('resume', journalLines().length + (steps[turn % steps.length] as number));
     }
     expect(ended).toMatchObject({ code: 0, wasKilled: false });
-    for (const url of cluster.urls) expect(JSON.parse((await call(`${url}/version`)).text)).toMatchObject({ etcdcluster: `${to}.0` });
+    for (const url of cluster.urls)
+      expect(JSON.parse((await call(`${url}/version`)).text)).toMatchObject({ etcdcluster: `${to}.0` });
     await nothingLost(writer);
-    const kinds = new Set(killedAt.map((line) => JSON.parse(line)).map(({ kind, step }) => `${kind} ${String(step ?? '').replace(/^n\d\./, '')}`));
+    const kinds = new Set(
+      killedAt
+        .map((line) => JSON.parse(line))
+        .map(({ kind, step }) => `${kind} ${String(step ?? '').replace(/^n\d\./, '')}`),
+    );
     expect(killedAt.length).toBeGreaterThan(8);
     process.stdout.write(`killed ${killedAt.length} times, after: ${[...kinds].sort().join(', ')}\n`);
   });

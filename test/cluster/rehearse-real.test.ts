@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
-import { type RealCluster, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
+import {
+  type RealCluster,
+  binariesOf,
+  call,
+  gatewayPut,
+  hasBinaries,
+  pair,
+  startCluster,
+} from '../support/cluster.ts';
 
 const { from, to } = pair;
 let home: Program;
@@ -22,13 +30,32 @@ describe.runIf(hasBinaries(from, to) && ctlOf(from) !== '')('kv rehearse with re
     cluster = await startCluster({ size: 3, from, to, settings: { ctl_binary: ctlOf(from) } });
     for (let i = 0; i < 30; i += 1) await gatewayPut(cluster.urls[0] as string, `k${i}`, 'x'.repeat(i * 50));
     const pids = cluster.members.map((member) => cluster?.pid(member));
-    const ended = await home.run(['kv', 'rehearse', '--cluster', cluster.file, '--stable-for', '0', '--real', '-o', 'json']);
+    const ended = await home.run([
+      'kv',
+      'rehearse',
+      '--cluster',
+      cluster.file,
+      '--stable-for',
+      '0',
+      '--real',
+      '-o',
+      'json',
+    ]);
     expect(ended.code, ended.stderr).toBe(0);
     const result = JSON.parse(ended.stdout);
-    expect(result).toMatchObject({ ok: true, mode: 'real servers', outcome: 'done', keys_before: 30, keys_after: 30 });
-    expect(result.report.members.map(({ version_after }: { version_after: string }) => version_after.slice(0, 3))).toEqual([to, to, to]);
+    expect(result).toMatchObject({
+      ok: true,
+      mode: 'real servers',
+      outcome: 'done',
+      keys_before: 30,
+      keys_after: 30,
+    });
+    expect(
+      result.report.members.map(({ version_after }: { version_after: string }) => version_after.slice(0, 3)),
+    ).toEqual([to, to, to]);
     expect(cluster.members.map((member) => cluster?.pid(member))).toEqual(pids);
-    for (const url of cluster.urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${from}.0`);
+    for (const url of cluster.urls)
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdcluster).toBe(`${from}.0`);
   });
   it('a real snapshot can be rehearsed on simulated servers, key by key', async () => {
     cluster = await startCluster({ size: 1, from, to, settings: {} });
@@ -47,6 +74,11 @@ describe.runIf(hasBinaries(from, to) && ctlOf(from) !== '')('kv rehearse with re
       'json',
     ]);
     expect(ended.code, ended.stderr).toBe(0);
-    expect(JSON.parse(ended.stdout)).toMatchObject({ ok: true, mode: 'simulated servers', keys_before: 200, keys_after: 200 });
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      ok: true,
+      mode: 'simulated servers',
+      keys_before: 200,
+      keys_after: 200,
+    });
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { base64, binariesOf, call, gatewayPut, hasBinaries, pair, startCluster } from '../support/cluster.ts';
 import type { Binaries, RealCluster } from '../support/cluster.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 
 const { from, to, prefix } = pair;
@@ -33,7 +33,10 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept');
     const before = `# kept\n${unreadable}\n`;
-    const members = cluster.members.map((member) => ({ ...member, config_file: join(cluster.folder, `${member.name}.yaml`) }));
+    const members = cluster.members.map((member) => ({
+      ...member,
+      config_file: join(cluster.folder, `${member.name}.yaml`),
+    }));
     for (const { config_file } of members) writeFileSync(config_file, before);
     cluster.write({}, members);
     const words = (...more: string[]) => ['kv', ...more, '--cluster', cluster.file, '--yes', '-o', 'json'];
@@ -58,11 +61,15 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     // The new version's configuration would stop the old one at its start.
     for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
     for (const { kept_data } of done.json().members) expect(existsSync(kept_data)).toBe(true);
-    expect((await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout).toContain(`it was rebuilt on ${from} since`);
+    expect(
+      (await opsctl(['kv', 'status', '--cluster', cluster.file, '-o', 'table'], { home })).stdout,
+    ).toContain(`it was rebuilt on ${from} since`);
     // What was written since then is kept aside as well: a second rebuild covers nothing.
     const again = await opsctl(words('restore'), { home });
     expect(again.code === 0 ? '' : again.stderr).toBe('');
-    const kept: string[] = [...done.json().members, ...again.json().members].map(({ kept_data }) => kept_data);
+    const kept: string[] = [...done.json().members, ...again.json().members].map(
+      ({ kept_data }) => kept_data,
+    );
     expect(new Set(kept).size).toBe(6);
     expect(kept.filter((folder) => existsSync(`${folder}/member/snap/db`))).toEqual(kept);
   });
@@ -82,7 +89,13 @@ const underSystemd = (host: Host): Host => ({
     ...host.processes,
     run: async (command, args, options) =>
       command === 'systemctl'
-        ? { code: 0, signal: null, stdout: `${/(\d+)\.service$/.exec(args.at(-1) ?? '')?.[1]}\n`, stderr: '', timedOut: false }
+        ? {
+            code: 0,
+            signal: null,
+            stdout: `${/(\d+)\.service$/.exec(args.at(-1) ?? '')?.[1]}\n`,
+            stderr: '',
+            timedOut: false,
+          }
         : host.processes.run(command, args, options),
   },
 });
@@ -92,9 +105,23 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     cluster = await startCluster({ size: 3, from, to });
     const file = join(home, 'mine.yaml');
     const fresh = binariesOf(to) as Binaries;
-    const made = await opsctl(['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', file, '-o', 'json'], {
-      home,
-    });
+    const made = await opsctl(
+      [
+        'kv',
+        'init',
+        '--endpoints',
+        cluster.urls[0] as string,
+        '--new-binary',
+        fresh.server,
+        '--out',
+        file,
+        '-o',
+        'json',
+      ],
+      {
+        home,
+      },
+    );
     expect(made.code === 0 ? '' : made.stderr).toBe('');
     expect(made.json().to_fill_in).toEqual([]);
     const content = parse(readFileSync(file, 'utf8'));
@@ -102,17 +129,37 @@ describe.runIf(hasBinaries(from, to))('kv init', () => {
     const beside = join(dirname((binariesOf(from) as Binaries).server), 'etcdctl');
     expect(content.ctl_binary).toBe(existsSync(beside) ? beside : undefined);
     for (const { name, pid_file, log_file } of cluster.members)
-      expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({ pid_file, log_file });
-    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual([...cluster.urls].sort());
-    expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(cluster.members[0]?.data_dir);
+      expect(content.members.find((one: { name: string }) => one.name === name)).toMatchObject({
+        pid_file,
+        log_file,
+      });
+    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual(
+      [...cluster.urls].sort(),
+    );
+    expect(content.members.find(({ name }: { name: string }) => name === 'n1').data_dir).toBe(
+      cluster.members[0]?.data_dir,
+    );
     const units = join(home, 'units.yaml');
-    const words = ['kv', 'init', '--endpoints', cluster.urls[0] as string, '--new-binary', fresh.server, '--out', units];
+    const words = [
+      'kv',
+      'init',
+      '--endpoints',
+      cluster.urls[0] as string,
+      '--new-binary',
+      fresh.server,
+      '--out',
+      units,
+    ];
     expect((await opsctl(words, { home, host: underSystemd })).code).toBe(0);
     const { driver, members } = parse(readFileSync(units, 'utf8'));
     expect(driver).toBe('systemd');
     for (const member of cluster.members)
       expect(members.find(({ name }: { name: string }) => name === member.name)).toMatchObject({
-        ...{ unit: `kv-${cluster.pid(member)}.service`, binary_path: member.old_binary, data_dir: member.data_dir },
+        ...{
+          unit: `kv-${cluster.pid(member)}.service`,
+          binary_path: member.old_binary,
+          data_dir: member.data_dir,
+        },
       });
     const plan = await opsctl(['kv', 'plan', '--cluster', file, '-o', 'json'], { home });
     expect(plan.code === 0 ? '' : plan.stderr).toBe('');

@@ -2,7 +2,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
-import { type Simulated, complaint, lostAt, post, simulated, startWriting, text64 } from '../support/simulated.ts';
+import {
+  type Simulated,
+  complaint,
+  lostAt,
+  post,
+  simulated,
+  startWriting,
+  text64,
+} from '../support/simulated.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];
@@ -30,7 +38,12 @@ describe('3.2 → 3.3 on simulated members', () => {
       const history = await writer.stop();
       expect(ended.code, ended.stderr).toBe(0);
       const report = JSON.parse(ended.stdout);
-      expect(report).toMatchObject({ outcome: 'done', from: '3.2', to: '3.3', cluster_version_after: '3.3.0' });
+      expect(report).toMatchObject({
+        outcome: 'done',
+        from: '3.2',
+        to: '3.3',
+        cluster_version_after: '3.3.0',
+      });
       expect(report.unexpected_log_lines).toEqual([]);
       expect(await cluster.versions()).toEqual(Array(count).fill('3.3.27'));
       expect(await cluster.clusterVersions()).toEqual(Array(count).fill('3.3.0'));
@@ -44,7 +57,8 @@ describe('3.2 → 3.3 on simulated members', () => {
   it('the report is there as Markdown, JSON and a page', async () => {
     const cluster = await start();
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
-    const as = async (...args: string[]) => (await home.run(['kv', 'report', '--cluster', cluster.file, ...args])).stdout;
+    const as = async (...args: string[]) =>
+      (await home.run(['kv', 'report', '--cluster', cluster.file, ...args])).stdout;
     expect(await as('--as', 'markdown')).toMatch(/^# Upgrade of cluster-\w+ from 3\.2 to 3\.3: done/);
     expect(JSON.parse(await as('-o', 'json')).outcome).toBe('done');
     const file = join(home.home, 'page.html');
@@ -58,8 +72,14 @@ describe('3.2 → 3.3 on simulated members', () => {
     const rebuilt = await home.run(['kv', 'report', '--cluster', cluster.file, '-o', 'json']);
     expect(rebuilt.stderr).toContain('made from its journal');
     const { outcome, run, steps, snapshots } = JSON.parse(rebuilt.stdout);
-    expect({ outcome, run, snapshots }).toEqual({ outcome: 'done', run: whole.run, snapshots: whole.snapshots });
-    expect(steps.map(({ outcome: how }: { outcome: string }) => how)).toEqual(whole.steps.map(({ outcome: how }: { outcome: string }) => how));
+    expect({ outcome, run, snapshots }).toEqual({
+      outcome: 'done',
+      run: whole.run,
+      snapshots: whole.snapshots,
+    });
+    expect(steps.map(({ outcome: how }: { outcome: string }) => how)).toEqual(
+      whole.steps.map(({ outcome: how }: { outcome: string }) => how),
+    );
     expect(await as('--as', 'html')).toContain('<svg class="timeline"');
     const missing = await home.run(['kv', 'report', 'nothing', '--cluster', cluster.file, '-o', 'json']);
     expect([missing.code, complaint(missing).code]).toEqual([6, 'NO_RUN']);
@@ -89,23 +109,28 @@ describe('what can go wrong', () => {
     ['crash-at-start', []],
     ['exit-after', ['--ms', '300']],
     ['never-healthy', []],
-  ])('%s of a new binary: that member has its old version back, nothing is lost, exit code 12', async (kind, more) => {
-    const cluster = await start();
-    writeFileSync(cluster.file, `timeouts: { gate_seconds: 4 }\n${readFileSync(cluster.file, 'utf8')}`);
-    for (const name of cluster.names) await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
-    const writer = startWriting(cluster.urls);
-    const ended = await cluster.kv('upgrade', '--stable-for', '1');
-    const history = await writer.stop();
-    expect(ended.code).toBe(12);
-    expect(ended.stderr).toMatch(/n\d/);
-    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    expect(history.failed).toBe(0);
-    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
-  });
+  ])(
+    '%s of a new binary: that member has its old version back, nothing is lost, exit code 12',
+    async (kind, more) => {
+      const cluster = await start();
+      writeFileSync(cluster.file, `timeouts: { gate_seconds: 4 }\n${readFileSync(cluster.file, 'utf8')}`);
+      for (const name of cluster.names)
+        await cluster.mock('fault', kind, '--member', name, '--only-version', '3.3', ...more);
+      const writer = startWriting(cluster.urls);
+      const ended = await cluster.kv('upgrade', '--stable-for', '1');
+      const history = await writer.stop();
+      expect(ended.code).toBe(12);
+      expect(ended.stderr).toMatch(/n\d/);
+      expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+      expect(history.failed).toBe(0);
+      for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+    },
+  );
 
   it('an alarm, a member down, a binary one minor too far: refused with nothing touched', async () => {
     const cluster = await start();
-    const pids = async () => JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
+    const pids = async () =>
+      JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
     const before = await pids();
     await cluster.mock('fault', 'nospace', '--member', 'n2');
     const alarmed = await cluster.kv('upgrade');
@@ -151,7 +176,9 @@ describe('what can go wrong', () => {
     await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
     await expect
       .poll(() => cluster.log('n1'), { timeout: 10_000 })
-      .toContain('cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).');
+      .toContain(
+        'cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
+      );
   });
 });
 
@@ -182,16 +209,28 @@ describe('a run that was planned to hold', () => {
 describe('kv rehearse', () => {
   it('runs the same plan on simulated servers with the same keys; the cluster is not touched', async () => {
     const cluster = await start();
-    for (let i = 0; i < 20; i += 1) await post(cluster.urls[0] as string, '/kv/put', { key: text64(`k${i}`), value: text64('x'.repeat(i * 100)) });
+    for (let i = 0; i < 20; i += 1)
+      await post(cluster.urls[0] as string, '/kv/put', {
+        key: text64(`k${i}`),
+        value: text64('x'.repeat(i * 100)),
+      });
     await post(cluster.urls[0] as string, '/kv/deleterange', { key: text64('k7') });
     const before = JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
     const ended = await cluster.kv('rehearse', '--stable-for', '0');
     expect(ended.code, ended.stderr).toBe(0);
     const result = JSON.parse(ended.stdout);
-    expect(result).toMatchObject({ ok: true, mode: 'simulated servers', outcome: 'done', keys_before: 19, keys_after: 19 });
+    expect(result).toMatchObject({
+      ok: true,
+      mode: 'simulated servers',
+      outcome: 'done',
+      keys_before: 19,
+      keys_after: 19,
+    });
     expect(existsSync(join(result.folder, 'report.html'))).toBe(true);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    expect(JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid)).toEqual(before);
+    expect(JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid)).toEqual(
+      before,
+    );
   });
   it('refuses --real where it is not possible', async () => {
     const cluster = await start('--members', '1');
@@ -208,28 +247,38 @@ describe('kv fleet', () => {
       all.push(cluster);
     }
     const file = join(home.home, 'fleet.yaml');
-    writeFileSync(file, `name: shops\ncanary: ${all[1]?.file}\nat_once: 2\nclusters:\n${all.map((one) => `  - ${one.file}\n`).join('')}`);
+    writeFileSync(
+      file,
+      `name: shops\ncanary: ${all[1]?.file}\nat_once: 2\nclusters:\n${all.map((one) => `  - ${one.file}\n`).join('')}`,
+    );
     return { file, all };
   };
   it('upgrades the canary first, then the others; a second run finds nothing to do', async () => {
     const { file, all } = await fleetOf(2);
     const rows = await home.json(['kv', 'fleet', file, '--yes']);
-    expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual([
-      [all[1]?.file, 'done'],
-      [all[0]?.file, 'done'],
-    ]);
+    expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual(
+      [
+        [all[1]?.file, 'done'],
+        [all[0]?.file, 'done'],
+      ],
+    );
     for (const cluster of all) expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
-    expect((await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message)).toEqual([
-      expect.stringContaining('already'),
-      expect.stringContaining('already'),
-    ]);
+    expect(
+      (await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message),
+    ).toEqual([expect.stringContaining('already'), expect.stringContaining('already')]);
   });
   it('stops at the first failure: the others are not touched', async () => {
     const { file, all } = await fleetOf(2);
-    for (const name of ['n1', 'n2', 'n3']) await all[1]?.mock('fault', 'crash-at-start', '--member', name, '--only-version', '3.3');
+    for (const name of ['n1', 'n2', 'n3'])
+      await all[1]?.mock('fault', 'crash-at-start', '--member', name, '--only-version', '3.3');
     const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
     expect(ended.code).toBe(9);
-    expect(JSON.parse(ended.stdout).map(({ outcome, exit_code }: { outcome: string; exit_code: number }) => [outcome, exit_code])).toEqual([
+    expect(
+      JSON.parse(ended.stdout).map(({ outcome, exit_code }: { outcome: string; exit_code: number }) => [
+        outcome,
+        exit_code,
+      ]),
+    ).toEqual([
       ['failed', 12],
       ['not started', null],
     ]);

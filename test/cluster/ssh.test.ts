@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { binariesOf, call, hasBinaries, missingWrites, pair, pause, startWriter } from '../support/cluster.ts';
+import {
+  binariesOf,
+  call,
+  hasBinaries,
+  missingWrites,
+  pair,
+  pause,
+  startWriter,
+} from '../support/cluster.ts';
 import type { Binaries } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { startSshHosts } from '../support/ssh-hosts.ts';
@@ -33,12 +41,23 @@ const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
   const [old, fresh] = [binariesOf(pair.from) as Binaries, binariesOf(pair.to) as Binaries];
   // On loopback the three hosts share one address: every member needs ports of its own.
   const ports = (n: number) =>
-    all[0]?.prefix.length === 0 ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2] : [2379, 2380];
+    all[0]?.prefix.length === 0
+      ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2]
+      : [2379, 2380];
   const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports(n)[which]}`;
   const folder = join(home, host.name);
   mkdirSync(folder);
   const words = [
-    ...['--name', `n${i + 1}`, '--data-dir', join(folder, 'data'), '--listen-client-urls', url(i, 0), '--advertise-client-urls', url(i, 0)],
+    ...[
+      '--name',
+      `n${i + 1}`,
+      '--data-dir',
+      join(folder, 'data'),
+      '--listen-client-urls',
+      url(i, 0),
+      '--advertise-client-urls',
+      url(i, 0),
+    ],
     ...[
       '--listen-peer-urls',
       url(i, 1),
@@ -66,7 +85,15 @@ type Member = ReturnType<typeof memberOn>;
 
 const startOn = (host: SshHost, member: Member): void => {
   const log = openSync(member.log_file, 'a');
-  const [command, ...words] = [...host.prefix, 'sh', '-c', 'echo $$ > "$0"; exec "$@"', member.pid_file, member.old_binary, ...member.old_command];
+  const [command, ...words] = [
+    ...host.prefix,
+    'sh',
+    '-c',
+    'echo $$ > "$0"; exec "$@"',
+    member.pid_file,
+    member.old_binary,
+    ...member.old_command,
+  ];
   spawn(command as string, words, { detached: true, stdio: ['ignore', log, log] }).unref();
 };
 
@@ -87,7 +114,10 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
     await pause(50);
   }
   const file = join(home, 'cluster.yaml');
-  writeFileSync(file, stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }));
+  writeFileSync(
+    file,
+    stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }),
+  );
   return { members, file };
 };
 
@@ -100,7 +130,9 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     const urls = members.map(({ client_url }) => client_url);
     const writer = startWriter(urls);
     if (process.env['OPSCTL_SOAK'] === '1') {
-      const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], { home });
+      const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], {
+        home,
+      });
       expect(held.code === 8 ? '' : held.stderr).toBe('');
       const back = await opsctl(['kv', 'rollback', '--cluster', file, '--yes', '-o', 'json'], { home });
       expect(back.code === 12 ? '' : back.stderr).toBe('');
@@ -117,7 +149,10 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     writeFileSync(file, stringify({ ...parse(readFileSync(file, 'utf8')), ctl_binary: ctl }));
     const restored = await opsctl(['kv', 'restore', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(restored.code === 0 ? '' : restored.stderr).toBe('');
-    for (const url of urls) expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
+    for (const url of urls)
+      expect(JSON.parse((await call(`${url}/version`)).text).etcdserver).toMatch(
+        new RegExp(`^${pair.from}\\.`),
+      );
     for (const { name, kept_data } of restored.json().members) {
       expect(existsSync(join(kept_data, 'member/snap/db'))).toBe(true);
       expect(existsSync(join(home, `host${name.slice(1)}`, 'data.snapshot'))).toBe(false);
@@ -131,11 +166,22 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     if (net === undefined) return skip('no ssh server');
     const { members, file } = await startAll();
     const wrong = members.map((member, i) => (i === 1 ? { ...member, host: 'nowhere.invalid' } : member));
-    writeFileSync(file, stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net.config] }, members: wrong }));
+    writeFileSync(
+      file,
+      stringify({
+        name: 'remote',
+        to: pair.to,
+        driver: 'ssh',
+        ssh: { options: ['-F', net.config] },
+        members: wrong,
+      }),
+    );
     const ran = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
     expect(ran.code).toBe(10);
     expect(ran.stderr).toContain('nowhere.invalid');
     for (const { client_url } of members)
-      expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(new RegExp(`^${pair.from}\\.`));
+      expect(JSON.parse((await call(`${client_url}/version`)).text).etcdserver).toMatch(
+        new RegExp(`^${pair.from}\\.`),
+      );
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { type CertificateFiles, makeAuthority } from '../support/certificates.ts';
 import {
@@ -36,16 +36,20 @@ afterEach(async () => {
 const files = (): CertificateFiles => cluster.certificates as CertificateFiles;
 const flags = ({ ca, cert, key } = files()): string[] => ['--cacert', ca, '--cert', cert, '--key', key];
 const endpoints = ({ urls } = cluster): string => urls.map((url) => url.replace('https://', '')).join(',');
-const kv = (words: readonly string[], options: Partial<ProgramOptions> = {}): Promise<Ran> => opsctl(['kv', ...words], { home, ...options });
+const kv = (words: readonly string[], options: Partial<ProgramOptions> = {}): Promise<Ran> =>
+  opsctl(['kv', ...words], { home, ...options });
 const byFile = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', cluster.file, '-o', 'json']);
-const byFlags = (...words: string[]): Promise<Ran> => kv([...words, '--endpoints', endpoints(), ...flags(), '-o', 'json']);
-const error = (ran: Ran): { code: string; message: string; exit_code: number } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const byFlags = (...words: string[]): Promise<Ran> =>
+  kv([...words, '--endpoints', endpoints(), ...flags(), '-o', 'json']);
+const error = (ran: Ran): { code: string; message: string; exit_code: number } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 const good = (ran: Ran): any => {
   expect(ran.code === 0 ? '' : ran.stderr).toBe('');
   return ran.json();
 };
 const ctlOf = (minor: string): string => (binariesOf(minor) as Binaries).ctl;
-const serverVersion = async (url: string): Promise<string> => JSON.parse((await call(`${url}/version`)).text).etcdserver;
+const serverVersion = async (url: string): Promise<string> =>
+  JSON.parse((await call(`${url}/version`)).text).etcdserver;
 
 /** Everything that was written below a folder. */
 const written = (folder: string): string =>
@@ -62,7 +66,13 @@ const tellsNoKey = (text: string, key: string): void => {
 const real = describe.runIf(hasBinaries(from, to));
 real('members that demand certificates', () => {
   beforeAll(async () => {
-    cluster = await startCluster({ size: 3, from, to, tls: {}, settings: ctlOf(from) === '' ? {} : { ctl_binary: ctlOf(from) } });
+    cluster = await startCluster({
+      size: 3,
+      from,
+      to,
+      tls: {},
+      settings: ctlOf(from) === '' ? {} : { ctl_binary: ctlOf(from) },
+    });
     built = program();
   });
   afterAll(async () => {
@@ -76,17 +86,27 @@ real('members that demand certificates', () => {
     ['the cluster file', byFile],
     ['flags', byFlags],
   ])('every command that looks, with certificates of %s', async (_, run) => {
-    expect(good(await run('health')).map(({ health }: { health: string }) => health)).toEqual(['true', 'true', 'true']);
-    expect(good(await run('endpoint', 'health')).every(({ health }: { health: boolean }) => health)).toBe(true);
-    expect(good(await run('endpoint', 'status')).filter(({ is_leader }: { is_leader: boolean }) => is_leader)).toHaveLength(1);
-    expect(good(await run('version')).map(({ kvserver }: { kvserver: string }) => kvserver.slice(0, 3))).toEqual([from, from, from]);
+    expect(good(await run('health')).map(({ health }: { health: string }) => health)).toEqual([
+      'true',
+      'true',
+      'true',
+    ]);
+    expect(good(await run('endpoint', 'health')).every(({ health }: { health: boolean }) => health)).toBe(
+      true,
+    );
+    expect(
+      good(await run('endpoint', 'status')).filter(({ is_leader }: { is_leader: boolean }) => is_leader),
+    ).toHaveLength(1);
+    expect(
+      good(await run('version')).map(({ kvserver }: { kvserver: string }) => kvserver.slice(0, 3)),
+    ).toEqual([from, from, from]);
     good(await run('put', 'greeting', 'hello'));
     expect(good(await run('get', 'greeting')).value).toBe('hello');
     expect(good(await run('get', '', '--prefix')).length).toBeGreaterThan(0);
     expect(good(await run('del', 'greeting')).deleted).toBe(1);
-    expect(good(await run('member', 'list')).flatMap(({ client_urls }: { client_urls: string[] }) => client_urls)).toEqual(
-      expect.arrayContaining([...cluster.urls]),
-    );
+    expect(
+      good(await run('member', 'list')).flatMap(({ client_urls }: { client_urls: string[] }) => client_urls),
+    ).toEqual(expect.arrayContaining([...cluster.urls]));
     expect(good(await run('alarm', 'list'))).toEqual([]);
     expect(good(await run('status')).leader).toBeDefined();
   });
@@ -96,23 +116,41 @@ real('members that demand certificates', () => {
     const watched = (host: Host): Host => {
       const request: Host['network']['request'] = async (given) => {
         const reply = await host.network.request(given);
-        seen.push(`${given.transport ?? 'single'} ${new URL(given.url).protocol} ${reply.status} ${reply.headers['content-type']?.split(';')[0]}`);
+        seen.push(
+          `${given.transport ?? 'single'} ${new URL(given.url).protocol} ${reply.status} ${reply.headers['content-type']?.split(';')[0]}`,
+        );
         return reply;
       };
       return { ...host, network: { ...host.network, request } };
     };
     const file = join(home, 'one.db');
-    const saved = await kv(['snapshot', 'save', file, '--member', 'n2', '--cluster', cluster.file, '-o', 'json'], { host: watched });
+    const saved = await kv(
+      ['snapshot', 'save', file, '--member', 'n2', '--cluster', cluster.file, '-o', 'json'],
+      { host: watched },
+    );
     expect(good(saved)).toMatchObject({ member: 'n2', size_bytes: expect.any(Number) });
     expect(seen).toContain('http2 https: 200 application/grpc');
     expect(seen.some((line) => line.includes('maintenance/snapshot'))).toBe(false);
     good(await kv(['snapshot', 'verify', file, '-o', 'json']));
-    good(await kv(['snapshot', 'save', file, '--endpoints', endpoints().split(',')[0] as string, ...flags(), '-o', 'json']));
+    good(
+      await kv([
+        'snapshot',
+        'save',
+        file,
+        '--endpoints',
+        endpoints().split(',')[0] as string,
+        ...flags(),
+        '-o',
+        'json',
+      ]),
+    );
   });
 
   it('files of the cluster file are relative to it, wherever the command is run', async () => {
     const { ca, cert, key } = files();
-    cluster.write({ tls: { ca_file: basename(ca), cert_file: `./${basename(cert)}`, key_file: basename(key) } });
+    cluster.write({
+      tls: { ca_file: basename(ca), cert_file: `./${basename(cert)}`, key_file: basename(key) },
+    });
     good(await kv(['health', '--cluster', cluster.file, '-o', 'json'], { cwd: '/' }));
     const typed = ['--cacert', basename(ca), '--cert', basename(cert), '--key', basename(key)];
     good(await kv(['health', '--endpoints', endpoints(), ...typed, '-o', 'json'], { cwd: cluster.folder }));
@@ -121,7 +159,12 @@ real('members that demand certificates', () => {
   });
 
   /** Settings under `tls:`, flags in their place, what is said, exit code of the flags and of the file. */
-  type Mistake = [title: string, tls: (of: CertificateFiles) => Record<string, string | undefined>, said: RegExp, isOfFile: boolean];
+  type Mistake = [
+    title: string,
+    tls: (of: CertificateFiles) => Record<string, string | undefined>,
+    said: RegExp,
+    isOfFile: boolean,
+  ];
   const other = makeAuthority('another authority');
   const mistakes: Mistake[] = [
     [
@@ -130,11 +173,31 @@ real('members that demand certificates', () => {
       /(--cacert |tls\.ca_file \()\/nowhere\/ca\.pem\)? does not exist/,
       true,
     ],
-    ['it is no PEM', (of) => ({ ca_file: of.add('text.pem', 'hello') }), /text\.pem\)? holds no certificate in PEM form/, true],
-    ['it is cut off', (of) => ({ ca_file: of.add('cut.pem', of.authority.cert.replace(/\n.{20}/, '\n')) }), /cut\.pem\)? .*cannot be read/, true],
+    [
+      'it is no PEM',
+      (of) => ({ ca_file: of.add('text.pem', 'hello') }),
+      /text\.pem\)? holds no certificate in PEM form/,
+      true,
+    ],
+    [
+      'it is cut off',
+      (of) => ({ ca_file: of.add('cut.pem', of.authority.cert.replace(/\n.{20}/, '\n')) }),
+      /cut\.pem\)? .*cannot be read/,
+      true,
+    ],
     ['it is a folder', (of) => ({ ca_file: of.folder }), /is a folder; name the file in it/, true],
-    ['another authority', (of) => ({ ca_file: of.add('other.pem', other.cert) }), /not signed by an authority in .*other\.pem.*name the file/, false],
-    ['no authority', () => ({ ca_file: undefined }), /not signed by an authority that is known here; name .*--cacert, or as ca_file/, false],
+    [
+      'another authority',
+      (of) => ({ ca_file: of.add('other.pem', other.cert) }),
+      /not signed by an authority in .*other\.pem.*name the file/,
+      false,
+    ],
+    [
+      'no authority',
+      () => ({ ca_file: undefined }),
+      /not signed by an authority that is known here; name .*--cacert, or as ca_file/,
+      false,
+    ],
     [
       'no client certificate',
       () => ({ cert_file: undefined, key_file: undefined }),
@@ -171,7 +234,12 @@ real('members that demand certificates', () => {
       /client-key\.pem\)? holds a private key and no certificate/,
       true,
     ],
-    ['no key', () => ({ key_file: undefined }), /^(--key is required with --cert|tls\.key_file is required with tls\.cert_file)/, true],
+    [
+      'no key',
+      () => ({ key_file: undefined }),
+      /^(--key is required with --cert|tls\.key_file is required with tls\.cert_file)/,
+      true,
+    ],
     [
       'no certificate to the key',
       () => ({ cert_file: undefined }),
@@ -183,7 +251,11 @@ real('members that demand certificates', () => {
     const before = cluster.members.map(cluster.pid);
     const { ca, cert, key } = files();
     const tls = { ca_file: ca, cert_file: cert, key_file: key, ...change(files()) };
-    const typed = [['--cacert', tls.ca_file] as const, ['--cert', tls.cert_file] as const, ['--key', tls.key_file] as const];
+    const typed = [
+      ['--cacert', tls.ca_file] as const,
+      ['--cert', tls.cert_file] as const,
+      ['--key', tls.key_file] as const,
+    ];
     const given = typed.flatMap(([flag, path]) => (path === undefined ? [] : [flag, path]));
     cluster.write({ tls });
     const urls = isOfFile ? endpoints() : cluster.urls.join(',');
@@ -208,9 +280,15 @@ real('members that demand certificates', () => {
   });
 
   it('http:// where TLS is spoken is said to be that', async () => {
-    const plain = cluster.members.map((member) => ({ ...member, client_url: member.client_url.replace('https', 'http') }));
+    const plain = cluster.members.map((member) => ({
+      ...member,
+      client_url: member.client_url.replace('https', 'http'),
+    }));
     cluster.write({}, plain);
-    for (const get of [() => byFile('get', 'x'), () => kv(['get', 'x', '--endpoints', endpoints(), '-o', 'json'])]) {
+    for (const get of [
+      () => byFile('get', 'x'),
+      () => kv(['get', 'x', '--endpoints', endpoints(), '-o', 'json']),
+    ]) {
       const ran = await soonest(2000, get);
       expect(ran.code).toBe(11);
       expect(error(ran).message).toMatch(
@@ -219,38 +297,77 @@ real('members that demand certificates', () => {
       expect(ran.tookMs).toBeLessThan(2000);
     }
     const upgrade = await byFile('upgrade', '--yes');
-    expect([upgrade.code, error(upgrade).message]).toEqual([10, expect.stringMatching(/n1 cannot be asked: .* it speaks TLS; write https/)]);
+    expect([upgrade.code, error(upgrade).message]).toEqual([
+      10,
+      expect.stringMatching(/n1 cannot be asked: .* it speaks TLS; write https/),
+    ]);
   });
 
   it('kv init writes a cluster file with the certificates and whole commands', async () => {
     const file = join(home, 'mine.yaml');
-    const words = ['init', '--endpoints', endpoints().split(',')[0] as string, ...flags(), '--new-binary', (binariesOf(to) as Binaries).server];
+    const words = [
+      'init',
+      '--endpoints',
+      endpoints().split(',')[0] as string,
+      ...flags(),
+      '--new-binary',
+      (binariesOf(to) as Binaries).server,
+    ];
     const made = good(await kv([...words, '--out', file, '-o', 'json']));
     expect(made.to_fill_in).toEqual([]);
     const content = parse(readFileSync(file, 'utf8'));
     const { ca, cert, key } = files();
     expect(content.tls).toEqual({ ca_file: ca, cert_file: cert, key_file: key });
-    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual([...cluster.urls].sort());
+    expect(content.members.map(({ client_url }: { client_url: string }) => client_url).sort()).toEqual(
+      [...cluster.urls].sort(),
+    );
     for (const { new_command } of content.members)
       expect(new_command).toEqual(expect.arrayContaining(['--client-cert-auth', '--peer-trusted-ca-file']));
     expect(good(await kv(['plan', '--cluster', file, '-o', 'json'])).steps.length).toBeGreaterThan(12);
   });
 
-  it.runIf(hasBinaries(from, to) && ctlOf(from) !== '')('kv rehearse copies the cluster without its certificates', async () => {
-    const ended = await built.run(['kv', 'rehearse', '--cluster', cluster.file, '--stable-for', '0', '--real', '-o', 'json']);
-    expect(ended.code, ended.stderr).toBe(0);
-    expect(JSON.parse(ended.stdout)).toMatchObject({ ok: true, mode: 'real servers', outcome: 'done' });
-    expect(await serverVersion(cluster.urls[0] as string)).toMatch(new RegExp(`^${from}\\.`));
-  });
+  it.runIf(hasBinaries(from, to) && ctlOf(from) !== '')(
+    'kv rehearse copies the cluster without its certificates',
+    async () => {
+      const ended = await built.run([
+        'kv',
+        'rehearse',
+        '--cluster',
+        cluster.file,
+        '--stable-for',
+        '0',
+        '--real',
+        '-o',
+        'json',
+      ]);
+      expect(ended.code, ended.stderr).toBe(0);
+      expect(JSON.parse(ended.stdout)).toMatchObject({ ok: true, mode: 'real servers', outcome: 'done' });
+      expect(await serverVersion(cluster.urls[0] as string)).toMatch(new RegExp(`^${from}\\.`));
+    },
+  );
 
   it('a whole upgrade under a constant writer: nothing is lost, and no key is told', async () => {
     const writer = startWriter(cluster.urls);
-    const ran = await kv(['upgrade', '--cluster', cluster.file, '--yes', '--stable-for', '0', '-v', '-o', 'json']);
+    const ran = await kv([
+      'upgrade',
+      '--cluster',
+      cluster.file,
+      '--yes',
+      '--stable-for',
+      '0',
+      '-v',
+      '-o',
+      'json',
+    ]);
     const { acknowledged, failed } = await writer.stop();
     const report = good(ran);
     expect(report).toMatchObject({ outcome: 'done', cluster_version_after: `${to}.0` });
     // Rare lines of other kinds come and go with the machine; of certificates there must be none.
-    expect(report.unexpected_log_lines.filter(({ line }: { line: string }) => /tls|certificate|handshake|x509/i.test(line))).toEqual([]);
+    expect(
+      report.unexpected_log_lines.filter(({ line }: { line: string }) =>
+        /tls|certificate|handshake|x509/i.test(line),
+      ),
+    ).toEqual([]);
     expect(report.snapshots).toHaveLength(3);
     expect(failed).toBe(0);
     expect(acknowledged.length).toBeGreaterThan(100);
@@ -259,7 +376,8 @@ real('members that demand certificates', () => {
       expect(await missingWrites(url, acknowledged)).toEqual([]);
     }
     const { key, serverKey } = files();
-    for (const path of [key, serverKey]) tellsNoKey(ran.stdout + ran.stderr + written(home), readFileSync(path, 'utf8'));
+    for (const path of [key, serverKey])
+      tellsNoKey(ran.stdout + ran.stderr + written(home), readFileSync(path, 'utf8'));
   });
 });
 
@@ -273,7 +391,8 @@ const switchAuthOn = async (url: string): Promise<void> => {
     ['user/grant', { user: 'root', role: 'root' }],
     ['enable', {}],
   ];
-  for (const [path, body] of steps) expect((await call(`${url}${prefix}/auth/${path}`, body)).status).toBe(200);
+  for (const [path, body] of steps)
+    expect((await call(`${url}${prefix}/auth/${path}`, body)).status).toBe(200);
 };
 
 real('certificates of members that are not as they should be', () => {
@@ -301,7 +420,9 @@ real('certificates of members that are not as they should be', () => {
     const run = await single({ from: -48, until: -24 });
     const ran = await run('get', 'x');
     expect([ran.code, error(ran).code]).toEqual([11, 'TLS']);
-    expect(error(ran).message).toMatch(/^127\.0\.0\.1:\d+: its certificate has expired; renew it on the member/);
+    expect(error(ran).message).toMatch(
+      /^127\.0\.0\.1:\d+: its certificate has expired; renew it on the member/,
+    );
   });
   it("not made for clients: the member's gateway cannot call it, the store's own interface is used", async () => {
     const run = await single({ uses: ['server'] });
@@ -329,7 +450,10 @@ real('certificates and authentication together', () => {
     await switchAuthOn(started.urls[0] as string);
     const { ca, authority, add } = started.certificates as CertificateFiles;
     const named = authority.issue({ common: 'root', uses: ['client'] });
-    return { started, tls: { ca_file: ca, cert_file: add('root.pem', named.cert), key_file: add('root-key.pem', named.key) } };
+    return {
+      started,
+      tls: { ca_file: ca, cert_file: add('root.pem', named.cert), key_file: add('root-key.pem', named.key) },
+    };
   };
 
   it('the user of a client certificate is enough, though the gateway does not know it', async () => {
@@ -337,15 +461,24 @@ real('certificates and authentication together', () => {
     started.write({ tls });
     const run = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', started.file, '-o', 'json']);
     expect(good(await run('put', 'kept', 'yes')).key).toBe('kept');
-    if (isSoak) expect(good(await run('upgrade', '--yes', '--stable-for', '0'))).toMatchObject({ outcome: 'done', cluster_version_after: `${to}.0` });
+    if (isSoak)
+      expect(good(await run('upgrade', '--yes', '--stable-for', '0'))).toMatchObject({
+        outcome: 'done',
+        cluster_version_after: `${to}.0`,
+      });
     else expect(good(await run('check')).ok).toBe(true);
     expect(good(await run('get', 'kept')).value).toBe('yes');
-    expect(good(await run('endpoint', 'health')).every(({ health }: { health: boolean }) => health)).toBe(true);
+    expect(good(await run('endpoint', 'health')).every(({ health }: { health: boolean }) => health)).toBe(
+      true,
+    );
     const { leader } = good(await run('status'));
     const target = started.members.find(({ name }) => name !== leader)?.name as string;
     if (from !== '3.2') expect(good(await run('move-leader', target))).toEqual({ from: leader, to: target });
     if (from !== '3.2') expect(good(await run('lease', 'list'))).toEqual([]);
-    expect(good(await run('lease', 'timetolive', '1234abcd'))).toMatchObject({ is_expired: true, ttl_seconds: -1 });
+    expect(good(await run('lease', 'timetolive', '1234abcd'))).toMatchObject({
+      is_expired: true,
+      ttl_seconds: -1,
+    });
     expect(good(await run('member', 'list'))).toHaveLength(3);
     expect(good(await run('alarm', 'list'))).toEqual([]);
     expect(good(await run('del', 'gone')).deleted).toBe(0);
@@ -366,7 +499,11 @@ real('certificates and authentication together', () => {
     const { started, tls } = await settings(1);
     mkdirSync(join(started.folder, 'secret'));
     writeFileSync(join(started.folder, 'secret', 'password'), `${secrets.root}\n`);
-    started.write({ tls, user: { name: 'root', password_file: 'secret/password' }, ctl_binary: ctlOf(from) || 'none' });
+    started.write({
+      tls,
+      user: { name: 'root', password_file: 'secret/password' },
+      ctl_binary: ctlOf(from) || 'none',
+    });
     const run = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', started.file, '-o', 'json']);
     good(await run('put', 'kept', 'yes'));
     const upgraded = await run('upgrade', '--yes', '--stable-for', '0', '--accept', 'quorum-survives');

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Report } from '../../src/upgrade/types.ts';
+import type { Report } from '../../src/kv-upgrade/types.ts';
 import { call, hasBinaries, missingWrites, startCluster, startWriter } from '../support/cluster.ts';
 import type { RealCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
@@ -59,7 +59,9 @@ describe('a whole upgrade of real servers under a constant writer', () => {
   it.each(wanted)('%i members, %s to %s', async (size, from, to) => {
     cluster = await startCluster({ size, from, to });
     const writer = startWriter(cluster.urls, prefixOf(from));
-    const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'], { home: home() });
+    const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'], {
+      home: home(),
+    });
     const { acknowledged, failed, longestGapMs } = await writer.stop();
     expect(size === 1 || ran.stderr === '' ? 0 : ran.stderr).toBe(0);
     expect(ran.code).toBe(0);
@@ -77,7 +79,9 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     // Hundreds on an idle machine; enough to have met each stop.
     expect(acknowledged.length).toBeGreaterThan(30);
     expect(mostDown(events)).toBe(1);
-    expect(report.snapshots.map(({ member }) => member).sort()).toEqual(cluster.members.map(({ name }) => name).sort());
+    expect(report.snapshots.map(({ member }) => member).sort()).toEqual(
+      cluster.members.map(({ name }) => name).sort(),
+    );
     process.stdout.write(
       `${size} members ${from} → ${to}: ${report.duration_ms} ms, ${acknowledged.length} writes, ${failed} failed, longest gap ${longestGapMs.toFixed(0)} ms, down ${report.members.map(({ down_ms }) => down_ms).join(' ')} ms\n`,
     );
@@ -87,34 +91,41 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     expect(report.members.find(({ was_leader }) => was_leader)?.name).toBe(order.at(-1));
   });
 
-  it.runIf(hasBinaries('3.3', '3.4'))('snapshots are verified files that the commands accept, and the journal tells the run', async () => {
-    cluster = await startCluster({ size: 1, from: '3.3', to: '3.4' });
-    const folder = home();
-    const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], { home: folder });
-    const report = ran.json() as Report;
-    const path = report.snapshots[0]?.path as string;
-    const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: folder });
-    expect(verified.json()).toMatchObject({ ok: true, file_sha256: report.snapshots[0]?.file_sha256 });
-    const lines = readFileSync(report.journal, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(lines[0].kind).toBe('opened');
-    expect(lines.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
-    const kinds = lines
-      .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'no-way-back')
-      .map(({ kind, step }) => `${kind} ${step ?? ''}`);
-    expect(kinds.slice(0, 7)).toEqual([
-      'no-way-back ',
-      'begin n1.snapshot',
-      'end n1.snapshot',
-      'begin n1.stop',
-      'end n1.stop',
-      'begin n1.start',
-      'end n1.start',
-    ]);
-    const again = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], { home: folder });
-    expect(again.code).toBe(0);
-    expect(again.json().message).toBe('cluster test runs 3.4 already');
-  });
+  it.runIf(hasBinaries('3.3', '3.4'))(
+    'snapshots are verified files that the commands accept, and the journal tells the run',
+    async () => {
+      cluster = await startCluster({ size: 1, from: '3.3', to: '3.4' });
+      const folder = home();
+      const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
+        home: folder,
+      });
+      const report = ran.json() as Report;
+      const path = report.snapshots[0]?.path as string;
+      const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: folder });
+      expect(verified.json()).toMatchObject({ ok: true, file_sha256: report.snapshots[0]?.file_sha256 });
+      const lines = readFileSync(report.journal, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(lines[0].kind).toBe('opened');
+      expect(lines.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
+      const kinds = lines
+        .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'no-way-back')
+        .map(({ kind, step }) => `${kind} ${step ?? ''}`);
+      expect(kinds.slice(0, 7)).toEqual([
+        'no-way-back ',
+        'begin n1.snapshot',
+        'end n1.snapshot',
+        'begin n1.stop',
+        'end n1.stop',
+        'begin n1.start',
+        'end n1.start',
+      ]);
+      const again = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
+        home: folder,
+      });
+      expect(again.code).toBe(0);
+      expect(again.json().message).toBe('cluster test runs 3.4 already');
+    },
+  );
 });

@@ -2,7 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { call, gatewayPut, hasBinaries, missingWrites, pair, startCluster, startWriter } from '../support/cluster.ts';
+import {
+  call,
+  gatewayPut,
+  hasBinaries,
+  missingWrites,
+  pair,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
 import type { RealCluster, RealMember } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import type { Ran } from '../support/program.ts';
@@ -21,18 +29,26 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const kv = (...words: string[]): Promise<Ran> => opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+const kv = (...words: string[]): Promise<Ran> =>
+  opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
 /** A setting that the new version would not start with, and what it becomes. */
 const [unreadable, readable] =
-  to === '3.3' ? ['auto-compaction-retention: 24', 'auto-compaction-retention: "24"'] : ['log-output: stderr', 'log-outputs: [ stderr ]'];
-const error = (ran: Ran): { code: string; message: string; hint: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+  to === '3.3'
+    ? ['auto-compaction-retention: 24', 'auto-compaction-retention: "24"']
+    : ['log-output: stderr', 'log-outputs: [ stderr ]'];
+const error = (ran: Ran): { code: string; message: string; hint: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 const versions = async (): Promise<string[]> =>
-  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)));
+  Promise.all(
+    cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)),
+  );
 
 const leaderNow = async (): Promise<string | undefined> => {
   const answers = await Promise.all(
     cluster.members.map(async ({ name, client_url }) => {
-      const { leader, header } = JSON.parse((await call(`${client_url}${prefix}/maintenance/status`, {})).text);
+      const { leader, header } = JSON.parse(
+        (await call(`${client_url}${prefix}/maintenance/status`, {})).text,
+      );
       return { name, isLeader: leader === header.member_id };
     }),
   );
@@ -58,7 +74,10 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     expect(held.code).toBe(8);
     expect(held.json().outcome).toBe('held');
     expect((await versions()).sort()).toEqual([from, to, to]);
-    expect((await kv('status')).json()).toMatchObject({ last_run: { outcome: 'held' }, cluster_version: `${from}.0` });
+    expect((await kv('status')).json()).toMatchObject({
+      last_run: { outcome: 'held' },
+      cluster_version: `${from}.0`,
+    });
     const back = await kv('rollback');
     expect(back.code).toBe(12);
     expect(await versions()).toEqual([from, from, from]);
@@ -118,7 +137,9 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     const plan = await kv('plan');
     expect(plan.json().steps.filter(({ kind }: { kind: string }) => kind === 'configure')).toHaveLength(3);
     expect((await kv('upgrade', '--hold-last')).code).toBe(8);
-    const rewritten = members.filter(({ config_file }) => readFileSync(config_file, 'utf8').includes(readable));
+    const rewritten = members.filter(({ config_file }) =>
+      readFileSync(config_file, 'utf8').includes(readable),
+    );
     expect(rewritten).toHaveLength(2);
     expect(readFileSync(rewritten[0]?.config_file as string, 'utf8')).toContain('# kept');
     expect((await kv('rollback')).code).toBe(12);

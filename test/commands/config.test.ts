@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { commands } from '../../src/commands/config.ts';
-import type { Context, Values } from '../../src/commands/command.ts';
+import type { Context, Values } from '../../src/cli/command.ts';
 import { loadSettings } from '../../src/config/load.ts';
-import type { Host } from '../../src/host/host.ts';
-import { problemText } from '../../src/kernel/problem.ts';
-import type { Result } from '../../src/kernel/result.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { problemText } from '../../src/core/problem.ts';
+import type { Result } from '../../src/core/result.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let real: RealHost;
@@ -29,35 +29,56 @@ const contextOf = ({ flags = {}, stdin, typed }: Run): Context => {
   };
   const host: Host = { ...real.host, terminal };
   const say = { hide: (secret: string) => void hidden.push(secret) };
-  return { host, settings: loadSettings(host, flags), say, isInteractive: typed !== undefined } as unknown as Context;
+  return {
+    host,
+    settings: loadSettings(host, flags),
+    say,
+    isInteractive: typed !== undefined,
+  } as unknown as Context;
 };
 const run = async (words: string, values: Values = {}, more: Run = {}): Promise<any> => {
   const command = commands.find(({ path }) => path.join(' ') === `config ${words}`);
   const result = (await command?.run(contextOf(more), values)) as Result;
-  return result.kind === 'rows' ? [...(result.rows as unknown[])] : result.kind === 'raw' ? [...(result.chunks as string[])].join('') : result;
+  return result.kind === 'rows'
+    ? [...(result.rows as unknown[])]
+    : result.kind === 'raw'
+      ? [...(result.chunks as string[])].join('')
+      : result;
 };
 const work = { flags: { profile: 'work' } };
 const set = (key: string, value: string, more: Run = work) => run('set', { key, value }, more);
 
 test('set, get, list with origins, unset', async () => {
-  expect(await set('tracker.url', 'https://t')).toMatchObject({ view: { message: 'tracker.url is set in profile work' } });
+  expect(await set('tracker.url', 'https://t')).toMatchObject({
+    view: { message: 'tracker.url is set in profile work' },
+  });
   expect(await run('get', { key: 'tracker.url' }, work)).toBe('https://t\n');
   const rows = await run('list', { 'show-origin': true }, work);
   expect(rows[0]).toEqual({ key: 'profile', value: 'work', origin: 'flag --profile' });
   expect(rows).toContainEqual({ key: 'tracker.url', value: 'https://t', origin: 'profile work' });
-  expect(rows).toContainEqual({ key: 'labels.url', value: 'https://l', origin: 'environment OPSCTL_LABELS_URL' });
+  expect(rows).toContainEqual({
+    key: 'labels.url',
+    value: 'https://l',
+    origin: 'environment OPSCTL_LABELS_URL',
+  });
   expect(rows).toContainEqual({ key: 'timeout', value: '30s', origin: 'default' });
   await run('unset', { key: 'tracker.url' }, work);
   await expect(run('get', { key: 'tracker.url' }, work)).rejects.toMatchObject({ category: 'not-found' });
-  expect(await run('unset', { key: 'tracker.url' }, work)).toMatchObject({ view: { message: 'tracker.url was not set in profile work' } });
+  expect(await run('unset', { key: 'tracker.url' }, work)).toMatchObject({
+    view: { message: 'tracker.url was not set in profile work' },
+  });
 });
 
 describe('secrets', () => {
   const check = commands.find(({ path }) => path[1] === 'set')?.check;
 
   test('are not taken from the command line', () => {
-    expect(check?.({ key: 'tracker.token', value: 'abc' }).map(problemText)).toEqual([expect.stringContaining('--stdin')]);
-    expect(check?.({ key: 'timeout', value: '5s', stdin: true }).map(problemText)).toEqual([expect.stringContaining('cannot be given together')]);
+    expect(check?.({ key: 'tracker.token', value: 'abc' }).map(problemText)).toEqual([
+      expect.stringContaining('--stdin'),
+    ]);
+    expect(check?.({ key: 'timeout', value: '5s', stdin: true }).map(problemText)).toEqual([
+      expect.stringContaining('cannot be given together'),
+    ]);
     expect(check?.({ key: 'tracker.token', stdin: true })).toEqual([]);
     expect(check?.({ key: 'timeout', value: '5s' })).toEqual([]);
   });
@@ -80,7 +101,9 @@ describe('secrets', () => {
   });
 
   test('an empty stdin, and nobody to ask, are usage errors', async () => {
-    await expect(run('set', { key: 'tracker.token', stdin: true }, work)).rejects.toMatchObject({ category: 'usage' });
+    await expect(run('set', { key: 'tracker.token', stdin: true }, work)).rejects.toMatchObject({
+      category: 'usage',
+    });
     await expect(run('set', { key: 'tracker.token' }, work)).rejects.toMatchObject({
       category: 'usage',
       detail: { tryThis: ['opsctl config set tracker.token --stdin'] },

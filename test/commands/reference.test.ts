@@ -10,7 +10,8 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'opsctl-reference-'));
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
-const read = async (...words: string[]) => (await opsctl(['reference', ...words, '-o', 'json'], { home })).json();
+const read = async (...words: string[]) =>
+  (await opsctl(['reference', ...words, '-o', 'json'], { home })).json();
 
 test('every endpoint of the label service is under the words of its command', async () => {
   const tree = await commandTree();
@@ -25,6 +26,12 @@ test('every endpoint of the label service is under the words of its command', as
 
 test('what only the service sets is no part of a request', async () => {
   const { body, errors } = await read('labels', 'create');
-  expect(body.map(({ name }: { name: string }) => name)).toEqual(['enabledAppSettings', 'fields', 'labelType', 'learnMoreUri', 'properties']);
+  expect(body.map(({ name }: { name: string }) => name)).toEqual([
+    'enabledAppSettings',
+    'fields',
+    'labelType',
+    'learnMoreUri',
+    'properties',
+  ]);
   expect(errors).toEqual(['400', '401', '403', '404', '409', '429']);
 });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Say } from '../../src/commands/command.ts';
+import type { Say } from '../../src/cli/command.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';
-import { AppError } from '../../src/kernel/problem.ts';
+import { AppError } from '../../src/core/problem.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let machine: RealHost;
@@ -39,14 +39,20 @@ describe('where a command finds its services', () => {
     ]).toEqual([true, 200, 200]);
     expect(said).toEqual([expect.stringContaining('using the embedded mock server; its state is in ')]);
     await close();
-    expect(await machine.host.network.canConnect('127.0.0.1', Number(new URL(tracker.baseUrl).port), 500)).toBe(false);
+    expect(
+      await machine.host.network.canConnect('127.0.0.1', Number(new URL(tracker.baseUrl).port), 500),
+    ).toBe(false);
   });
 
   it('lets the next command have the state when it is done', async () => {
     const first = await begin();
     await first.reach('tracker');
     await first.close();
-    const second = makeReach({ host: machine.host, settings: loadSettings(machine.host, {}), say: listening() });
+    const second = makeReach({
+      host: machine.host,
+      settings: loadSettings(machine.host, {}),
+      say: listening(),
+    });
     expect((await second.reach('tracker')).isMock).toBe(true);
     await second.close();
   });
@@ -59,7 +65,11 @@ describe('where a command finds its services', () => {
       OPSCTL_LABELS_URL: 'https://labels.example',
       OPSCTL_LABELS_TOKEN: 'their-token',
     });
-    expect(await reach('tracker')).toMatchObject({ baseUrl: 'https://tracker.example', headers: { 'x-own-token': 'my-token' }, isMock: false });
+    expect(await reach('tracker')).toMatchObject({
+      baseUrl: 'https://tracker.example',
+      headers: { 'x-own-token': 'my-token' },
+      isMock: false,
+    });
     expect(await reach('labels')).toMatchObject({
       baseUrl: 'https://labels.example',
       headers: { authorization: 'Bearer their-token' },
@@ -73,7 +83,10 @@ describe('where a command finds its services', () => {
     ['a token without a URL', { OPSCTL_TRACKER_TOKEN: 'x' }],
     ['another profile without a URL', { OPSCTL_PROFILE: 'work' }],
     ['the mock turned off', { OPSCTL_MOCK: 'never' }],
-    ['plain HTTP to another machine', { OPSCTL_TRACKER_URL: 'http://tracker.example', OPSCTL_TRACKER_TOKEN: 'x' }],
+    [
+      'plain HTTP to another machine',
+      { OPSCTL_TRACKER_URL: 'http://tracker.example', OPSCTL_TRACKER_TOKEN: 'x' },
+    ],
   ])('is nowhere with %s, and no server is started', async (_name, env) => {
     const { reach, close } = await begin(env);
     const error = await reach('tracker').catch((thrown: unknown) => thrown);

@@ -9,19 +9,46 @@ import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 const FILE = '/h/config/config.json';
 const stored = {
   current: 'work',
-  profiles: { work: { 'tracker.url': 'https://profile', 'tracker.token': 'profile-token', timeout: '5s' }, other: {} },
+  profiles: {
+    work: { 'tracker.url': 'https://profile', 'tracker.token': 'profile-token', timeout: '5s' },
+    other: {},
+  },
 };
-const load = (flags: Record<string, string | undefined> = {}, env: Record<string, string> = {}, file: unknown = stored): Settings =>
-  loadSettings(fakeHost({ env: { OPSCTL_HOME: '/h', ...env }, files: { [FILE]: typeof file === 'string' ? file : JSON.stringify(file) } }), flags);
+const load = (
+  flags: Record<string, string | undefined> = {},
+  env: Record<string, string> = {},
+  file: unknown = stored,
+): Settings =>
+  loadSettings(
+    fakeHost({
+      env: { OPSCTL_HOME: '/h', ...env },
+      files: { [FILE]: typeof file === 'string' ? file : JSON.stringify(file) },
+    }),
+    flags,
+  );
 
 describe('precedence, and the origin of each value', () => {
-  test.each<[string, Record<string, string>, Record<string, string>, string | undefined, string | undefined]>([
-    ['flag over all', { 'tracker.url': 'https://flag' }, { OPSCTL_TRACKER_URL: 'https://env' }, 'https://flag', 'flag --tracker-url'],
-    ['environment over profile', {}, { OPSCTL_TRACKER_URL: 'https://env' }, 'https://env', 'environment OPSCTL_TRACKER_URL'],
-    ['profile', {}, {}, 'https://profile', 'profile work'],
-    ['an empty variable is not set', {}, { OPSCTL_TRACKER_URL: '' }, 'https://profile', 'profile work'],
-    ['another profile', { profile: 'other' }, {}, undefined, undefined],
-  ])('%s', (_, flags, env, value, origin) => {
+  test.each<[string, Record<string, string>, Record<string, string>, string | undefined, string | undefined]>(
+    [
+      [
+        'flag over all',
+        { 'tracker.url': 'https://flag' },
+        { OPSCTL_TRACKER_URL: 'https://env' },
+        'https://flag',
+        'flag --tracker-url',
+      ],
+      [
+        'environment over profile',
+        {},
+        { OPSCTL_TRACKER_URL: 'https://env' },
+        'https://env',
+        'environment OPSCTL_TRACKER_URL',
+      ],
+      ['profile', {}, {}, 'https://profile', 'profile work'],
+      ['an empty variable is not set', {}, { OPSCTL_TRACKER_URL: '' }, 'https://profile', 'profile work'],
+      ['another profile', { profile: 'other' }, {}, undefined, undefined],
+    ],
+  )('%s', (_, flags, env, value, origin) => {
     const found = load(flags, env).get('tracker.url');
     expect(found?.value).toBe(value);
     expect(found?.origin).toBe(origin);
@@ -29,7 +56,11 @@ describe('precedence, and the origin of each value', () => {
 
   test('a default comes last', () => {
     expect(load().get('timeout')).toEqual({ key: 'timeout', value: '5s', origin: 'profile work' });
-    expect(load({ profile: 'other' }).get('timeout')).toEqual({ key: 'timeout', value: '30s', origin: 'default' });
+    expect(load({ profile: 'other' }).get('timeout')).toEqual({
+      key: 'timeout',
+      value: '30s',
+      origin: 'default',
+    });
     expect(load().get('tracker.token_header')?.value).toBe('Tracker-Token');
     expect(load().get('no.such.key')).toBeUndefined();
   });
@@ -51,18 +82,22 @@ describe('precedence, and the origin of each value', () => {
 
   test('every environment name of the table is read', () => {
     for (const { key, env } of keys) {
-      if (env !== undefined) expect(load({}, { [env]: 'value' }).get(key), env).toEqual({ key, value: 'value', origin: `environment ${env}` });
+      if (env !== undefined)
+        expect(load({}, { [env]: 'value' }).get(key), env).toEqual({
+          key,
+          value: 'value',
+          origin: `environment ${env}`,
+        });
     }
   });
 });
 
 test('all secrets in force are known to the redactor', () => {
-  expect(secretsOf(load({}, { OPSCTL_LABELS_TOKEN: 'l', OPSCTL_CLIENT_SECRET: 'c', OPSCTL_ACCESS_TOKEN: 'a' })).sort()).toEqual([
-    'a',
-    'c',
-    'l',
-    'profile-token',
-  ]);
+  expect(
+    secretsOf(
+      load({}, { OPSCTL_LABELS_TOKEN: 'l', OPSCTL_CLIENT_SECRET: 'c', OPSCTL_ACCESS_TOKEN: 'a' }),
+    ).sort(),
+  ).toEqual(['a', 'c', 'l', 'profile-token']);
 });
 
 describe('a broken file is named, with what is wrong, and never taken for an empty one', () => {
@@ -74,7 +109,9 @@ describe('a broken file is named, with what is wrong, and never taken for an emp
     ['a value is a number', { profiles: { work: { timeout: 5 } } }, /profile `work`/],
     ['current is a number', { current: 1 }, /`current`/],
   ])('%s', (_, file, message) => {
-    expect(() => load({}, {}, file)).toThrow(expect.objectContaining({ category: 'config', message: expect.stringMatching(message) }));
+    expect(() => load({}, {}, file)).toThrow(
+      expect.objectContaining({ category: 'config', message: expect.stringMatching(message) }),
+    );
   });
 
   test('an empty file is no settings', () => {
@@ -82,14 +119,27 @@ describe('a broken file is named, with what is wrong, and never taken for an emp
   });
 });
 
-test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])('a profile name that could lead elsewhere is refused: %j', (name) => {
-  expect(() => load({ profile: name })).toThrow(expect.objectContaining({ category: 'config' }));
-});
+test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])(
+  'a profile name that could lead elsewhere is refused: %j',
+  (name) => {
+    expect(() => load({ profile: name })).toThrow(expect.objectContaining({ category: 'config' }));
+  },
+);
 
 describe('folders', () => {
   test.each<[string, FakeHostOptions, string, string]>([
-    ['OPSCTL_HOME', { env: { OPSCTL_HOME: '/h', XDG_CONFIG_HOME: '/x' } }, '/h/config/config.json', '/h/state/p'],
-    ['a relative OPSCTL_HOME', { env: { OPSCTL_HOME: 'h' } }, '/place/h/config/config.json', '/place/h/state/p'],
+    [
+      'OPSCTL_HOME',
+      { env: { OPSCTL_HOME: '/h', XDG_CONFIG_HOME: '/x' } },
+      '/h/config/config.json',
+      '/h/state/p',
+    ],
+    [
+      'a relative OPSCTL_HOME',
+      { env: { OPSCTL_HOME: 'h' } },
+      '/place/h/config/config.json',
+      '/place/h/state/p',
+    ],
     ['XDG', { env: { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' } }, '/c/opsctl/config.json', '/s/opsctl/p'],
     [
       'a relative XDG folder is ignored',

@@ -7,13 +7,25 @@ import { fakeHost } from '../support/fake-host.ts';
 type Service = 'tracker' | 'labels' | 'auth' | 'api';
 const stored = { profiles: { work: { 'tracker.url': 'https://t.example' }, empty: {} } };
 const settings = (env: Record<string, string>, flags: Record<string, string> = {}) =>
-  loadSettings(fakeHost({ env: { OPSCTL_HOME: '/h', ...env }, files: { '/h/config/config.json': JSON.stringify(stored) } }), flags);
-const resolve = (service: Service, env: Record<string, string> = {}, flags: Record<string, string> = {}): Resolved =>
-  resolveTarget(settings(env, flags), service);
+  loadSettings(
+    fakeHost({
+      env: { OPSCTL_HOME: '/h', ...env },
+      files: { '/h/config/config.json': JSON.stringify(stored) },
+    }),
+    flags,
+  );
+const resolve = (
+  service: Service,
+  env: Record<string, string> = {},
+  flags: Record<string, string> = {},
+): Resolved => resolveTarget(settings(env, flags), service);
 
-test.each<Service>(['tracker', 'labels', 'auth', 'api'])('with nothing configured %s is the mock', (service) => {
-  expect(resolve(service)).toEqual({ kind: 'mock' });
-});
+test.each<Service>(['tracker', 'labels', 'auth', 'api'])(
+  'with nothing configured %s is the mock',
+  (service) => {
+    expect(resolve(service)).toEqual({ kind: 'mock' });
+  },
+);
 
 describe('a configured service', () => {
   test.each<[Service, Record<string, string>, object]>([
@@ -24,7 +36,11 @@ describe('a configured service', () => {
     ],
     [
       'tracker',
-      { OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k', OPSCTL_TRACKER_TOKEN_HEADER: 'X-Real-Token' },
+      {
+        OPSCTL_TRACKER_URL: 'https://t',
+        OPSCTL_TRACKER_TOKEN: 'k',
+        OPSCTL_TRACKER_TOKEN_HEADER: 'X-Real-Token',
+      },
       { header: 'X-Real-Token', token: 'k', origin: 'environment OPSCTL_TRACKER_URL' },
     ],
     [
@@ -33,10 +49,22 @@ describe('a configured service', () => {
       { baseUrl: 'https://l/base', header: 'Authorization', prefix: 'Bearer ', token: 'k' },
     ],
     ['labels', { OPSCTL_LABELS_URL: 'https://l', OPSCTL_ACCESS_TOKEN: 'a' }, { token: 'a' }],
-    ['labels', { OPSCTL_LABELS_URL: 'https://l', OPSCTL_ACCESS_TOKEN: 'a', OPSCTL_LABELS_TOKEN: 'k' }, { token: 'k' }],
+    [
+      'labels',
+      { OPSCTL_LABELS_URL: 'https://l', OPSCTL_ACCESS_TOKEN: 'a', OPSCTL_LABELS_TOKEN: 'k' },
+      { token: 'k' },
+    ],
     ['labels', { OPSCTL_LABELS_URL: 'https://l' }, { token: undefined }],
-    ['api', { OPSCTL_API_URL: 'http://127.0.0.1:8080', OPSCTL_ACCESS_TOKEN: 'a' }, { baseUrl: 'http://127.0.0.1:8080', token: 'a' }],
-    ['auth', { OPSCTL_TOKEN_URL: 'https://a/token', OPSCTL_CLIENT_SECRET: 's' }, { baseUrl: 'https://a/token', token: undefined }],
+    [
+      'api',
+      { OPSCTL_API_URL: 'http://127.0.0.1:8080', OPSCTL_ACCESS_TOKEN: 'a' },
+      { baseUrl: 'http://127.0.0.1:8080', token: 'a' },
+    ],
+    [
+      'auth',
+      { OPSCTL_TOKEN_URL: 'https://a/token', OPSCTL_CLIENT_SECRET: 's' },
+      { baseUrl: 'https://a/token', token: undefined },
+    ],
   ])('%s with %j', (service, env, expected) => {
     expect(resolve(service, env)).toMatchObject({ kind: 'configured', ...expected });
   });
@@ -65,25 +93,88 @@ describe('guards against a mistaken mock', () => {
       /tracker\.token.*OPSCTL_TRACKER_TOKEN.*tracker\.url/,
     ],
     ['the same for labels', 'labels', { OPSCTL_LABELS_TOKEN: 'k' }, {}, 'TOKEN_WITHOUT_URL', /labels\.url/],
-    ['an access token with no URL at all', 'labels', { OPSCTL_ACCESS_TOKEN: 'k' }, {}, 'TOKEN_WITHOUT_URL', /access_token/],
+    [
+      'an access token with no URL at all',
+      'labels',
+      { OPSCTL_ACCESS_TOKEN: 'k' },
+      {},
+      'TOKEN_WITHOUT_URL',
+      /access_token/,
+    ],
     ['the same for the data API', 'api', { OPSCTL_ACCESS_TOKEN: 'k' }, {}, 'TOKEN_WITHOUT_URL', /api\.url/],
-    ['a client secret without a URL', 'auth', { OPSCTL_CLIENT_SECRET: 'k' }, {}, 'TOKEN_WITHOUT_URL', /auth\.token_url/],
-    ['a profile without a URL', 'tracker', { OPSCTL_PROFILE: 'empty' }, {}, 'PROFILE_WITHOUT_URL', /`empty` \(environment OPSCTL_PROFILE\)/],
-    ['the same by flag', 'labels', {}, { profile: 'work' }, 'PROFILE_WITHOUT_URL', /`work` \(flag --profile\).*labels\.url/],
-    ['an unknown profile', 'tracker', { OPSCTL_PROFILE: 'wrok' }, {}, 'PROFILE_UNKNOWN', /known: empty, mock, work/],
-    ['OPSCTL_MOCK=never', 'tracker', { OPSCTL_MOCK: 'never' }, {}, 'NO_URL', /turned off \(environment OPSCTL_MOCK\)/],
-    ['another word in OPSCTL_MOCK', 'tracker', { OPSCTL_MOCK: 'false' }, {}, 'MOCK_SETTING', /can only be `never`/],
+    [
+      'a client secret without a URL',
+      'auth',
+      { OPSCTL_CLIENT_SECRET: 'k' },
+      {},
+      'TOKEN_WITHOUT_URL',
+      /auth\.token_url/,
+    ],
+    [
+      'a profile without a URL',
+      'tracker',
+      { OPSCTL_PROFILE: 'empty' },
+      {},
+      'PROFILE_WITHOUT_URL',
+      /`empty` \(environment OPSCTL_PROFILE\)/,
+    ],
+    [
+      'the same by flag',
+      'labels',
+      {},
+      { profile: 'work' },
+      'PROFILE_WITHOUT_URL',
+      /`work` \(flag --profile\).*labels\.url/,
+    ],
+    [
+      'an unknown profile',
+      'tracker',
+      { OPSCTL_PROFILE: 'wrok' },
+      {},
+      'PROFILE_UNKNOWN',
+      /known: empty, mock, work/,
+    ],
+    [
+      'OPSCTL_MOCK=never',
+      'tracker',
+      { OPSCTL_MOCK: 'never' },
+      {},
+      'NO_URL',
+      /turned off \(environment OPSCTL_MOCK\)/,
+    ],
+    [
+      'another word in OPSCTL_MOCK',
+      'tracker',
+      { OPSCTL_MOCK: 'false' },
+      {},
+      'MOCK_SETTING',
+      /can only be `never`/,
+    ],
   ])('%s', (_, service, env, flags, code, message) => {
     expect(() => resolve(service, env, flags)).toThrow(
-      expect.objectContaining({ category: 'config', message: expect.stringMatching(message), detail: expect.objectContaining({ code }) }),
+      expect.objectContaining({
+        category: 'config',
+        message: expect.stringMatching(message),
+        detail: expect.objectContaining({ code }),
+      }),
     );
   });
 
   test('what does not trip them', () => {
-    expect(resolve('labels', { OPSCTL_ACCESS_TOKEN: 'a', OPSCTL_API_URL: 'https://a' })).toEqual({ kind: 'mock' });
-    expect(resolve('labels', { OPSCTL_TRACKER_TOKEN: 'k', OPSCTL_TRACKER_URL: 'https://t' })).toEqual({ kind: 'mock' });
+    expect(resolve('labels', { OPSCTL_ACCESS_TOKEN: 'a', OPSCTL_API_URL: 'https://a' })).toEqual({
+      kind: 'mock',
+    });
+    expect(resolve('labels', { OPSCTL_TRACKER_TOKEN: 'k', OPSCTL_TRACKER_URL: 'https://t' })).toEqual({
+      kind: 'mock',
+    });
     expect(resolve('tracker', { OPSCTL_PROFILE: 'mock' })).toEqual({ kind: 'mock' });
-    expect(resolve('tracker', { OPSCTL_MOCK: 'never', OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k' })).toMatchObject({
+    expect(
+      resolve('tracker', {
+        OPSCTL_MOCK: 'never',
+        OPSCTL_TRACKER_URL: 'https://t',
+        OPSCTL_TRACKER_TOKEN: 'k',
+      }),
+    ).toMatchObject({
       kind: 'configured',
     });
   });
@@ -138,7 +229,11 @@ describe('URLs', () => {
 describe('ca_file', () => {
   const pem = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n';
   const trusting = async (files: Record<string, string>, setting?: string) => {
-    const host = fakeHost({ env: { OPSCTL_HOME: '/h', ...(setting === undefined ? {} : { OPSCTL_CA_FILE: setting }) }, files, reply: () => ({}) });
+    const host = fakeHost({
+      env: { OPSCTL_HOME: '/h', ...(setting === undefined ? {} : { OPSCTL_CA_FILE: setting }) },
+      files,
+      reply: () => ({}),
+    });
     const wrapped = withCaFile(host, loadSettings(host, {}));
     await wrapped.network.request({ method: 'GET', url: 'https://x' });
     await wrapped.network.request({ method: 'GET', url: 'https://x', tls: { ca: 'own' } });
@@ -153,6 +248,9 @@ describe('ca_file', () => {
     [{}, 'does not exist'],
     [{ '/ca.pem': 'binary' }, 'no certificate'],
   ])('with %j: %s', async (files: Record<string, string>, why) => {
-    await expect(trusting(files, '/ca.pem')).rejects.toMatchObject({ category: 'config', message: expect.stringContaining(why) });
+    await expect(trusting(files, '/ca.pem')).rejects.toMatchObject({
+      category: 'config',
+      message: expect.stringContaining(why),
+    });
   });
 });

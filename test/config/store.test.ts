@@ -1,11 +1,17 @@
 import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { knownKey, profileToChange, withCurrent, withSetting, withoutSetting } from '../../src/config/edit.ts';
+import {
+  knownKey,
+  profileToChange,
+  withCurrent,
+  withSetting,
+  withoutSetting,
+} from '../../src/config/edit.ts';
 import { configFile } from '../../src/config/folders.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
 import { changeProfiles } from '../../src/config/store.ts';
-import { thisProcess } from '../../src/host/file-lock.ts';
+import { thisProcess } from '../../src/platform/file-lock.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let real: RealHost;
@@ -26,14 +32,18 @@ describe('the file', () => {
 
   test('changes made at once are all kept', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `p${i}`);
-    await Promise.all(names.map((name) => changeProfiles(real.host, (stored) => withSetting(stored, name, timeout, '1s'))));
+    await Promise.all(
+      names.map((name) => changeProfiles(real.host, (stored) => withSetting(stored, name, timeout, '1s'))),
+    );
     expect(Object.keys(readProfiles(real.host).profiles).sort()).toEqual(names);
   });
 
   test('a broken file is not overwritten', async () => {
     await changeProfiles(real.host, (stored) => stored);
     await real.host.files.replace(configFile(real.host), '{ broken');
-    await expect(changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'))).rejects.toMatchObject({ category: 'config' });
+    await expect(
+      changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s')),
+    ).rejects.toMatchObject({ category: 'config' });
     expect(await real.host.files.read(configFile(real.host))).toBe('{ broken');
     expect(await real.host.files.list(`${real.folder}/opsctl/config`)).toEqual(['config.json']);
   });
@@ -41,7 +51,10 @@ describe('the file', () => {
   test('a lock left by a command that was killed is taken over', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
-    await real.host.files.create(lock, JSON.stringify({ ...thisProcess(real.host), mark: 'of an earlier process' }));
+    await real.host.files.create(
+      lock,
+      JSON.stringify({ ...thisProcess(real.host), mark: 'of an earlier process' }),
+    );
     await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
     expect(readProfiles(real.host).profiles).toHaveProperty('work');
   });
@@ -51,7 +64,9 @@ describe('the file', () => {
     await real.host.files.create(`${configFile(real.host)}.lock`, JSON.stringify(thisProcess(real.host)));
     let elapsed = 0;
     const hurried = { ...real.host, elapsed: () => (elapsed += 1000), sleep: async () => {} };
-    await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({ detail: { code: 'CONFIG_LOCKED' } });
+    await expect(changeProfiles(hurried, (stored) => stored)).rejects.toMatchObject({
+      detail: { code: 'CONFIG_LOCKED' },
+    });
   });
 });
 
@@ -62,7 +77,9 @@ describe('which profile a change goes to', () => {
     expect(profileToChange(settings(), url)).toBe('default');
     expect(profileToChange(settings(), timeout)).toBe('mock');
     expect(profileToChange(settings({ profile: 'mock' }), timeout)).toBe('mock');
-    expect(() => profileToChange(settings({ profile: 'mock' }), url)).toThrow(expect.objectContaining({ category: 'config' }));
+    expect(() => profileToChange(settings({ profile: 'mock' }), url)).toThrow(
+      expect.objectContaining({ category: 'config' }),
+    );
   });
 
   test('the first real profile becomes the one in use, a named one does not', () => {
@@ -81,12 +98,17 @@ describe('values', () => {
     ['mock', 'always', 'usage'],
     ['timeout', '', 'usage'],
   ])('%s = %j is refused (%s)', (name, value, category) => {
-    expect(() => withSetting({ profiles: {} }, 'work', knownKey(name), value)).toThrow(expect.objectContaining({ category }));
+    expect(() => withSetting({ profiles: {} }, 'work', knownKey(name), value)).toThrow(
+      expect.objectContaining({ category }),
+    );
   });
 
   test('unset keeps the profile, so that its name is not taken for unknown', () => {
     const stored = { profiles: { work: { timeout: '1s', mock: 'never' }, other: { timeout: '2s' } } };
-    expect(withoutSetting(stored, 'work', timeout).profiles).toEqual({ work: { mock: 'never' }, other: { timeout: '2s' } });
+    expect(withoutSetting(stored, 'work', timeout).profiles).toEqual({
+      work: { mock: 'never' },
+      other: { timeout: '2s' },
+    });
     expect(withoutSetting({ profiles: {} }, 'work', timeout).profiles).toEqual({ work: {} });
   });
 

@@ -24,18 +24,27 @@ import {
 
 let server: AuthServer;
 const made: Record<string, string> = {};
-const create = async (body: Record<string, unknown>): Promise<string> => (await control(server, 'POST', '/clients', body)).json.id;
+const create = async (body: Record<string, unknown>): Promise<string> =>
+  (await control(server, 'POST', '/clients', body)).json.id;
 beforeAll(async () => {
   server = await authServer();
-  made.exact = await create({ type: 'desktop', name: 'exact', redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb?kept=1'] });
+  made.exact = await create({
+    type: 'desktop',
+    name: 'exact',
+    redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb?kept=1'],
+  });
   made.plain = await create({ type: 'desktop', name: 'plain' });
 });
 afterAll(() => server.close());
 
-const error = async (more: Asked, headers: Record<string, string> = {}): Promise<string> => pageError(await ask(server, more, headers));
+const error = async (more: Asked, headers: Record<string, string> = {}): Promise<string> =>
+  pageError(await ask(server, more, headers));
 const passes = async (more: Asked, headers: Record<string, string> = {}): Promise<void> => {
   const reply = await ask(server, more, headers);
-  expect([reply.status, reply.text.slice(0, 400)]).toEqual([200, expect.stringContaining('<title>Sign in</title>')]);
+  expect([reply.status, reply.text.slice(0, 400)]).toEqual([
+    200,
+    expect.stringContaining('<title>Sign in</title>'),
+  ]);
 };
 
 describe('required parameters', () => {
@@ -53,14 +62,21 @@ describe('required parameters', () => {
     ['[OAS-2.19] empty', { scope: '' }, 'invalid_request'],
     ['[OAS-2.19] blank', { scope: '  ' }, 'invalid_request'],
     ['[OAS-2.20] unknown', { scope: 'https://scopes.opsctl.example/auth/nope' }, 'invalid_scope'],
-    ['[OAS-2.20] wrong case', { scope: 'https://scopes.opsctl.example/auth/Media.readonly' }, 'invalid_scope'],
+    [
+      '[OAS-2.20] wrong case',
+      { scope: 'https://scopes.opsctl.example/auth/Media.readonly' },
+      'invalid_scope',
+    ],
     ['[OAS-2.21] comma', { scope: `${scopes.readonly},${scopes.upload}` }, 'invalid_scope'],
   ])('%s %j is a page with %s', async (_, more, code) => {
     expect(await error(more as Asked)).toBe(code);
   });
   test('[OAS-2.3] an unknown client is 401', async () => {
     const reply = await ask(server, { client_id: 'nobody' });
-    expect([reply.status, reply.text]).toEqual([401, expect.stringContaining('The OAuth client was not found.')]);
+    expect([reply.status, reply.text]).toEqual([
+      401,
+      expect.stringContaining('The OAuth client was not found.'),
+    ]);
   });
   test('[OAS-2.21] both encodings of the blank', async () => {
     const url = authorizeUrl(server, { scope: undefined });
@@ -87,7 +103,14 @@ describe('required parameters', () => {
       'mediapartner',
       'mediapartner-channel-audit',
     ];
-    await passes({ scope: [...names.map((name) => `https://scopes.opsctl.example/auth/${name}`), 'openid', 'profile', 'email'].join(' ') });
+    await passes({
+      scope: [
+        ...names.map((name) => `https://scopes.opsctl.example/auth/${name}`),
+        'openid',
+        'profile',
+        'email',
+      ].join(' '),
+    });
   });
   test('broken percent-encoding is a malformed request', async () => {
     expect(pageError(await raw(`${authorizeUrl(server)}&login_hint=%ZZ`))).toBe('invalid_request');
@@ -133,7 +156,9 @@ describe('redirect URIs', () => {
     await passes({ client_id: made.plain, redirect_uri: `http://[::1]:${port}/` });
   });
   test('[OAS-0.7] without registered URIs the path is empty, unless the client or a setting opens all', async () => {
-    expect(await error({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' })).toBe(
+      'redirect_uri_mismatch',
+    );
     await passes({ client_id: clients.desktop, redirect_uri: 'http://127.0.0.1:1/any/path-7f3a' });
     await control(server, 'PATCH', '/settings', { any_loopback_path: true });
     await passes({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' });
@@ -143,55 +168,100 @@ describe('redirect URIs', () => {
     await control(server, 'PATCH', '/settings', { accept_localhost: true });
     await passes({ client_id: made.plain, redirect_uri: 'http://localhost:1234' });
     await control(server, 'PATCH', '/settings', { accept_localhost: false });
-    expect(await error({ client_id: made.plain, redirect_uri: 'http://localhost:1234' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: made.plain, redirect_uri: 'http://localhost:1234' })).toBe(
+      'redirect_uri_mismatch',
+    );
   });
   test('[OAS-2.11] localhost is accepted when the developer registered it', async () => {
     const uris = ['http://localhost/cb'];
-    const { json } = await control(server, 'POST', '/clients', { type: 'desktop', name: 'named', redirect_uris: uris });
+    const { json } = await control(server, 'POST', '/clients', {
+      type: 'desktop',
+      name: 'named',
+      redirect_uris: uris,
+    });
     await passes({ client_id: json.id, redirect_uri: 'http://localhost:3000/cb' });
-    expect(await error({ client_id: json.id, redirect_uri: 'http://127.0.0.1:3000/cb' })).toBe('redirect_uri_mismatch');
-    expect(await error({ client_id: json.id, redirect_uri: 'http://localhost.evil.example:3000/cb' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: json.id, redirect_uri: 'http://127.0.0.1:3000/cb' })).toBe(
+      'redirect_uri_mismatch',
+    );
+    expect(await error({ client_id: json.id, redirect_uri: 'http://localhost.evil.example:3000/cb' })).toBe(
+      'redirect_uri_mismatch',
+    );
   });
-  test.each(['mobileA', 'mobileB', 'extension'] as const)('[OAS-2.9] %s with a loopback URI', async (type) => {
-    expect(await error({ client_id: clients[type], redirect_uri: 'http://127.0.0.1:1234/cb' })).toBe('redirect_uri_mismatch');
-  });
+  test.each(['mobileA', 'mobileB', 'extension'] as const)(
+    '[OAS-2.9] %s with a loopback URI',
+    async (type) => {
+      expect(await error({ client_id: clients[type], redirect_uri: 'http://127.0.0.1:1234/cb' })).toBe(
+        'redirect_uri_mismatch',
+      );
+    },
+  );
   test('[OAS-2.9] mobile loopback is deprecated: a setting accepts it', async () => {
     await control(server, 'PATCH', '/settings', { mobile_loopback: 'warn' });
     await passes({ client_id: clients.mobileA, redirect_uri: 'http://127.0.0.1:1234' });
-    expect(await error({ client_id: clients.extension, redirect_uri: 'http://127.0.0.1:1234' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: clients.extension, redirect_uri: 'http://127.0.0.1:1234' })).toBe(
+      'redirect_uri_mismatch',
+    );
     await control(server, 'PATCH', '/settings', { mobile_loopback: 'refuse' });
   });
-  test.each(['myapp:/x', 'myapp:', 'javascript:alert(1)', 'com.example.app:no-slash', 'com.example.app:?x=1'])(
-    '[OAS-2.13] %s is invalid_request',
-    async (uri) => {
-      expect(await error({ client_id: clients.mobileB, redirect_uri: uri })).toBe('invalid_request');
-    },
-  );
+  test.each([
+    'myapp:/x',
+    'myapp:',
+    'javascript:alert(1)',
+    'com.example.app:no-slash',
+    'com.example.app:?x=1',
+  ])('[OAS-2.13] %s is invalid_request', async (uri) => {
+    expect(await error({ client_id: clients.mobileB, redirect_uri: uri })).toBe('invalid_request');
+  });
   test('[OAS-2.14] a custom scheme with and without path', async () => {
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' });
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:' });
-    expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.other.app:/cb' })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.other.app:/cb' })).toBe(
+      'redirect_uri_mismatch',
+    );
   });
   test('[OAS-2.15] two slashes are refused', async () => {
-    expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.example.app://cb' })).toBe('invalid_request');
+    expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.example.app://cb' })).toBe(
+      'invalid_request',
+    );
   });
   test('[OAS-2.16] the client ID read backwards is a scheme', async () => {
     await passes({ client_id: clients.mobileB, redirect_uri: `${scheme(clients.mobileB)}:/oauth2redirect` });
-    expect(await error({ client_id: clients.mobileB, redirect_uri: `${scheme(clients.mobileA)}:/x` })).toBe('redirect_uri_mismatch');
+    expect(await error({ client_id: clients.mobileB, redirect_uri: `${scheme(clients.mobileA)}:/x` })).toBe(
+      'redirect_uri_mismatch',
+    );
   });
   test('[OAS-2.17] mobile A with the checkbox off', async () => {
-    const off = await create({ type: 'mobile-a', name: 'off', package_name: 'com.example.off', fingerprint: 'aB'.repeat(20) });
+    const off = await create({
+      type: 'mobile-a',
+      name: 'off',
+      package_name: 'com.example.off',
+      fingerprint: 'aB'.repeat(20),
+    });
     const reply = await ask(server, { client_id: off, redirect_uri: 'com.example.off:/cb' });
-    expect([pageError(reply), reply.text]).toEqual(['invalid_request', expect.stringContaining('not enabled')]);
+    expect([pageError(reply), reply.text]).toEqual([
+      'invalid_request',
+      expect.stringContaining('not enabled'),
+    ]);
   });
   test('an extension returns to its own https address', async () => {
-    await passes({ client_id: clients.extension, redirect_uri: 'https://demoextensionitem.extensions.opsctl.example/cb' });
-    expect(await error({ client_id: clients.extension, redirect_uri: 'https://other.extensions.opsctl.example/cb' })).toBe('redirect_uri_mismatch');
+    await passes({
+      client_id: clients.extension,
+      redirect_uri: 'https://demoextensionitem.extensions.opsctl.example/cb',
+    });
+    expect(
+      await error({
+        client_id: clients.extension,
+        redirect_uri: 'https://other.extensions.opsctl.example/cb',
+      }),
+    ).toBe('redirect_uri_mismatch');
   });
 });
 
 describe('proof keys', () => {
-  const pkce = (challengeText: string | undefined, method: string | undefined) => ({ code_challenge: challengeText, code_challenge_method: method });
+  const pkce = (challengeText: string | undefined, method: string | undefined) => ({
+    code_challenge: challengeText,
+    code_challenge_method: method,
+  });
   test.each([
     ['[OAS-2.23] no method is plain', pkce('a'.repeat(43), undefined)],
     ['[OAS-2.23] no method, 128 characters', pkce('a'.repeat(128), undefined)],
@@ -226,7 +296,8 @@ describe('proof keys', () => {
 
 describe('user agents', () => {
   const desktop = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko)';
-  const phone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)';
+  const phone =
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)';
   test.each([
     'Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/120.0 Mobile Safari/537.36',
     'Mozilla/5.0 (Linux; Android 5) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/43.0 Mobile Safari/537.36',
@@ -301,7 +372,13 @@ describe('policies and organizations', () => {
     return browser.signIn(user);
   };
   test('[OAS-2.39] an internal project refuses accounts of others after sign-in', async () => {
-    const project = (await control(server, 'POST', '/projects', { name: 'Inside', organization: 'demo.example', is_internal: true })).json.id;
+    const project = (
+      await control(server, 'POST', '/projects', {
+        name: 'Inside',
+        organization: 'demo.example',
+        is_internal: true,
+      })
+    ).json.id;
     const id = await create({ type: 'desktop', name: 'inside', project, any_path: true });
     const outsider = await signedIn(bob, { client_id: id });
     expect([pageError(outsider), outsider.status]).toEqual(['org_internal', 403]);
@@ -310,7 +387,12 @@ describe('policies and organizations', () => {
     expect(Object.keys(lonely.json.errors)).toEqual(['organization']);
   });
   test('[OAS-2.40] [OAS-3.10] one forbidden scope stops the whole request, for a trusted app too', async () => {
-    const policy = (await control(server, 'POST', '/policies', { organization: 'demo.example', blocked_scopes: [scopes.upload] })).json.id;
+    const policy = (
+      await control(server, 'POST', '/policies', {
+        organization: 'demo.example',
+        blocked_scopes: [scopes.upload],
+      })
+    ).json.id;
     const trusted = await create({ type: 'desktop', name: 'trusted', trust: 'trusted', any_path: true });
     for (const client_id of [clients.desktop, trusted]) {
       const page = await signedIn(ada, { client_id, scope: `${scopes.readonly} ${scopes.upload}` });
@@ -320,14 +402,18 @@ describe('policies and organizations', () => {
     expect((await signedIn(bob, { scope: scopes.upload })).text).toContain('wants to access');
     expect((await control(server, 'DELETE', `/policies/${policy}`)).status).toBe(204);
     expect((await signedIn(ada, { scope: scopes.upload })).text).toContain('wants to access');
-    const wrong = await control(server, 'POST', '/policies', { organization: 'demo.example', blocked_scopes: ['nope'] });
+    const wrong = await control(server, 'POST', '/policies', {
+      organization: 'demo.example',
+      blocked_scopes: ['nope'],
+    });
     expect(wrong.json.errors['blocked_scopes[0]']).toContain('not a known scope');
   });
 });
 
 describe('login_hint', () => {
   test('[OAS-2.32] e-mail or sub fills the sign-in page; [OAS-2.33] an unknown one does no harm', async () => {
-    const value = async (hint: string) => /name="email"[^>]*value="([^"]*)"/.exec((await ask(server, { login_hint: hint })).text)?.[1];
+    const value = async (hint: string) =>
+      /name="email"[^>]*value="([^"]*)"/.exec((await ask(server, { login_hint: hint })).text)?.[1];
     expect(await value(ada.email)).toBe(ada.email);
     expect(await value(ada.sub)).toBe(ada.email);
     expect(await value('ADA@demo.example')).toBe(ada.email);
@@ -363,10 +449,14 @@ test('[OAS-2.35] [OAS-2.36] prompt: none without session, without consent, with 
   expect((await browser.ask({ prompt: 'select_account' })).text).toContain('Choose an account');
   expect((await browser.ask({ prompt: 'login' })).text).toContain('<h1>Sign in</h1>');
   expect((await browser.signIn()).text).toContain('wants to access');
-  expect((await browser.ask({ prompt: 'consent', access_type: 'online', hd: 'x', nonce: 'n' })).text).toContain('wants to access');
+  expect(
+    (await browser.ask({ prompt: 'consent', access_type: 'online', hd: 'x', nonce: 'n' })).text,
+  ).toContain('wants to access');
 });
 
 test('the order of the checks: nothing after a wrong redirect URI is looked at', async () => {
-  expect(await error({ redirect_uri: 'http://evil.example', response_type: 'token', scope: 'nope' })).toBe('redirect_uri_mismatch');
+  expect(await error({ redirect_uri: 'http://evil.example', response_type: 'token', scope: 'nope' })).toBe(
+    'redirect_uri_mismatch',
+  );
   expect(formOf((await ask(server)).text).hidden.request).toMatch(/^[A-Za-z0-9_-]{24}$/);
 });

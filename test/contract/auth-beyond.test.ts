@@ -1,7 +1,17 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type AuthServer, ada, authServer, channels, clients, control, post, refresh, tokensFor } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  ada,
+  authServer,
+  channels,
+  clients,
+  control,
+  post,
+  refresh,
+  tokensFor,
+} from '../support/auth-server.ts';
 
 // What the real service does beyond the document: off unless a setting or a receiver asks for it.
 const base = 'https://schemas.opsctl.example/secevent';
@@ -78,7 +88,11 @@ test('[OAS-6.18] a policy that wants a new sign-in: invalid_grant with a subtype
 
 const subscribe = (types?: string[]) => {
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/events`;
-  return control(server, 'POST', '/events/subscriptions', { client: clients.desktop, receiver: url, ...(types ? { types } : {}) });
+  return control(server, 'POST', '/events/subscriptions', {
+    client: clients.desktop,
+    receiver: url,
+    ...(types ? { types } : {}),
+  });
 };
 /** Everything that can happen to Ada's account, one after the other. */
 const live = async (): Promise<void> => {
@@ -107,19 +121,24 @@ test('[OAS-11.8] the other event types reach a receiver that names them, with th
   expect(typesGot()).toEqual([...others].sort());
   const all = Object.assign({}, ...got);
   expect(all[`${base}/risc/event-type/verification`].state).toBe(subscription.id);
-  for (const type of others.slice(0, 4)) expect(all[type].subject).toEqual({ subject_type: 'iss-sub', iss: server.origin, sub: ada.sub });
+  for (const type of others.slice(0, 4))
+    expect(all[type].subject).toEqual({ subject_type: 'iss-sub', iss: server.origin, sub: ada.sub });
 });
 
 test('[OAS-11.8] a receiver that names no type gets the three of the document only', async () => {
   expect((await subscribe()).json.types).toHaveLength(3);
   await live();
   await expect.poll(() => got.length, { timeout: 10_000 }).toBe(2);
-  expect(typesGot()).toEqual([`${base}/oauth/event-type/token-revoked`, `${base}/risc/event-type/account-disabled`]);
+  expect(typesGot()).toEqual([
+    `${base}/oauth/event-type/token-revoked`,
+    `${base}/risc/event-type/account-disabled`,
+  ]);
 });
 
 test('a deleted account can be neither disabled nor enabled', async () => {
   await control(server, 'DELETE', `/users/${ada.email}`);
-  for (const verb of ['disable', 'enable']) expect((await control(server, 'POST', `/users/${ada.sub}/${verb}`, {})).status).toBe(409);
+  for (const verb of ['disable', 'enable'])
+    expect((await control(server, 'POST', `/users/${ada.sub}/${verb}`, {})).status).toBe(409);
   const users = (await control(server, 'GET', '/users')).json;
   expect(users.find(({ id }: { id: string }) => id === ada.sub).state).toBe('deleted');
 });
@@ -141,5 +160,9 @@ test('[OAS-6.5] hours after the end of a refresh token its refusal says less, wh
   expect(await text(tokens.refresh_token)).toBe('Token has been expired or revoked.');
   server.advance(1);
   expect(await text(tokens.refresh_token)).toBe('Bad Request');
-  expect(await answerOf('1//never-issued')).toEqual({ status: 400, error: 'invalid_grant', error_description: 'Bad Request' });
+  expect(await answerOf('1//never-issued')).toEqual({
+    status: 400,
+    error: 'invalid_grant',
+    error_description: 'Bad Request',
+  });
 });

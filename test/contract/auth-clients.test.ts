@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type AuthServer, ada, ask, authServer, bob, clients, control, pageError, refresh, tokensFor } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  ada,
+  ask,
+  authServer,
+  bob,
+  clients,
+  control,
+  pageError,
+  refresh,
+  tokensFor,
+} from '../support/auth-server.ts';
 
 const DAY = 86_400_000;
 const fingerprint = '3F:0B:5C:7A:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00';
@@ -11,7 +22,8 @@ afterAll(() => server.close());
 
 const create = (body: Record<string, unknown>) => control(server, 'POST', '/clients', body);
 const patch = (id: string, body: Record<string, unknown>) => control(server, 'PATCH', `/clients/${id}`, body);
-const act = (id: string, word: string, body: unknown = {}) => control(server, 'POST', `/clients/${id}/${word}`, body);
+const act = (id: string, word: string, body: unknown = {}) =>
+  control(server, 'POST', `/clients/${id}/${word}`, body);
 const mobileA = { type: 'mobile-a', name: 'App', package_name: 'com.example.app', fingerprint };
 const mobileB = { type: 'mobile-b', name: 'App', bundle_id: 'com.example.b' };
 
@@ -56,9 +68,23 @@ describe('creating clients', () => {
   test('[OAS-1.6] mobile B with name and bundle identifier; store ID, team ID and toggle are optional', async () => {
     const made = await create(mobileB);
     expect(made.status).toBe(201);
-    expect(made.json).toMatchObject({ has_secret: false, store_id: null, team_id: null, integrity: { state: 'disabled', was_used: false } });
-    const full = await create({ ...mobileB, store_id: '1234567890', team_id: 'ABCDE12345', integrity_check: true });
-    expect(full.json).toMatchObject({ store_id: '1234567890', team_id: 'ABCDE12345', integrity: { state: 'monitoring' } });
+    expect(made.json).toMatchObject({
+      has_secret: false,
+      store_id: null,
+      team_id: null,
+      integrity: { state: 'disabled', was_used: false },
+    });
+    const full = await create({
+      ...mobileB,
+      store_id: '1234567890',
+      team_id: 'ABCDE12345',
+      integrity_check: true,
+    });
+    expect(full.json).toMatchObject({
+      store_id: '1234567890',
+      team_id: 'ABCDE12345',
+      integrity: { state: 'monitoring' },
+    });
   });
   test.each(['id123', '12a', '1 2', '-1', ''])('[OAS-1.7] mobile B with the store ID %j', async (id) => {
     const reply = await create({ ...mobileB, store_id: id });
@@ -67,29 +93,43 @@ describe('creating clients', () => {
   test('[OAS-1.10] universal desktop with a store ID of 12 characters, with and without secret', async () => {
     const plain = await create({ type: 'universal-desktop', name: 'U', store_id: '9WZDNCRFJ3TJ' });
     expect(plain.json).toMatchObject({ has_secret: false, secret: null });
-    const secret = await create({ type: 'universal-desktop', name: 'U', store_id: '9WZDNCRFJ3TJ', secret: true });
+    const secret = await create({
+      type: 'universal-desktop',
+      name: 'U',
+      store_id: '9WZDNCRFJ3TJ',
+      secret: true,
+    });
     expect(secret.json.secret).toMatch(/^OCS-[A-Za-z0-9_-]{32}$/);
   });
-  test.each(['9WZDNCRFJ3T', '9WZDNCRFJ3TJX', undefined])('[OAS-1.11] universal desktop with the store ID %s is refused', async (store_id) => {
-    const reply = await create({ type: 'universal-desktop', name: 'U', store_id });
-    expect(reply.status).toBe(400);
-    expect(Object.keys(reply.json.errors)).toEqual(['store_id']);
-  });
+  test.each(['9WZDNCRFJ3T', '9WZDNCRFJ3TJX', undefined])(
+    '[OAS-1.11] universal desktop with the store ID %s is refused',
+    async (store_id) => {
+      const reply = await create({ type: 'universal-desktop', name: 'U', store_id });
+      expect(reply.status).toBe(400);
+      expect(Object.keys(reply.json.errors)).toEqual(['store_id']);
+    },
+  );
   test('[OAS-1.12] universal desktop: a scheme of 39 characters is accepted, one of 40 refused', async () => {
     const scheme = (length: number) => `a.${'b'.repeat(length - 2)}`;
     const body = { type: 'universal-desktop', name: 'U', store_id: '9WZDNCRFJ3TJ' };
     const good = await create({ ...body, redirect_uris: [`${scheme(39)}:/cb`] });
     expect(good.status, good.text).toBe(201);
-    expect((await ask(server, { client_id: good.json.id, redirect_uri: `${scheme(39)}:/cb` })).text).toContain('<h1>Sign in</h1>');
+    expect(
+      (await ask(server, { client_id: good.json.id, redirect_uri: `${scheme(39)}:/cb` })).text,
+    ).toContain('<h1>Sign in</h1>');
     const bad = await create({ ...body, redirect_uris: [`${scheme(40)}:/cb`] });
     expect(bad.status).toBe(400);
     expect(bad.json.errors['redirect_uris[0]']).toContain('40 characters, at most 39');
-    expect(pageError(await ask(server, { client_id: good.json.id, redirect_uri: `${scheme(40)}:/cb` }))).toBe('invalid_request');
+    expect(pageError(await ask(server, { client_id: good.json.id, redirect_uri: `${scheme(40)}:/cb` }))).toBe(
+      'invalid_request',
+    );
   });
   test('[OAS-1.13] desktop: loopback, and a secret when asked for', async () => {
     const made = await create({ type: 'desktop', name: 'D' });
     expect(made.json).toMatchObject({ has_secret: false });
-    expect((await ask(server, { client_id: made.json.id, redirect_uri: 'http://127.0.0.1:4321' })).status).toBe(200);
+    expect(
+      (await ask(server, { client_id: made.json.id, redirect_uri: 'http://127.0.0.1:4321' })).status,
+    ).toBe(200);
     expect((await create({ type: 'desktop', name: 'D', secret: true })).json.has_secret).toBe(true);
   });
   test.each([
@@ -106,7 +146,10 @@ describe('creating clients', () => {
     expect(Object.keys(reply.json.errors)).toEqual([field]);
   });
   test('[OAS-1.19] [OAS-1.20] two clients of one project have two IDs with the number of the project', async () => {
-    const [one, two] = [await create({ type: 'desktop', name: 'same' }), await create({ type: 'desktop', name: 'same' })];
+    const [one, two] = [
+      await create({ type: 'desktop', name: 'same' }),
+      await create({ type: 'desktop', name: 'same' }),
+    ];
     expect(one.json.id).not.toBe(two.json.id);
     expect(one.json.project).toBe(two.json.project);
     expect(one.json.id.split('-')[0]).toBe('417000000001');
@@ -136,7 +179,11 @@ describe('changing clients', () => {
   });
   test('[OAS-1.26] list, show and rename; the secret is shown once, a new one replaces it', async () => {
     const made = (await create({ type: 'desktop', name: 'before', secret: true })).json;
-    expect((await patch(made.id, { name: 'after' })).json).toMatchObject({ name: 'after', secret: null, has_secret: true });
+    expect((await patch(made.id, { name: 'after' })).json).toMatchObject({
+      name: 'after',
+      secret: null,
+      has_secret: true,
+    });
     const shown = await control(server, 'GET', `/clients/${made.id}`);
     expect(shown.json).toMatchObject({ name: 'after', secret: null });
     expect((await control(server, 'GET', '/clients')).text).not.toContain(made.secret);
@@ -152,7 +199,10 @@ describe('ownership', () => {
   test('[OAS-1.14] [OAS-1.15] [OAS-1.16] an extension is verified by the publisher of its item, some minutes after access was granted', async () => {
     const body = { type: 'browser-extension', name: 'E', item_id: 'freshitem', account: ada.email };
     const unknown = await create(body);
-    expect([unknown.status, unknown.json.errors.account]).toEqual([409, expect.stringContaining('no item with the ID freshitem')]);
+    expect([unknown.status, unknown.json.errors.account]).toEqual([
+      409,
+      expect.stringContaining('no item with the ID freshitem'),
+    ]);
     await item({ kind: 'extension', item_id: 'freshitem', accounts: [ada.email] });
     expect((await create({ ...body, account: bob.email })).json.message).toContain('is not the publisher');
     expect((await create(body)).json.message).toContain('try again in a few minutes');
@@ -165,9 +215,19 @@ describe('ownership', () => {
     const { id } = (await create({ ...mobileA, package_name: 'com.example.owned' })).json;
     const verify = (account: string) => act(id, 'verify', { account });
     expect((await verify(ada.email)).json.message).toContain('no app with the package name');
-    await item({ kind: 'app', package_name: 'com.example.owned', fingerprint: 'aB'.repeat(20), accounts: [ada.email] });
+    await item({
+      kind: 'app',
+      package_name: 'com.example.owned',
+      fingerprint: 'aB'.repeat(20),
+      accounts: [ada.email],
+    });
     expect((await verify(ada.email)).json.message).toContain('another SHA-1 fingerprint');
-    await item({ kind: 'app', package_name: 'com.example.owned', fingerprint: fingerprint.replaceAll(':', '').toLowerCase(), accounts: [ada.email] });
+    await item({
+      kind: 'app',
+      package_name: 'com.example.owned',
+      fingerprint: fingerprint.replaceAll(':', '').toLowerCase(),
+      accounts: [ada.email],
+    });
     expect((await verify(bob.email)).json.message).toContain('not an administrator');
     expect((await control(server, 'GET', `/clients/${id}`)).json.is_verified).toBe(false);
     expect((await verify(ada.email.toUpperCase())).json.is_verified).toBe(true);
@@ -193,7 +253,10 @@ describe('deletion', () => {
     const page = await ask(server, { client_id: id });
     expect([pageError(page), page.status]).toEqual(['deleted_client', 401]);
     const reply = await refresh(server, tokens.refresh_token, { client_id: id });
-    expect([reply.status, reply.json]).toEqual([401, { error: 'deleted_client', error_description: 'The OAuth client was deleted.' }]);
+    expect([reply.status, reply.json]).toEqual([
+      401,
+      { error: 'deleted_client', error_description: 'The OAuth client was deleted.' },
+    ]);
     expect((await remove()).status).toBe(409);
     expect((await patch(id, { name: 'x' })).status).toBe(409);
   });
@@ -219,7 +282,10 @@ describe('deletion', () => {
     server.advance(11 * DAY);
     expect(pageError(await ask(server, { client_id: id }))).toBe('deleted_client');
     expect((await ask(server, { client_id: used })).status).toBe(200);
-    expect((await control(server, 'GET', `/clients/${id}`)).json).toMatchObject({ state: 'deleted', deleted_because: 'unused' });
+    expect((await control(server, 'GET', `/clients/${id}`)).json).toMatchObject({
+      state: 'deleted',
+      deleted_because: 'unused',
+    });
     expect((await act(id, 'restore')).json.state).toBe('active');
     expect((await ask(server, { client_id: id })).status).toBe(200);
   });
@@ -230,11 +296,19 @@ test('the console refuses pages of other sites and other host names', async () =
   const at = `${server.origin}/__opsctl/oauth/clients`;
   const body = JSON.stringify({ type: 'desktop', name: 'x' });
   const json = { 'content-type': 'application/json' };
-  expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'https://evil.example' } })).status).toBe(403);
+  expect(
+    (await raw(at, { method: 'POST', body, headers: { ...json, origin: 'https://evil.example' } })).status,
+  ).toBe(403);
   expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'null' } })).status).toBe(403);
-  expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(421);
-  expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(415);
-  expect((await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status).toBe(421);
+  expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(
+    421,
+  );
+  expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(
+    415,
+  );
+  expect(
+    (await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status,
+  ).toBe(421);
   const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, {
     method: 'POST',
     body: 'do=clients.create&name=x&type=desktop',

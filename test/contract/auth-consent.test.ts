@@ -26,7 +26,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 const both = `${scopes.readonly} ${scopes.upload}`;
-const create = async (body: Record<string, unknown>): Promise<string> => (await control(server, 'POST', '/clients', body)).json.id;
+const create = async (body: Record<string, unknown>): Promise<string> =>
+  (await control(server, 'POST', '/clients', body)).json.id;
 const atConsent = async (more = {}, user: { email: string; password: string } = ada): Promise<Browser> => {
   const browser = new Browser(server);
   await browser.ask(more);
@@ -46,20 +47,28 @@ describe('sign-in and consent', () => {
     const browser = new Browser(server);
     await browser.ask();
     expect((await browser.signIn({ email: ada.email, password: 'no' })).text).toContain('is wrong');
-    expect((await browser.signIn({ email: 'nobody@demo.example', password: 'x' })).text).toContain('is wrong');
+    expect((await browser.signIn({ email: 'nobody@demo.example', password: 'x' })).text).toContain(
+      'is wrong',
+    );
     await control(server, 'POST', '/users', { email: 'off@demo.example', password: 'x' });
     await control(server, 'POST', '/users/off@demo.example/disable', {});
-    expect((await browser.signIn({ email: 'off@demo.example', password: 'x' })).text).toContain('disabled or deleted');
+    expect((await browser.signIn({ email: 'off@demo.example', password: 'x' })).text).toContain(
+      'disabled or deleted',
+    );
     for (let i = 0; i < 6; i += 1) await browser.signIn({ email: ada.email, password: 'no' });
     const { page } = browser;
-    expect((await browser.signIn({ email: ada.email, password: 'no' })).text).toContain('Too many wrong passwords');
+    expect((await browser.signIn({ email: ada.email, password: 'no' })).text).toContain(
+      'Too many wrong passwords',
+    );
     browser.page = page;
     expect(pageError(await browser.signIn())).toBe('invalid_request');
   });
   test('cancel on the sign-in page is a denial', async () => {
     const browser = new Browser(server);
     await browser.ask();
-    expect(location(await browser.submit({ decision: 'cancel' })).searchParams.get('error')).toBe('access_denied');
+    expect(location(await browser.submit({ decision: 'cancel' })).searchParams.get('error')).toBe(
+      'access_denied',
+    );
   });
   test('[OAS-3.3] everything granted before: asked again, unless a setting remembers it as the real service does', async () => {
     const browser = await atConsent();
@@ -94,21 +103,37 @@ describe('sign-in and consent', () => {
   ])('%s is access_denied with the state', async (_, fields) => {
     const to = location(await (await atConsent({ scope: both })).submit(fields));
     expect(to.searchParams.get('error')).toBe('access_denied');
-    expect([to.searchParams.get('state'), to.hash, to.searchParams.get('code')]).toEqual(['state-of-the-test', '#state=state-of-the-test', null]);
+    expect([to.searchParams.get('state'), to.hash, to.searchParams.get('code')]).toEqual([
+      'state-of-the-test',
+      '#state=state-of-the-test',
+      null,
+    ]);
   });
   test('[OAS-3.8] one scope has no checkbox; several have one each', async () => {
     expect(formOf((await atConsent()).page.text).boxes).toEqual([]);
-    expect(formOf((await atConsent({ scope: `${both} openid` })).page.text).boxes).toEqual([scopes.readonly, scopes.upload, 'openid']);
+    expect(formOf((await atConsent({ scope: `${both} openid` })).page.text).boxes).toEqual([
+      scopes.readonly,
+      scopes.upload,
+      'openid',
+    ]);
   });
-  test.each(['trusted', 'domain-wide'])('[OAS-3.9] a %s app has no granular page: all scopes or none', async (trust) => {
-    const client_id = await create({ type: 'desktop', name: trust, trust, any_path: true });
-    const browser = await atConsent({ client_id, scope: both });
-    expect(formOf(browser.page.text).boxes).toEqual([]);
-    const to = location(await browser.allow([scopes.upload]));
-    expect(await granted(to.searchParams.get('code') ?? '', { client_id })).toEqual([scopes.readonly, scopes.upload]);
-    const denied = location(await (await atConsent({ client_id, scope: both })).submit({ decision: 'deny' }));
-    expect(denied.searchParams.get('error')).toBe('access_denied');
-  });
+  test.each(['trusted', 'domain-wide'])(
+    '[OAS-3.9] a %s app has no granular page: all scopes or none',
+    async (trust) => {
+      const client_id = await create({ type: 'desktop', name: trust, trust, any_path: true });
+      const browser = await atConsent({ client_id, scope: both });
+      expect(formOf(browser.page.text).boxes).toEqual([]);
+      const to = location(await browser.allow([scopes.upload]));
+      expect(await granted(to.searchParams.get('code') ?? '', { client_id })).toEqual([
+        scopes.readonly,
+        scopes.upload,
+      ]);
+      const denied = location(
+        await (await atConsent({ client_id, scope: both })).submit({ decision: 'deny' }),
+      );
+      expect(denied.searchParams.get('error')).toBe('access_denied');
+    },
+  );
 });
 
 describe('forms are safe', () => {
@@ -155,13 +180,17 @@ describe('forms are safe', () => {
   });
   test('the cookie is HttpOnly, of this site only, and changes at sign-in; one planted before is worth nothing', async () => {
     const reply = await ask(server);
-    expect(String(reply.headers['set-cookie'])).toMatch(/^opsctl_session=[A-Za-z0-9_-]{43}; Path=\/o\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
+    expect(String(reply.headers['set-cookie'])).toMatch(
+      /^opsctl_session=[A-Za-z0-9_-]{43}; Path=\/o\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/,
+    );
     const browser = new Browser(server);
     await browser.ask();
     const before = browser.cookie;
     await browser.signIn();
     expect(browser.cookie).not.toBe(before);
-    expect((await raw(authorizeUrl(server), { headers: { cookie: before } })).text).toContain('<h1>Sign in</h1>');
+    expect((await raw(authorizeUrl(server), { headers: { cookie: before } })).text).toContain(
+      '<h1>Sign in</h1>',
+    );
   });
   test('two requests of one browser wait side by side', async () => {
     const browser = new Browser(server);
@@ -203,13 +232,17 @@ describe('the redirect', () => {
     await control(server, 'PUT', '/consent', { mode: 'ask' });
   });
   test('[OAS-3.14] a query of the redirect URI is kept', async () => {
-    const to = location(await (await atConsent({ redirect_uri: 'http://127.0.0.1:4567/cb?a=1&b=%2F' })).allow());
+    const to = location(
+      await (await atConsent({ redirect_uri: 'http://127.0.0.1:4567/cb?a=1&b=%2F' })).allow(),
+    );
     expect(to.href).toMatch(/^http:\/\/127\.0\.0\.1:4567\/cb\?a=1&b=%2F&state=/);
   });
   test('[OAS-0.2] a custom scheme gets code and state in the query, without path too', async () => {
     for (const uri of ['com.example.app:/cb', 'com.example.app:']) {
       const reply = await (await atConsent({ client_id: clients.mobileB, redirect_uri: uri })).allow();
-      expect(String(reply.headers.location).startsWith(`${uri}?state=state-of-the-test&code=4%2F0`)).toBe(true);
+      expect(String(reply.headers.location).startsWith(`${uri}?state=state-of-the-test&code=4%2F0`)).toBe(
+        true,
+      );
     }
   });
   const printable = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join('');
@@ -250,7 +283,12 @@ describe('the redirect', () => {
 
 describe('scripted consent', () => {
   test('auto signs the named user in and grants; deny refuses; parts and time-based access', async () => {
-    await control(server, 'PUT', '/consent', { mode: 'auto', user: bob.email, scopes: [scopes.readonly], access_for_seconds: 3600 });
+    await control(server, 'PUT', '/consent', {
+      mode: 'auto',
+      user: bob.email,
+      scopes: [scopes.readonly],
+      access_for_seconds: 3600,
+    });
     const to = location(await ask(server, { scope: both }));
     const tokens = (await exchange(server, to.searchParams.get('code') ?? '')).json;
     expect(tokens).toMatchObject({ scope: scopes.readonly, refresh_token_expires_in: 3600 });
@@ -277,7 +315,9 @@ test('[OAS-4.6] include_granted_scopes answers with the union of old and new', a
   const client_id = await create({ type: 'desktop', name: 'incremental', any_path: true });
   await tokensFor(server, { client_id, scope: scopes.readonly });
   const code = await codeFor(server, { client_id, scope: scopes.upload, include_granted_scopes: 'true' });
-  expect((await granted(code, { client_id, redirect_uri: redirect })).sort()).toEqual([scopes.readonly, scopes.upload].sort());
+  expect((await granted(code, { client_id, redirect_uri: redirect })).sort()).toEqual(
+    [scopes.readonly, scopes.upload].sort(),
+  );
 });
 
 test('the sign-in page shows the demo accounts until their password is changed', async () => {

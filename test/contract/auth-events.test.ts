@@ -2,9 +2,24 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type AuthServer, ada, authServer, bob, channels, clients, control, post, raw, tokensFor } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  ada,
+  authServer,
+  bob,
+  channels,
+  clients,
+  control,
+  post,
+  raw,
+  tokensFor,
+} from '../support/auth-server.ts';
 
-type Got = { readonly type: string | undefined; readonly body: string; readonly tokenStatus: number | undefined };
+type Got = {
+  readonly type: string | undefined;
+  readonly body: string;
+  readonly tokenStatus: number | undefined;
+};
 const base = 'https://schemas.opsctl.example/secevent';
 let server: AuthServer;
 let receiver: Server;
@@ -25,7 +40,10 @@ beforeAll(async () => {
       got.push({ type: request.headers['content-type'], body, tokenStatus });
       const status = answers.shift() ?? 202;
       if (status === 'hang') request.socket.destroy();
-      else reply.writeHead(status, { 'content-type': 'application/json' }).end(status === 400 ? '{"err":"invalid_request"}' : '');
+      else
+        reply
+          .writeHead(status, { 'content-type': 'application/json' })
+          .end(status === 400 ? '{"err":"invalid_request"}' : '');
     });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
@@ -36,7 +54,8 @@ afterAll(async () => {
   await server.close();
 });
 beforeEach(async () => {
-  for (const one of (await control(server, 'GET', '/events/subscriptions')).json) await control(server, 'DELETE', `/events/subscriptions/${one.id}`);
+  for (const one of (await control(server, 'GET', '/events/subscriptions')).json)
+    await control(server, 'DELETE', `/events/subscriptions/${one.id}`);
   got.length = 0;
   answers.length = 0;
   probe = undefined;
@@ -50,9 +69,15 @@ const arrived = async (count: number): Promise<Got[]> => {
 const claims = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 const settled = async () => {
   await expect
-    .poll(async () => (await control(server, 'GET', '/events/deliveries')).json.filter((one: { state: string }) => one.state === 'pending').length, {
-      timeout: 10_000,
-    })
+    .poll(
+      async () =>
+        (await control(server, 'GET', '/events/deliveries')).json.filter(
+          (one: { state: string }) => one.state === 'pending',
+        ).length,
+      {
+        timeout: 10_000,
+      },
+    )
     .toBe(0);
   return (await control(server, 'GET', '/events/deliveries')).json;
 };
@@ -82,7 +107,9 @@ describe('security events', () => {
     const subject = { subject_type: 'iss-sub', iss: server.origin, sub: bob.sub };
     expect(byType[`${base}/risc/event-type/sessions-revoked`].subject).toEqual(subject);
     expect(byType[`${base}/risc/event-type/account-disabled`].subject).toEqual(subject);
-    const hash = createHash('sha512').update(createHash('sha512').update(tokens.refresh_token).digest()).digest('base64');
+    const hash = createHash('sha512')
+      .update(createHash('sha512').update(tokens.refresh_token).digest())
+      .digest('base64');
     expect(byType[`${base}/oauth/event-type/token-revoked`].subject).toEqual({
       subject_type: 'oauth_token',
       token_type: 'refresh_token',
@@ -99,7 +126,14 @@ describe('security events', () => {
     await settled();
     expect(got).toEqual([]);
     expect((await subscribe(clients.desktop, ['nope'])).status).toBe(400);
-    expect((await control(server, 'POST', '/events/subscriptions', { client: clients.desktop, receiver: 'ftp://x' })).status).toBe(400);
+    expect(
+      (
+        await control(server, 'POST', '/events/subscriptions', {
+          client: clients.desktop,
+          receiver: 'ftp://x',
+        })
+      ).status,
+    ).toBe(400);
     expect((await subscribe('nobody')).status).toBe(404);
   });
   test('[OAS-11.5] a 400 is final; 5xx and a cut connection are tried again with the same jti; then it counts as failed', async () => {
@@ -107,7 +141,12 @@ describe('security events', () => {
     answers.push(400);
     await revoke((await tokensFor(server)).refresh_token);
     await arrived(1);
-    expect((await settled()).at(-1)).toMatchObject({ state: 'refused', attempts: 1, last_status: 400, last_error: '{"err":"invalid_request"}' });
+    expect((await settled()).at(-1)).toMatchObject({
+      state: 'refused',
+      attempts: 1,
+      last_status: 400,
+      last_error: '{"err":"invalid_request"}',
+    });
     got.length = 0;
     answers.push(503, 'hang');
     await revoke((await tokensFor(server)).refresh_token);
@@ -131,9 +170,13 @@ describe('security events', () => {
     const [head = '', body = '', signature = ''] = first?.body.split('.') ?? [];
     const { kid, alg, typ } = JSON.parse(Buffer.from(head, 'base64url').toString());
     expect([alg, typ]).toEqual(['RS256', 'secevent+jwt']);
-    const jwk = (await raw(`${server.origin}/oauth2/certs`)).json.keys.find((key: { kid: string }) => key.kid === kid);
+    const jwk = (await raw(`${server.origin}/oauth2/certs`)).json.keys.find(
+      (key: { kid: string }) => key.kid === kid,
+    );
     const key = createPublicKey({ key: jwk, format: 'jwk' });
-    expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(true);
+    expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(
+      true,
+    );
     expect(claims(first?.body ?? '').aud).toBe(clients.desktop);
   });
   test('[OAS-11.7] the token is dead when its event arrives', async () => {
@@ -148,14 +191,19 @@ describe('security events', () => {
     await subscribe();
     await tokensFor(server, {}, ada);
     const grants = (await control(server, 'GET', `/grants?user=${ada.email}`)).json;
-    const live = (await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`)).json.filter(
-      (one: { state: string }) => one.state === 'live',
+    const live = (
+      await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`)
+    ).json.filter((one: { state: string }) => one.state === 'live');
+    await control(
+      server,
+      'DELETE',
+      `/grants/${grants.find((one: { client: string }) => one.client === clients.desktop).id}`,
     );
-    await control(server, 'DELETE', `/grants/${grants.find((one: { client: string }) => one.client === clients.desktop).id}`);
     await arrived(live.length);
     await tokensFor(server, {}, ada);
     got.length = 0;
-    const [token] = (await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`)).json;
+    const [token] = (await control(server, 'GET', `/tokens?user=${ada.email}&client=${clients.desktop}`))
+      .json;
     expect((await control(server, 'DELETE', `/tokens/${token.id}`)).status).toBe(204);
     await arrived(1);
   });

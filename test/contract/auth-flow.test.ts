@@ -36,13 +36,20 @@ describe('the whole flow of document 1, step by step', () => {
     expect(to.hash).toBe('#state=state-of-the-test');
     const tokens = await exchange(server, to.searchParams.get('code') ?? '');
     expect(tokens.status, tokens.text).toBe(200);
-    expect(tokens.json).toMatchObject({ expires_in: 3599, token_type: 'Bearer', scope: `${scopes.readonly} ${scopes.upload}` });
+    expect(tokens.json).toMatchObject({
+      expires_in: 3599,
+      token_type: 'Bearer',
+      scope: `${scopes.readonly} ${scopes.upload}`,
+    });
     const api = await channels(server, tokens.json.access_token);
     expect(api.status, api.text).toBe(200);
     expect(api.json.items).toHaveLength(1);
     const fresh = await refresh(server, tokens.json.refresh_token);
     expect(fresh.status).toBe(200);
-    const revoked = await post(`${server.origin}/revoke?token=${encodeURIComponent(fresh.json.access_token)}`, '');
+    const revoked = await post(
+      `${server.origin}/revoke?token=${encodeURIComponent(fresh.json.access_token)}`,
+      '',
+    );
     expect(revoked.status).toBe(200);
     expect((await channels(server, fresh.json.access_token)).status).toBe(401);
     expect((await refresh(server, tokens.json.refresh_token)).json.error).toBe('invalid_grant');

@@ -10,7 +10,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(async () => {
-  id = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.b', team_id: 'ABCDE12345' })).json.id;
+  id = (
+    await control(server, 'POST', '/clients', {
+      type: 'mobile-b',
+      name: 'B',
+      bundle_id: 'com.example.b',
+      team_id: 'ABCDE12345',
+    })
+  ).json.id;
   token = (await tokensFor(server, { client_id: id, redirect_uri: 'com.example.b:/cb' })).refresh_token;
 });
 const turn = (verb: string) => control(server, 'POST', `/clients/${id}/integrity/${verb}`, {});
@@ -21,9 +28,17 @@ const asApp = (fields: Record<string, string> = {}) => refresh(server, token, { 
 
 describe('transitions of the integrity check', () => {
   test('[OAS-10.1] [OAS-10.2] enable without team ID, or with * in the bundle identifier', async () => {
-    const bare = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.x' })).json.id;
-    const star = (await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.*', team_id: 'ABCDE12345' })).json
-      .id;
+    const bare = (
+      await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.x' })
+    ).json.id;
+    const star = (
+      await control(server, 'POST', '/clients', {
+        type: 'mobile-b',
+        name: 'B',
+        bundle_id: 'com.example.*',
+        team_id: 'ABCDE12345',
+      })
+    ).json.id;
     for (const [client, field] of [
       [bare, 'team_id'],
       [star, 'bundle_id'],
@@ -31,7 +46,12 @@ describe('transitions of the integrity check', () => {
       const reply = await control(server, 'POST', `/clients/${client}/integrity/enable`, {});
       expect([reply.status, Object.keys(reply.json.errors)]).toEqual([409, [field]]);
     }
-    const atCreation = await control(server, 'POST', '/clients', { type: 'mobile-b', name: 'B', bundle_id: 'com.example.x', integrity_check: true });
+    const atCreation = await control(server, 'POST', '/clients', {
+      type: 'mobile-b',
+      name: 'B',
+      bundle_id: 'com.example.x',
+      integrity_check: true,
+    });
     expect([atCreation.status, Object.keys(atCreation.json.errors)]).toEqual([409, ['team_id']]);
   });
   test('[OAS-10.3] enable: monitoring only, in effect after the delay', async () => {
@@ -62,10 +82,15 @@ describe('transitions of the integrity check', () => {
     await turn('disable');
     expect((await control(server, 'PATCH', `/clients/${id}`, { team_id: '' })).json.team_id).toBeNull();
   });
-  test.each(['desktop', 'mobileA', 'universal', 'extension'] as const)('[OAS-10.13] %s clients have none', async (type) => {
-    expect((await control(server, 'POST', `/clients/${clients[type]}/integrity/enable`, {})).status).toBe(409);
-    expect((await control(server, 'GET', `/clients/${clients[type]}/integrity`)).status).toBe(409);
-  });
+  test.each(['desktop', 'mobileA', 'universal', 'extension'] as const)(
+    '[OAS-10.13] %s clients have none',
+    async (type) => {
+      expect((await control(server, 'POST', `/clients/${clients[type]}/integrity/enable`, {})).status).toBe(
+        409,
+      );
+      expect((await control(server, 'GET', `/clients/${clients[type]}/integrity`)).status).toBe(409);
+    },
+  );
 });
 
 describe('what it does to requests', () => {
@@ -83,7 +108,12 @@ describe('what it does to requests', () => {
       await asApp({ integrity_token: 'rubbish' }),
     ];
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
-    expect((await check()).metrics).toEqual({ verified: 2, unverified_outdated_client: 1, unverified_unknown_origin: 1, unverified_invalid: 2 });
+    expect((await check()).metrics).toEqual({
+      verified: 2,
+      unverified_outdated_client: 1,
+      unverified_unknown_origin: 1,
+      unverified_invalid: 2,
+    });
   });
   test('[OAS-10.7] [OAS-10.8] [OAS-10.14] enforced: rejected exactly after the delay, as unauthorized_client; a genuine app passes', async () => {
     await turn('enable');
@@ -107,7 +137,8 @@ describe('what it does to requests', () => {
   test('an integrity token of another client is invalid', async () => {
     await turn('enable');
     server.advance(15 * MINUTE);
-    const foreign = (await control(server, 'POST', `/clients/${clients.mobileB}/integrity/token`, {})).json.integrity_token;
+    const foreign = (await control(server, 'POST', `/clients/${clients.mobileB}/integrity/token`, {})).json
+      .integrity_token;
     await asApp({ integrity_token: foreign });
     expect((await check()).metrics.unverified_invalid).toBe(1);
   });
@@ -119,20 +150,27 @@ describe('what it does to requests', () => {
     expect((await asApp()).status).toBe(400);
     server.advance(15 * MINUTE);
     expect((await asApp()).status).toBe(200);
-    expect(await check()).toMatchObject({ state: 'monitoring', effective_state: 'monitoring', metrics: { unverified_unknown_origin: 2 } });
+    expect(await check()).toMatchObject({
+      state: 'monitoring',
+      effective_state: 'monitoring',
+      metrics: { unverified_unknown_origin: 2 },
+    });
   });
-  test.each([['monitoring'], ['enforced']])('[OAS-10.10] disable from %s: both stop after the delay', async (from) => {
-    await turn('enable');
-    server.advance(15 * MINUTE);
-    if (from === 'enforced') await turn('enforce');
-    server.advance(15 * MINUTE);
-    expect((await turn('disable')).json).toMatchObject({ state: 'disabled', effective_state: from });
-    expect((await asApp()).status).toBe(from === 'enforced' ? 400 : 200);
-    server.advance(15 * MINUTE);
-    const before = (await check()).metrics;
-    expect((await asApp()).status).toBe(200);
-    expect((await check()).metrics).toEqual(before);
-  });
+  test.each([['monitoring'], ['enforced']])(
+    '[OAS-10.10] disable from %s: both stop after the delay',
+    async (from) => {
+      await turn('enable');
+      server.advance(15 * MINUTE);
+      if (from === 'enforced') await turn('enforce');
+      server.advance(15 * MINUTE);
+      expect((await turn('disable')).json).toMatchObject({ state: 'disabled', effective_state: from });
+      expect((await asApp()).status).toBe(from === 'enforced' ? 400 : 200);
+      server.advance(15 * MINUTE);
+      const before = (await check()).metrics;
+      expect((await asApp()).status).toBe(200);
+      expect((await check()).metrics).toEqual(before);
+    },
+  );
   test('the delay is a setting, at most 15 minutes', async () => {
     expect((await control(server, 'PATCH', '/settings', { integrity_delay_seconds: 901 })).status).toBe(400);
     await control(server, 'PATCH', '/settings', { integrity_delay_seconds: 0 });

@@ -23,7 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-const revoke = (token: string) => raw(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, { method: 'POST', headers: FORM });
+const revoke = (token: string) =>
+  raw(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, { method: 'POST', headers: FORM });
 const alive = async (tokens: { access_token: string; refresh_token: string }) => [
   (await channels(server, tokens.access_token)).status,
   (await refresh(server, tokens.refresh_token)).status,
@@ -58,9 +59,19 @@ describe('revoke', () => {
     await revoke(tokens.refresh_token);
     const old = await tokensFor(server);
     server.advance(3_600_000);
-    for (const token of ['garbage', tokens.refresh_token, tokens.access_token, old.access_token, 'ma1.AAAA', '1//zz-short']) {
+    for (const token of [
+      'garbage',
+      tokens.refresh_token,
+      tokens.access_token,
+      old.access_token,
+      'ma1.AAAA',
+      '1//zz-short',
+    ]) {
       const reply = await revoke(token);
-      expect([reply.status, reply.json], token).toEqual([400, { error: 'invalid_token', error_description: 'Token expired or revoked' }]);
+      expect([reply.status, reply.json], token).toEqual([
+        400,
+        { error: 'invalid_token', error_description: 'Token expired or revoked' },
+      ]);
     }
     expect((await refresh(server, old.refresh_token)).status).toBe(200);
   });
@@ -75,7 +86,14 @@ describe('revoke', () => {
     for (const type of ['application/json', 'text/plain', undefined]) {
       const tokens = await tokensFor(server);
       const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
-      expect((await raw(`${server.origin}/revoke?token=${encodeURIComponent(tokens.refresh_token)}`, { method: 'POST', headers })).status).toBe(200);
+      expect(
+        (
+          await raw(`${server.origin}/revoke?token=${encodeURIComponent(tokens.refresh_token)}`, {
+            method: 'POST',
+            headers,
+          })
+        ).status,
+      ).toBe(200);
     }
   });
   test('[OAS-7.11] a setting lets access tokens go on for a while', async () => {
@@ -89,26 +107,45 @@ describe('revoke', () => {
     await control(server, 'PATCH', '/settings', { revoke_delay_seconds: 0 });
   });
   test('[OAS-7.12] long tokens and tokens with signs are decoded', async () => {
-    for (const token of ['x'.repeat(3000), 'a/b+c%d e', '%25%2F']) expect((await revoke(token)).json.error).toBe('invalid_token');
+    for (const token of ['x'.repeat(3000), 'a/b+c%d e', '%25%2F'])
+      expect((await revoke(token)).json.error).toBe('invalid_token');
     const tokens = await tokensFor(server);
     expect(tokens.refresh_token).toContain('/');
-    expect((await raw(`${server.origin}/revoke?token=${tokens.refresh_token}`, { method: 'POST', headers: FORM })).status).toBe(200);
+    expect(
+      (await raw(`${server.origin}/revoke?token=${tokens.refresh_token}`, { method: 'POST', headers: FORM }))
+        .status,
+    ).toBe(200);
   });
   test('[OAS-7.13] a token of a service account is not revocable', async () => {
-    await control(server, 'POST', '/users', { email: 'robot@demo.example', kind: 'service-account', is_content_owner: true, channels: 3 });
-    const { access_token } = (await control(server, 'POST', '/users/robot@demo.example/token', { scopes: [scopes.readonly] })).json;
-    expect((await revoke(access_token)).json).toEqual({ error: 'invalid_token', error_description: 'Token is not revocable.' });
+    await control(server, 'POST', '/users', {
+      email: 'robot@demo.example',
+      kind: 'service-account',
+      is_content_owner: true,
+      channels: 3,
+    });
+    const { access_token } = (
+      await control(server, 'POST', '/users/robot@demo.example/token', { scopes: [scopes.readonly] })
+    ).json;
+    expect((await revoke(access_token)).json).toEqual({
+      error: 'invalid_token',
+      error_description: 'Token is not revocable.',
+    });
     expect((await channels(server, access_token)).json.items).toHaveLength(3);
   });
 });
 
 describe('data API', () => {
-  const api = (query: string, headers: Record<string, string> = {}) => raw(`${server.origin}/media/v3/channels?${query}`, { headers });
+  const api = (query: string, headers: Record<string, string> = {}) =>
+    raw(`${server.origin}/media/v3/channels?${query}`, { headers });
   test('[OAS-8.1] [OAS-8.2] [OAS-8.4] [OAS-8.9] header in any case, or query', async () => {
     const { access_token: token } = await tokensFor(server);
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       const reply = await api('part=id&mine=true', { authorization: `${scheme} ${token}` });
-      expect([reply.status, reply.json.kind, reply.json.items.length]).toEqual([200, 'media#channelListResponse', 1]);
+      expect([reply.status, reply.json.kind, reply.json.items.length]).toEqual([
+        200,
+        'media#channelListResponse',
+        1,
+      ]);
       expect(reply.headers['access-control-allow-origin']).toBeUndefined();
     }
     expect((await api(`part=id&mine=true&access_token=${encodeURIComponent(token)}`)).status).toBe(200);
@@ -116,8 +153,13 @@ describe('data API', () => {
   test('[OAS-8.3] both ways at once', async () => {
     const { access_token: token } = await tokensFor(server);
     for (const other of [token, 'different']) {
-      const reply = await api(`part=id&access_token=${encodeURIComponent(other)}`, { authorization: `Bearer ${token}` });
-      expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([400, expect.stringContaining('error="invalid_request"')]);
+      const reply = await api(`part=id&access_token=${encodeURIComponent(other)}`, {
+        authorization: `Bearer ${token}`,
+      });
+      expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([
+        400,
+        expect.stringContaining('error="invalid_request"'),
+      ]);
     }
   });
   test.each([
@@ -128,14 +170,21 @@ describe('data API', () => {
   ])('[OAS-8.5] %s is 401 with a plain challenge', async (_, headers) => {
     const reply = await api('part=id', headers as Record<string, string>);
     expect([reply.status, reply.headers['www-authenticate']]).toEqual([401, 'Bearer realm="media"']);
-    expect(reply.json.error).toMatchObject({ code: 401, message: 'Login Required.', status: 'UNAUTHENTICATED' });
+    expect(reply.json.error).toMatchObject({
+      code: 401,
+      message: 'Login Required.',
+      status: 'UNAUTHENTICATED',
+    });
   });
   test('[OAS-8.6] [OAS-8.13] expired, forged, of a refresh token: 401 invalid_token in the JSON form', async () => {
     const tokens = await tokensFor(server);
     const forged = `${tokens.access_token.slice(0, -1)}${tokens.access_token.endsWith('A') ? 'B' : 'A'}`;
     for (const token of ['garbage', forged, tokens.refresh_token]) {
       const reply = await channels(server, token);
-      expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([401, expect.stringContaining('error="invalid_token"')]);
+      expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([
+        401,
+        expect.stringContaining('error="invalid_token"'),
+      ]);
       expect(reply.json.error).toEqual({
         code: 401,
         message: 'Invalid Credentials',
@@ -156,8 +205,15 @@ describe('data API', () => {
   test('[OAS-8.8] [OAS-4.5] a missing scope is 403 insufficient_scope; media covers media.readonly', async () => {
     const upload = await tokensFor(server, { scope: scopes.upload });
     const reply = await channels(server, upload.access_token);
-    expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([403, expect.stringContaining('error="insufficient_scope"')]);
-    expect(reply.json.error).toMatchObject({ code: 403, status: 'PERMISSION_DENIED', errors: [{ reason: 'insufficientPermissions' }] });
+    expect([reply.status, String(reply.headers['www-authenticate'])]).toEqual([
+      403,
+      expect.stringContaining('error="insufficient_scope"'),
+    ]);
+    expect(reply.json.error).toMatchObject({
+      code: 403,
+      status: 'PERMISSION_DENIED',
+      errors: [{ reason: 'insufficientPermissions' }],
+    });
     const whole = await tokensFor(server, { scope: scopes.media });
     expect((await channels(server, whole.access_token)).status).toBe(200);
   });
@@ -165,9 +221,17 @@ describe('data API', () => {
     const full = (name: string) => `https://scopes.opsctl.example/auth/${name}`;
     const status = async (scope: string, method: string, path: string, body?: unknown) => {
       const { access_token: token } = await tokensFor(server, { scope });
-      const headers = { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-      return (await raw(`${server.origin}/media/v3${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }))
-        .status;
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      };
+      return (
+        await raw(`${server.origin}/media/v3${path}`, {
+          method,
+          headers,
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        })
+      ).status;
     };
     expect(await status(full('media.channel-memberships.creator'), 'GET', '/members?part=snippet')).toBe(200);
     expect(await status(scopes.media, 'GET', '/members?part=snippet')).toBe(403);
@@ -179,25 +243,47 @@ describe('data API', () => {
     expect(await status(scopes.upload, 'DELETE', '/videos?id=x')).toBe(403);
     expect(await status(full('media.force-ssl'), 'DELETE', '/videos?id=x')).toBe(404);
     expect(await status(scopes.readonly, 'GET', '/channels?part=auditDetails')).toBe(403);
-    expect(await status(`${scopes.readonly} ${full('mediapartner-channel-audit')}`, 'GET', '/channels?part=auditDetails')).toBe(200);
+    expect(
+      await status(
+        `${scopes.readonly} ${full('mediapartner-channel-audit')}`,
+        'GET',
+        '/channels?part=auditDetails',
+      ),
+    ).toBe(200);
     expect(await status(scopes.readonly, 'GET', '/nothing?part=id')).toBe(404);
   });
   test('parts and parameters that applications usually send along are no error; an unknown word is', async () => {
     const { access_token: token } = await tokensFor(server, { scope: scopes.readonly });
-    const usual = await channels(server, token, 'part=snippet,contentDetails,brandingSettings&mine=true&maxResults=5&hl=en');
+    const usual = await channels(
+      server,
+      token,
+      'part=snippet,contentDetails,brandingSettings&mine=true&maxResults=5&hl=en',
+    );
     expect(usual.status, usual.text).toBe(200);
     expect(Object.keys(usual.json.items[0])).toEqual(['kind', 'id', 'snippet', 'contentDetails']);
-    expect((await channels(server, token, 'part=everything&mine=true')).json.error.errors[0].reason).toBe('unknownPart');
+    expect((await channels(server, token, 'part=everything&mine=true')).json.error.errors[0].reason).toBe(
+      'unknownPart',
+    );
     expect((await channels(server, token, 'part=id&mine=true&maxresults=5')).status).toBe(400);
   });
   test('videos are made, listed, counted and deleted', async () => {
     const { access_token: token } = await tokensFor(server, { scope: scopes.media }, bob);
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const made = (await raw(`${server.origin}/media/v3/videos`, { method: 'POST', headers, body: JSON.stringify({ title: 'First' }) })).json;
+    const made = (
+      await raw(`${server.origin}/media/v3/videos`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ title: 'First' }),
+      })
+    ).json;
     const listed = (await raw(`${server.origin}/media/v3/videos?part=snippet&mine=true`, { headers })).json;
     expect(listed.items).toEqual([{ kind: 'media#video', id: made.id, snippet: made.snippet }]);
-    expect((await channels(server, token, 'part=statistics&mine=true')).json.items[0].statistics.videoCount).toBe('1');
-    expect((await raw(`${server.origin}/media/v3/videos?id=${made.id}`, { method: 'DELETE', headers })).status).toBe(204);
+    expect(
+      (await channels(server, token, 'part=statistics&mine=true')).json.items[0].statistics.videoCount,
+    ).toBe('1');
+    expect(
+      (await raw(`${server.origin}/media/v3/videos?id=${made.id}`, { method: 'DELETE', headers })).status,
+    ).toBe(204);
     expect((await raw(`${server.origin}/media/v3/videos?part=id`, { headers })).json.items).toEqual([]);
   });
   test('[OAS-8.10] without part, and with an unknown one', async () => {
@@ -215,10 +301,14 @@ describe('data API', () => {
     ] as const) {
       const user = `${name}-robot@demo.example`;
       await control(server, 'POST', '/users', { email: user, kind: 'service-account', ...more });
-      const { access_token: token } = (await control(server, 'POST', `/users/${user}/token`, { scopes: [scopes.readonly] })).json;
+      const { access_token: token } = (
+        await control(server, 'POST', `/users/${user}/token`, { scopes: [scopes.readonly] })
+      ).json;
       expect((await channels(server, token)).status, name).toBe(status);
     }
-    expect((await control(server, 'POST', `/users/${ada.email}/token`, { scopes: [scopes.readonly] })).status).toBe(409);
+    expect(
+      (await control(server, 'POST', `/users/${ada.email}/token`, { scopes: [scopes.readonly] })).status,
+    ).toBe(409);
   });
   test('[OAS-1.21] the API switched off for the project is 403 accessNotConfigured', async () => {
     const { access_token: token } = await tokensFor(server);
@@ -233,7 +323,12 @@ describe('data API', () => {
 describe('errors', () => {
   test('[OAS-0.8] [OAS-9.1] [OAS-9.2] [OAS-9.3] [OAS-9.4] every refusal is JSON with a stable text and repeats nothing secret', async () => {
     const tokens = await tokensFor(server);
-    const hot = { code: 'code-hot', code_verifier: 'v'.repeat(43), client_secret: 'secret-hot', refresh_token: 'refresh-hot' };
+    const hot = {
+      code: 'code-hot',
+      code_verifier: 'v'.repeat(43),
+      client_secret: 'secret-hot',
+      refresh_token: 'refresh-hot',
+    };
     const asked: Record<string, string>[] = [
       { grant_type: 'nope', ...hot },
       { grant_type: 'authorization_code', ...hot },
@@ -241,12 +336,20 @@ describe('errors', () => {
       { grant_type: 'authorization_code', client_id: clients.desktop, redirect_uri: 'x', ...hot },
       { grant_type: 'authorization_code', client_id: clients.withSecret, redirect_uri: 'x', ...hot },
       { grant_type: 'refresh_token', client_id: clients.desktop, ...hot },
-      { grant_type: 'refresh_token', client_id: clients.desktop, refresh_token: tokens.refresh_token, scope: 'scope-hot' },
+      {
+        grant_type: 'refresh_token',
+        client_id: clients.desktop,
+        refresh_token: tokens.refresh_token,
+        scope: 'scope-hot',
+      },
       { grant_type: 'refresh_token', client_id: 'nobody', ...hot },
     ];
     const codes: string[] = [];
     for (const fields of asked) {
-      const [one, two] = [await post(`${server.origin}/token`, fields), await post(`${server.origin}/token`, fields)];
+      const [one, two] = [
+        await post(`${server.origin}/token`, fields),
+        await post(`${server.origin}/token`, fields),
+      ];
       expect(one.text).toBe(two.text);
       expect(Object.keys(one.json)).toEqual(['error', 'error_description']);
       expect(one.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -263,6 +366,8 @@ describe('errors', () => {
       'invalid_scope',
       'invalid_client',
     ]);
-    expect((await exchange(server, await codeFor(server), { redirect_uri: form({ a: 'b' }) })).json.error).toBe('invalid_grant');
+    expect(
+      (await exchange(server, await codeFor(server), { redirect_uri: form({ a: 'b' }) })).json.error,
+    ).toBe('invalid_grant');
   });
 });

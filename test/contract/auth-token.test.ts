@@ -26,18 +26,34 @@ beforeAll(async () => {
   server = await authServer();
 });
 afterAll(() => server.close());
-const token = (fields: Record<string, string | undefined> | string, headers = {}) => post(`${server.origin}/token`, fields, headers);
+const token = (fields: Record<string, string | undefined> | string, headers = {}) =>
+  post(`${server.origin}/token`, fields, headers);
 const set = (settings: Record<string, unknown>) => control(server, 'PATCH', '/settings', settings);
 const both = `${scopes.readonly} ${scopes.upload}`;
-const base = { client_id: clients.desktop, grant_type: 'authorization_code', redirect_uri: redirect, code_verifier: verifier };
+const base = {
+  client_id: clients.desktop,
+  grant_type: 'authorization_code',
+  redirect_uri: redirect,
+  code_verifier: verifier,
+};
 
 describe('code exchange', () => {
   test('[OAS-5.1] [OAS-5.2] [OAS-5.3] [OAS-4.4] the fields of the answer, exactly', async () => {
     const reply = await exchange(server, await codeFor(server, { scope: both }));
     expect(reply.status).toBe(200);
-    expect(Object.keys(reply.json).sort()).toEqual(['access_token', 'expires_in', 'refresh_token', 'scope', 'token_type']);
+    expect(Object.keys(reply.json).sort()).toEqual([
+      'access_token',
+      'expires_in',
+      'refresh_token',
+      'scope',
+      'token_type',
+    ]);
     expect(reply.json).toMatchObject({ token_type: 'Bearer', expires_in: 3599, scope: both });
-    expect(reply.headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache', 'content-type': 'application/json; charset=utf-8' });
+    expect(reply.headers).toMatchObject({
+      'cache-control': 'no-store',
+      pragma: 'no-cache',
+      'content-type': 'application/json; charset=utf-8',
+    });
     expect(reply.headers['access-control-allow-origin']).toBeUndefined();
   });
   test('[OAS-0.4] a refresh token always comes, whatever access_type says', async () => {
@@ -48,17 +64,26 @@ describe('code exchange', () => {
     const fields = { ...base, code: await codeFor(server) };
     for (const type of ['application/json', undefined, 'multipart/form-data; boundary=x', 'text/plain']) {
       const body = type === 'application/json' ? JSON.stringify(fields) : form(fields);
-      const reply = await raw(`${server.origin}/token`, { method: 'POST', body, headers: type === undefined ? {} : { 'content-type': type } });
+      const reply = await raw(`${server.origin}/token`, {
+        method: 'POST',
+        body,
+        headers: type === undefined ? {} : { 'content-type': type },
+      });
       expect([reply.status, reply.json.error, reply.json.error_description], type).toEqual([
         400,
         'invalid_request',
         expect.stringContaining('Content-Type'),
       ]);
     }
-    expect((await token(fields, { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=UTF-8' })).status).toBe(200);
+    expect(
+      (await token(fields, { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=UTF-8' })).status,
+    ).toBe(200);
   });
   test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('[OAS-5.6] %s is 405', async (method) => {
-    const reply = await raw(`${server.origin}/token`, { method, headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+    const reply = await raw(`${server.origin}/token`, {
+      method,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
     expect([reply.status, reply.headers.allow, reply.json.error]).toEqual([405, 'POST', 'invalid_request']);
   });
   test.each([
@@ -95,21 +120,26 @@ describe('code exchange', () => {
     server.advance(599_000);
     expect((await exchange(server, young)).status).toBe(200);
     server.advance(1_000);
-    expect((await exchange(server, old)).json).toEqual({ error: 'invalid_grant', error_description: 'The code has expired.' });
+    expect((await exchange(server, old)).json).toEqual({
+      error: 'invalid_grant',
+      error_description: 'The code has expired.',
+    });
     await set({ code_seconds: 5 });
     const short = await codeFor(server);
     server.advance(5_000);
     expect((await exchange(server, short)).json.error).toBe('invalid_grant');
     await set({ code_seconds: 600 });
   });
-  test.each(['http://127.0.0.1:4568/callback', 'http://127.0.0.1:4567/other', 'http://[::1]:4567/callback', 'http://127.0.0.1:4567/callback/'])(
-    '[OAS-5.13] redirect_uri %s is not the one of the request',
-    async (uri) => {
-      const reply = await exchange(server, await codeFor(server), { redirect_uri: uri });
-      expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
-      expect(reply.json.error_description).toContain('redirect_uri_mismatch');
-    },
-  );
+  test.each([
+    'http://127.0.0.1:4568/callback',
+    'http://127.0.0.1:4567/other',
+    'http://[::1]:4567/callback',
+    'http://127.0.0.1:4567/callback/',
+  ])('[OAS-5.13] redirect_uri %s is not the one of the request', async (uri) => {
+    const reply = await exchange(server, await codeFor(server), { redirect_uri: uri });
+    expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
+    expect(reply.json.error_description).toContain('redirect_uri_mismatch');
+  });
   test('[OAS-5.14] a code of another client, which stays good for its own', async () => {
     const code = await codeFor(server);
     const stolen = await exchange(server, code, { client_id: clients.withSecret, client_secret: secret });
@@ -141,13 +171,17 @@ describe('code exchange', () => {
       await control(server, 'POST', '/users', user);
       const tokens = await tokensFor(server, {}, user);
       const code = await codeFor(server, {}, user);
-      await (end === 'disable' ? control(server, 'POST', `/users/${user.email}/disable`, {}) : control(server, 'DELETE', `/users/${user.email}`));
+      await (end === 'disable'
+        ? control(server, 'POST', `/users/${user.email}/disable`, {})
+        : control(server, 'DELETE', `/users/${user.email}`));
       expect((await exchange(server, code)).json.error).toBe('invalid_grant');
       expect((await refresh(server, tokens.refresh_token)).json.error).toBe('invalid_grant');
       expect((await channels(server, tokens.access_token)).status).toBe(401);
     }
     await control(server, 'POST', '/users/one@demo.example/enable', {});
-    expect((await tokensFor(server, {}, { email: 'one@demo.example', password: 'p' })).token_type).toBe('Bearer');
+    expect((await tokensFor(server, {}, { email: 'one@demo.example', password: 'p' })).token_type).toBe(
+      'Bearer',
+    );
     expect((await control(server, 'POST', '/users/two@demo.example/enable', {})).status).toBe(409);
   });
   test('[OAS-5.29] a new sign-in gives a new refresh token, the older stays good', async () => {
@@ -190,20 +224,31 @@ describe('proof keys', () => {
   test('a plain challenge is not met by its hash', async () => {
     const text = 'A'.repeat(43);
     const code = await codeFor(server, { code_challenge: text, code_challenge_method: 'plain' });
-    expect((await exchange(server, code, { code_verifier: createHash('sha256').update(text).digest('base64url') })).json.error).toBe('invalid_grant');
+    expect(
+      (await exchange(server, code, { code_verifier: createHash('sha256').update(text).digest('base64url') }))
+        .json.error,
+    ).toBe('invalid_grant');
     expect((await exchange(server, code, { code_verifier: text })).status).toBe(200);
   });
   test('[OAS-5.19] a verifier without a challenge is refused, none is right', async () => {
     const without = { code_challenge: undefined, code_challenge_method: undefined };
     const reply = await exchange(server, await codeFor(server, without));
-    expect([reply.json.error, reply.json.error_description]).toEqual(['invalid_grant', expect.stringContaining('not needed')]);
-    expect((await exchange(server, await codeFor(server, without), { code_verifier: undefined })).status).toBe(200);
+    expect([reply.json.error, reply.json.error_description]).toEqual([
+      'invalid_grant',
+      expect.stringContaining('not needed'),
+    ]);
+    expect(
+      (await exchange(server, await codeFor(server, without), { code_verifier: undefined })).status,
+    ).toBe(200);
   });
   test('[OAS-5.20] the same challenge twice is allowed and noted', async () => {
     const code_challenge = createHash('sha256').update('once').digest('base64url');
     for (let i = 0; i < 2; i += 1) await codeFor(server, { code_challenge });
     const warnings = (await control(server, 'GET', '/warnings')).json;
-    expect(warnings.at(-1)).toMatchObject({ client: clients.desktop, text: expect.stringContaining('same code challenge') });
+    expect(warnings.at(-1)).toMatchObject({
+      client: clients.desktop,
+      text: expect.stringContaining('same code challenge'),
+    });
   });
 });
 
@@ -215,7 +260,10 @@ describe('client authentication', () => {
   });
   test('[OAS-5.21] a client with a secret: none, a wrong one, the right one', async () => {
     const none = await exchange(server, await code(), own);
-    expect([none.status, none.json]).toEqual([401, { error: 'invalid_client', error_description: 'client_secret is missing.' }]);
+    expect([none.status, none.json]).toEqual([
+      401,
+      { error: 'invalid_client', error_description: 'client_secret is missing.' },
+    ]);
     const wrong = await exchange(server, await code(), { ...own, client_secret: `${secret}x` });
     expect([wrong.status, wrong.json.error]).toEqual([401, 'invalid_client']);
     expect((await exchange(server, await code(), { ...own, client_secret: secret })).status).toBe(200);
@@ -223,21 +271,35 @@ describe('client authentication', () => {
   test('[OAS-0.5] [OAS-5.22] clients without a secret need none; what mobile clients send is ignored', async () => {
     expect((await exchange(server, await codeFor(server))).status).toBe(200);
     const asked = { client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' };
-    expect((await exchange(server, await codeFor(server, asked), { ...asked, client_secret: 'anything' })).status).toBe(200);
+    expect(
+      (await exchange(server, await codeFor(server, asked), { ...asked, client_secret: 'anything' })).status,
+    ).toBe(200);
   });
   test('[OAS-5.23] by HTTP Basic; 401 says how', async () => {
     const fields = async () => ({ ...base, client_id: undefined, code: await code() });
     expect((await token(await fields(), basic(clients.withSecret, secret))).status).toBe(200);
     const wrong = await token(await fields(), basic(clients.withSecret, 'no'));
-    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([401, 'Basic realm="oauth", charset="UTF-8"']);
-    const twice = await token({ ...(await fields()), client_secret: secret }, basic(clients.withSecret, secret));
+    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([
+      401,
+      'Basic realm="oauth", charset="UTF-8"',
+    ]);
+    const twice = await token(
+      { ...(await fields()), client_secret: secret },
+      basic(clients.withSecret, secret),
+    );
     expect([twice.status, twice.json.error]).toEqual([400, 'invalid_request']);
-    const differs = await token({ ...(await fields()), client_id: clients.desktop }, basic(clients.withSecret, secret));
+    const differs = await token(
+      { ...(await fields()), client_id: clients.desktop },
+      basic(clients.withSecret, secret),
+    );
     expect([differs.status, differs.json.error]).toEqual([400, 'invalid_request']);
   });
   test('[OAS-5.24] an unknown client', async () => {
     const reply = await token({ ...base, client_id: 'nobody', code: '4/0x' });
-    expect([reply.status, reply.json]).toEqual([401, { error: 'invalid_client', error_description: 'The OAuth client was not found.' }]);
+    expect([reply.status, reply.json]).toEqual([
+      401,
+      { error: 'invalid_client', error_description: 'The OAuth client was not found.' },
+    ]);
   });
 });
 
@@ -249,11 +311,14 @@ describe('refresh', () => {
     expect(reply.json).toMatchObject({ expires_in: 3599, scope: both, token_type: 'Bearer' });
     expect(reply.json.access_token).not.toBe(tokens.access_token);
     expect(reply.headers['cache-control']).toBe('no-store');
-    for (const access of [tokens.access_token, reply.json.access_token]) expect((await channels(server, access)).status).toBe(200);
+    for (const access of [tokens.access_token, reply.json.access_token])
+      expect((await channels(server, access)).status).toBe(200);
   });
   test('[OAS-6.2] a hundred times and at once', async () => {
     const tokens = await tokensFor(server);
-    const replies = await Promise.all(Array.from({ length: 100 }, () => refresh(server, tokens.refresh_token)));
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, () => refresh(server, tokens.refresh_token)),
+    );
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(replies.map(({ json }) => json.access_token)).size).toBe(100);
   });
@@ -279,7 +344,9 @@ describe('refresh', () => {
     const again = await tokensFor(server, { client_id: clients.withSecret });
     expect((await control(server, 'DELETE', `/grants/${grant}`)).status).toBe(204);
     expect((await refresh(server, again.refresh_token, mine)).json.error).toBe('invalid_grant');
-    expect((await control(server, 'GET', `/grants?user=${ada.email}`)).json.map((g: { id: string }) => g.id)).not.toContain(grant);
+    expect(
+      (await control(server, 'GET', `/grants?user=${ada.email}`)).json.map((g: { id: string }) => g.id),
+    ).not.toContain(grant);
     expect((await control(server, 'DELETE', `/grants/${grant}`)).status).toBe(404);
   });
   test('[OAS-5.4] [OAS-6.6] [OAS-6.7] time-based access: seconds left fall, then the end; access tokens end with it', async () => {
@@ -304,12 +371,22 @@ describe('refresh', () => {
     ['[OAS-6.12] missing', undefined],
     ['[OAS-6.12] empty', ''],
   ])('%s refresh token', async (title, value) => {
-    const reply = await token({ client_id: clients.desktop, grant_type: 'refresh_token', refresh_token: value });
-    expect([reply.status, reply.json.error]).toEqual([400, title.includes('6.12') ? 'invalid_request' : 'invalid_grant']);
+    const reply = await token({
+      client_id: clients.desktop,
+      grant_type: 'refresh_token',
+      refresh_token: value,
+    });
+    expect([reply.status, reply.json.error]).toEqual([
+      400,
+      title.includes('6.12') ? 'invalid_request' : 'invalid_grant',
+    ]);
   });
   test('[OAS-6.8] [OAS-6.10] a token of another client, and an access token', async () => {
     const tokens = await tokensFor(server);
-    const other = await refresh(server, tokens.refresh_token, { client_id: clients.withSecret, client_secret: secret });
+    const other = await refresh(server, tokens.refresh_token, {
+      client_id: clients.withSecret,
+      client_secret: secret,
+    });
     expect([other.status, other.json.error]).toEqual([400, 'invalid_grant']);
     expect((await refresh(server, tokens.access_token)).json.error).toBe('invalid_grant');
     expect((await refresh(server, tokens.refresh_token)).status).toBe(200);
@@ -317,20 +394,32 @@ describe('refresh', () => {
   test('[OAS-6.11] with a secret it is needed; mobile and extension clients need none', async () => {
     const tokens = await tokensFor(server, { client_id: clients.withSecret });
     expect((await refresh(server, tokens.refresh_token, { client_id: clients.withSecret })).status).toBe(401);
-    expect((await refresh(server, tokens.refresh_token, { client_id: clients.withSecret, client_secret: secret })).status).toBe(200);
+    expect(
+      (await refresh(server, tokens.refresh_token, { client_id: clients.withSecret, client_secret: secret }))
+        .status,
+    ).toBe(200);
     const apps = [
       { client_id: clients.mobileA, redirect_uri: 'com.example.app:/cb' },
       { client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' },
-      { client_id: clients.extension, redirect_uri: 'https://demoextensionitem.extensions.opsctl.example/cb' },
+      {
+        client_id: clients.extension,
+        redirect_uri: 'https://demoextensionitem.extensions.opsctl.example/cb',
+      },
     ];
     for (const app of apps)
-      expect((await refresh(server, (await tokensFor(server, app)).refresh_token, { client_id: app.client_id })).status).toBe(200);
+      expect(
+        (await refresh(server, (await tokensFor(server, app)).refresh_token, { client_id: app.client_id }))
+          .status,
+      ).toBe(200);
   });
 });
 
 describe('limits of refresh tokens', () => {
   test('[OAS-6.13] [OAS-6.16] [OAS-0.9] per client and user: the oldest stops, revoked ones do not count, its access token lives on', async () => {
-    expect((await control(server, 'GET', '/settings')).json).toMatchObject({ refresh_tokens_per_client: 100, refresh_tokens_per_user: 500 });
+    expect((await control(server, 'GET', '/settings')).json).toMatchObject({
+      refresh_tokens_per_client: 100,
+      refresh_tokens_per_user: 500,
+    });
     const user = { email: 'limit@demo.example', password: 'p' };
     await control(server, 'POST', '/users', user);
     await set({ refresh_tokens_per_client: 3 });
@@ -338,7 +427,8 @@ describe('limits of refresh tokens', () => {
     for (let i = 0; i < 3; i += 1) all.push(await tokensFor(server, {}, user));
     await post(`${server.origin}/revoke?token=${encodeURIComponent(all[2]?.refresh_token ?? '')}`, '');
     all.push(await tokensFor(server, {}, user));
-    const states = async () => Promise.all(all.map(async (tokens) => (await refresh(server, tokens.refresh_token)).status));
+    const states = async () =>
+      Promise.all(all.map(async (tokens) => (await refresh(server, tokens.refresh_token)).status));
     expect(await states()).toEqual([200, 200, 400, 200]);
     all.push(await tokensFor(server, {}, user));
     expect(await states()).toEqual([400, 200, 400, 200, 200]);
@@ -376,18 +466,38 @@ describe('id_token', () => {
   const isSigned = async (jwt: string): Promise<string> => {
     const [head = '', body = '', signature = ''] = jwt.split('.');
     const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString());
-    const jwk = (await raw(`${server.origin}/oauth2/certs`)).json.keys.find((key: { kid: string }) => key.kid === kid);
-    const key = { key: createPublicKey({ key: jwk, format: 'jwk' }), ...(alg === 'ES256' ? { dsaEncoding: 'ieee-p1363' as const } : {}) };
-    return verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url')) ? alg : 'not signed';
+    const jwk = (await raw(`${server.origin}/oauth2/certs`)).json.keys.find(
+      (key: { kid: string }) => key.kid === kid,
+    );
+    const key = {
+      key: createPublicKey({ key: jwk, format: 'jwk' }),
+      ...(alg === 'ES256' ? { dsaEncoding: 'ieee-p1363' as const } : {}),
+    };
+    return verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))
+      ? alg
+      : 'not signed';
   };
   test.each(['openid', 'profile', 'email'])('[OAS-4.2] %s brings an id_token', async (scope) => {
     const tokens = await tokensFor(server, { scope, nonce: 'n-1' });
     expect(await isSigned(tokens.id_token)).toBe('RS256');
     const said = claims(tokens.id_token);
-    expect(said).toMatchObject({ iss: server.origin, aud: clients.desktop, azp: clients.desktop, sub: ada.sub, nonce: 'n-1' });
+    expect(said).toMatchObject({
+      iss: server.origin,
+      aud: clients.desktop,
+      azp: clients.desktop,
+      sub: ada.sub,
+      nonce: 'n-1',
+    });
     expect(said.exp - said.iat).toBe(3599);
-    expect([said.email, said.name]).toEqual([scope === 'email' ? ada.email : undefined, scope === 'profile' ? 'Ada Demo' : undefined]);
-    const at_hash = createHash('sha256').update(tokens.access_token).digest().subarray(0, 16).toString('base64url');
+    expect([said.email, said.name]).toEqual([
+      scope === 'email' ? ada.email : undefined,
+      scope === 'profile' ? 'Ada Demo' : undefined,
+    ]);
+    const at_hash = createHash('sha256')
+      .update(tokens.access_token)
+      .digest()
+      .subarray(0, 16)
+      .toString('base64url');
     expect(said.at_hash).toBe(at_hash);
   });
   test('[OAS-4.3] without an identity scope there is none, nor with one that was taken back', async () => {
@@ -396,11 +506,18 @@ describe('id_token', () => {
     await browser.ask({ scope: `openid ${scopes.readonly}` });
     await browser.signIn();
     const reply = await browser.allow([scopes.readonly]);
-    const tokens = (await exchange(server, new URL(String(reply.headers.location)).searchParams.get('code') ?? '')).json;
+    const tokens = (
+      await exchange(server, new URL(String(reply.headers.location)).searchParams.get('code') ?? '')
+    ).json;
     expect(tokens).not.toHaveProperty('id_token');
   });
   test('ES256 where the client asks for it, and no nonce where none was sent', async () => {
-    const made = await control(server, 'POST', '/clients', { type: 'desktop', name: 'es', id_token_alg: 'ES256', any_path: true });
+    const made = await control(server, 'POST', '/clients', {
+      type: 'desktop',
+      name: 'es',
+      id_token_alg: 'ES256',
+      any_path: true,
+    });
     const tokens = await tokensFor(server, { client_id: made.json.id, scope: 'openid' });
     expect(await isSigned(tokens.id_token)).toBe('ES256');
     expect(claims(tokens.id_token).nonce).toBeUndefined();
@@ -411,7 +528,10 @@ describe('id_token', () => {
     const reply = await raw(at, { headers: { authorization: `Bearer ${tokens.access_token}` } });
     expect(reply.json).toEqual({ sub: ada.sub, email: ada.email, email_verified: true, hd: 'demo.example' });
     expect((await raw(at)).status).toBe(401);
-    const posted = await raw(at, { method: 'POST', headers: { authorization: `Bearer ${tokens.access_token}` } });
+    const posted = await raw(at, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokens.access_token}` },
+    });
     expect(posted.json).toEqual(reply.json);
     const wrong = await raw(at, { method: 'PUT' });
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, POST']);

@@ -32,13 +32,16 @@ const table: readonly (readonly [string, number, number, number, number])[] = [
   ['admin.labels.readonly', 200, 403, 200, 403],
   ['media', 403, 403, 403, 403],
 ];
-test.each(table)('%s: read %d, write %d, admin read %d, admin write %d', async (scope, read, write, adminRead, adminWrite) => {
-  const { headers } = grantedToken(server.world, 'ana', scope);
-  expect(await status('GET', '/labels', undefined, headers)).toBe(read);
-  expect(await status('POST', '/labels', shared, headers)).toBe(write);
-  expect(await status('GET', '/labels?useAdminAccess=true', undefined, headers)).toBe(adminRead);
-  expect(await status('POST', '/labels?useAdminAccess=true', shared, headers)).toBe(adminWrite);
-});
+test.each(table)(
+  '%s: read %d, write %d, admin read %d, admin write %d',
+  async (scope, read, write, adminRead, adminWrite) => {
+    const { headers } = grantedToken(server.world, 'ana', scope);
+    expect(await status('GET', '/labels', undefined, headers)).toBe(read);
+    expect(await status('POST', '/labels', shared, headers)).toBe(write);
+    expect(await status('GET', '/labels?useAdminAccess=true', undefined, headers)).toBe(adminRead);
+    expect(await status('POST', '/labels?useAdminAccess=true', shared, headers)).toBe(adminWrite);
+  },
+);
 
 test('a refusal for want of a scope names the scopes', async () => {
   const { headers } = grantedToken(server.world, 'ana', 'labels.readonly');
@@ -54,12 +57,19 @@ describe('two users', () => {
   test('a label is seen and changed by those who have a role on it', async () => {
     const ana = grantedToken(server.world, 'ana', 'labels', 'admin.labels').headers;
     const ben = grantedToken(server.world, 'ben', 'labels', 'admin.labels').headers;
-    const { json: label } = await server.send('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'Hers' } }, ana);
+    const { json: label } = await server.send(
+      'POST',
+      '/labels',
+      { labelType: 'ADMIN', properties: { title: 'Hers' } },
+      ana,
+    );
     const path = `/labels/${label.id}`;
     expect(await status('GET', path, undefined, ben)).toBe(403);
     expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({ labels: [] });
     expect(await status('GET', `${path}?useAdminAccess=true`, undefined, ben)).toBe(403);
-    expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(403);
+    expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(
+      403,
+    );
     expect((await server.send('GET', '/users/me/capabilities', undefined, ben)).json).toMatchObject({
       canCreateAdminLabels: false,
       canCreateSharedLabels: true,
@@ -69,8 +79,14 @@ describe('two users', () => {
     expect(await status('POST', `${path}:publish`, {}, ben)).toBe(403);
     await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'EDITOR' }, ana);
     expect(await status('POST', `${path}:publish`, {}, ben)).toBe(200);
-    expect((await server.send('GET', `${path}?view=LABEL_VIEW_FULL`, undefined, ana)).json.publisher).not.toEqual(label.creator);
-    expect((await server.send('GET', '/labels?minimumRole=EDITOR', undefined, ben)).json.labels).toHaveLength(1);
-    expect((await server.send('GET', '/users/ben/capabilities', undefined, ana)).json).toMatchObject({ canAdministrateLabels: false });
+    expect(
+      (await server.send('GET', `${path}?view=LABEL_VIEW_FULL`, undefined, ana)).json.publisher,
+    ).not.toEqual(label.creator);
+    expect((await server.send('GET', '/labels?minimumRole=EDITOR', undefined, ben)).json.labels).toHaveLength(
+      1,
+    );
+    expect((await server.send('GET', '/users/ben/capabilities', undefined, ana)).json).toMatchObject({
+      canAdministrateLabels: false,
+    });
   });
 });

@@ -20,9 +20,18 @@ for (const { file, cases } of all) {
       try {
         for (const exchange of exchanges) {
           const { method, path, body, headers, status, expected } = exchange;
-          const reply = await server.send(method, filled(path, bound), body === undefined ? undefined : filled(body, bound), headers);
+          const reply = await server.send(
+            method,
+            filled(path, bound),
+            body === undefined ? undefined : filled(body, bound),
+            headers,
+          );
           const at = `${file}:${exchange.line} ${method} ${filled(path, bound)}`;
-          expect({ at, status: reply.status, ...(reply.status === status ? {} : { text: reply.text }) }).toEqual({ at, status });
+          expect({
+            at,
+            status: reply.status,
+            ...(reply.status === status ? {} : { text: reply.text }),
+          }).toEqual({ at, status });
           expect({ at, wrong: differences(reply.json, expected ?? {}, bound) }).toEqual({ at, wrong: [] });
         }
       } finally {

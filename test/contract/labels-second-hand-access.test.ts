@@ -16,20 +16,30 @@ const outcome = async (method: string, path: string, body: unknown, headers: Rec
   return [status, json.error?.status ?? 'OK', json.error?.code ?? status];
 };
 const contract = { labelType: 'SHARED', properties: { title: 'Contract' } };
-const made = async (): Promise<string> => (await server.send('POST', '/labels', contract, as(ANA, 'labels'))).json.name;
+const made = async (): Promise<string> =>
+  (await server.send('POST', '/labels', contract, as(ANA, 'labels'))).json.name;
 const OK = [200, 'OK', 200];
 const DENIED = [403, 'PERMISSION_DENIED', 403];
 
 test('a token that nobody gave out is refused with a challenge', async () => {
-  const { status, json, headers } = await server.send('GET', '/labels', undefined, { authorization: 'Bearer made-up' });
-  expect([status, json.error.status, headers.get('www-authenticate')]).toEqual([401, 'UNAUTHENTICATED', expect.stringMatching(/^Bearer/)]);
+  const { status, json, headers } = await server.send('GET', '/labels', undefined, {
+    authorization: 'Bearer made-up',
+  });
+  expect([status, json.error.status, headers.get('www-authenticate')]).toEqual([
+    401,
+    'UNAUTHENTICATED',
+    expect.stringMatching(/^Bearer/),
+  ]);
 });
 
 describe('reads take any of the four scopes, writes the two that may write', () => {
   test.each(['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'])('%s', async (scope) => {
     const headers = as(ANA, scope);
-    for (const path of ['/labels', '/limits/label', '/users/me/capabilities']) expect(await outcome('GET', path, undefined, headers)).toEqual(OK);
-    expect(await outcome('POST', '/labels', contract, headers)).toEqual(scope.endsWith('readonly') ? DENIED : OK);
+    for (const path of ['/labels', '/limits/label', '/users/me/capabilities'])
+      expect(await outcome('GET', path, undefined, headers)).toEqual(OK);
+    expect(await outcome('POST', '/labels', contract, headers)).toEqual(
+      scope.endsWith('readonly') ? DENIED : OK,
+    );
   });
   test('a token for something else opens nothing', async () => {
     expect(await outcome('GET', '/labels', undefined, as(ANA, 'openid'))).toEqual(DENIED);
@@ -44,7 +54,11 @@ test.each([
   ['POST', ':updateLabelCopyMode', { copyMode: 'ALWAYS_COPY' }],
   ['PATCH', '/permissions', { email: 'cy@example.com', role: 'EDITOR' }],
   ['POST', '/permissions', { email: 'cy@example.com', role: 'EDITOR' }],
-  ['POST', '/permissions:batchUpdate', { requests: [{ labelPermission: { email: 'cy@example.com', role: 'EDITOR' } }] }],
+  [
+    'POST',
+    '/permissions:batchUpdate',
+    { requests: [{ labelPermission: { email: 'cy@example.com', role: 'EDITOR' } }] },
+  ],
   ['POST', '/permissions:batchDelete', { requests: [{ name: 'labels/x/permissions/y' }] }],
   ['POST', '/revisions/1/permissions', { email: 'cy@example.com', role: 'EDITOR' }],
   ['DELETE', '', undefined],
@@ -59,14 +73,19 @@ test.each([
 test('the admin flag wants an admin scope and an administrator', async () => {
   const name = await made();
   expect(await outcome('GET', `/${name}?useAdminAccess=true`, undefined, as(ANA, 'labels'))).toEqual(DENIED);
-  expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as(ANA, 'labels'))).toEqual(DENIED);
-  expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as('ben', 'admin.labels'))).toEqual(DENIED);
+  expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as(ANA, 'labels'))).toEqual(
+    DENIED,
+  );
+  expect(
+    await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as('ben', 'admin.labels')),
+  ).toEqual(DENIED);
   expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: false }, as(ANA, 'labels'))).toEqual(OK);
 });
 
 test('a role given by permission opens what it says: a reader reads, an editor edits', async () => {
   const name = await made();
-  const give = (role: string) => server.send('POST', `/${name}/permissions`, { email: 'ben@example.com', role }, as(ANA, 'labels'));
+  const give = (role: string) =>
+    server.send('POST', `/${name}/permissions`, { email: 'ben@example.com', role }, as(ANA, 'labels'));
   const ben = as('ben', 'labels');
   await give('READER');
   expect(await outcome('GET', `/${name}`, undefined, ben)).toEqual(OK);

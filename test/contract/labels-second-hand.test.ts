@@ -23,12 +23,15 @@ const longForm = (line: string): string => {
   const refusal = /^(\d{3}) ([A-Z_]+)(?: (.*))?$/.exec(line);
   return refusal ? `${refusal[1]} ${JSON.stringify({ refusal: refusal[2], names: refusal[3] ?? '' })}` : line;
 };
-const textOf = (file: string): string => readFileSync(new URL(file, folder), 'utf8').split('\n').map(longForm).join('\n');
+const textOf = (file: string): string =>
+  readFileSync(new URL(file, folder), 'utf8').split('\n').map(longForm).join('\n');
 const files = readdirSync(folder).map((file) => ({ file, cases: casesFrom(textOf(file)) }));
 
 type Reply = Awaited<ReturnType<LabelServer['send']>>;
 const members = (value: unknown, path = ''): string[] =>
-  typeof value !== 'object' || value === null ? [path] : [path, ...Object.entries(value).flatMap(([key, inner]) => members(inner, `${path}.${key}`))];
+  typeof value !== 'object' || value === null
+    ? [path]
+    : [path, ...Object.entries(value).flatMap(([key, inner]) => members(inner, `${path}.${key}`))];
 
 const wrongRefusal = (reply: Reply, { refusal, names }: { refusal?: string; names: string }): string[] => {
   const error = reply.json?.error ?? {};
@@ -41,22 +44,39 @@ const wrongRefusal = (reply: Reply, { refusal, names }: { refusal?: string; name
     typeof error.message === 'string' && error.message !== '' ? '' : 'no message',
     refusal === undefined || error.status === refusal ? '' : `error.status is ${error.status}`,
     Object.keys(reply.json ?? {}).join() === 'error' ? '' : 'members beside error',
-    Object.keys(error).every((key) => ['code', 'message', 'status', 'details', 'errors'].includes(key)) ? '' : 'unknown members of error',
-    reply.headers.get('content-type') === 'application/json; charset=UTF-8' ? '' : `content-type ${reply.headers.get('content-type')}`,
+    Object.keys(error).every((key) => ['code', 'message', 'status', 'details', 'errors'].includes(key))
+      ? ''
+      : 'unknown members of error',
+    reply.headers.get('content-type') === 'application/json; charset=UTF-8'
+      ? ''
+      : `content-type ${reply.headers.get('content-type')}`,
     wanted.length === 0 || wanted.join() === paths.join() ? '' : `violations at ${paths.join() || 'nothing'}`,
-    !names.startsWith('~') || JSON.stringify(error).replaceAll('\\"', '"').includes(names.slice(1)) ? '' : `nothing says ${names.slice(1)}`,
-    reply.status !== 401 || /^Bearer/.test(reply.headers.get('www-authenticate') ?? '') ? '' : 'no WWW-Authenticate',
+    !names.startsWith('~') || JSON.stringify(error).replaceAll('\\"', '"').includes(names.slice(1))
+      ? ''
+      : `nothing says ${names.slice(1)}`,
+    reply.status !== 401 || /^Bearer/.test(reply.headers.get('www-authenticate') ?? '')
+      ? ''
+      : 'no WWW-Authenticate',
   ].filter((one) => one !== '');
   return found.length === 0 ? [] : [...found, reply.text];
 };
 const wrongWith = (reply: Reply, expected: any, bound: Bound): string[] => {
-  if (expected?.names !== undefined) return wrongRefusal(reply, { ...expected, names: filled(expected.names, bound) });
+  if (expected?.names !== undefined)
+    return wrongRefusal(reply, { ...expected, names: filled(expected.names, bound) });
   const literal = expected?.exactly ?? expected ?? {};
   const wrong = differences(reply.json, literal, bound);
-  const surplus = expected?.exactly === undefined ? [] : members(reply.json).filter((path) => !members(literal).includes(path));
-  return [...wrong, ...surplus.map((path) => `${path} was not expected`), ...(wrong.length + surplus.length === 0 ? [] : [reply.text])];
+  const surplus =
+    expected?.exactly === undefined
+      ? []
+      : members(reply.json).filter((path) => !members(literal).includes(path));
+  return [
+    ...wrong,
+    ...surplus.map((path) => `${path} was not expected`),
+    ...(wrong.length + surplus.length === 0 ? [] : [reply.text]),
+  ];
 };
-const statusHolds = (expected: number, status: number): boolean => (expected === 499 ? status === 400 || status === 404 : expected === status);
+const statusHolds = (expected: number, status: number): boolean =>
+  expected === 499 ? status === 400 || status === 404 : expected === status;
 
 const run = async (server: LabelServer, exchange: Exchange, bound: Bound): Promise<string[]> => {
   const body = exchange.body === undefined ? undefined : filled(exchange.body, bound);
@@ -64,7 +84,9 @@ const run = async (server: LabelServer, exchange: Exchange, bound: Bound): Promi
   const wrong = statusHolds(exchange.status, reply.status)
     ? wrongWith(reply, exchange.expected, bound)
     : [`status ${reply.status} instead of ${exchange.status}: ${reply.text}`];
-  return wrong.length === 0 ? [] : [`${exchange.line} ${exchange.method} ${filled(exchange.path, bound)} ${body ?? ''}`, ...wrong];
+  return wrong.length === 0
+    ? []
+    : [`${exchange.line} ${exchange.method} ${filled(exchange.path, bound)} ${body ?? ''}`, ...wrong];
 };
 
 test('there are at least 300 exchanges, and every refusal has the status of its name', () => {
@@ -95,7 +117,8 @@ for (const { file, cases } of files) {
 // facts labels 6: what is not published is chosen, returned by the read, and exactly that is enforced.
 describe('every limit of the read holds at n and not at n + 1', () => {
   const long = (n: number): string => 'ä'.repeat(n);
-  const choices = (n: number) => Array.from({ length: n }, (_, i) => ({ id: `c${i}`, properties: { displayName: `c${i}` } }));
+  const choices = (n: number) =>
+    Array.from({ length: n }, (_, i) => ({ id: `c${i}`, properties: { displayName: `c${i}` } }));
   const selection = (choice: object, more: object = {}) => ({
     fields: [{ properties: { displayName: 's' }, selectionOptions: { ...more, choices: [choice] } }],
   });
@@ -103,25 +126,45 @@ describe('every limit of the read holds at n and not at n + 1', () => {
   test.each<[string, (n: number) => object]>([
     ['maxTitleLength', (n) => ({ properties: { title: long(n) } })],
     ['maxDescriptionLength', (n) => ({ properties: { title: 't', description: long(n) } })],
-    ['maxFields', (n) => ({ fields: Array.from({ length: n }, (_, i) => ({ properties: { displayName: `f${i}` }, textOptions: {} })) })],
-    ['fieldLimits.maxDisplayNameLength', (n) => ({ fields: [{ properties: { displayName: long(n) }, textOptions: {} }] })],
+    [
+      'maxFields',
+      (n) => ({
+        fields: Array.from({ length: n }, (_, i) => ({
+          properties: { displayName: `f${i}` },
+          textOptions: {},
+        })),
+      }),
+    ],
+    [
+      'fieldLimits.maxDisplayNameLength',
+      (n) => ({ fields: [{ properties: { displayName: long(n) }, textOptions: {} }] }),
+    ],
     [
       'fieldLimits.selectionLimits.maxChoices',
       (n) => ({ fields: [{ properties: { displayName: 's' }, selectionOptions: { choices: choices(n) } }] }),
     ],
-    ['fieldLimits.selectionLimits.maxDisplayNameLength', (n) => selection({ properties: { displayName: long(n) } })],
+    [
+      'fieldLimits.selectionLimits.maxDisplayNameLength',
+      (n) => selection({ properties: { displayName: long(n) } }),
+    ],
     ['fieldLimits.selectionLimits.maxIdLength', (n) => selection({ id: 'i'.repeat(n), ...named })],
-    ['fieldLimits.selectionLimits.listLimits.maxEntries', (n) => selection(named, { listOptions: { maxEntries: n } })],
+    [
+      'fieldLimits.selectionLimits.listLimits.maxEntries',
+      (n) => selection(named, { listOptions: { maxEntries: n } }),
+    ],
     [
       'fieldLimits.userLimits.listLimits.maxEntries',
-      (n) => ({ fields: [{ properties: { displayName: 'u' }, userOptions: { listOptions: { maxEntries: n } } }] }),
+      (n) => ({
+        fields: [{ properties: { displayName: 'u' }, userOptions: { listOptions: { maxEntries: n } } }],
+      }),
     ],
   ])('%s', async (path, body) => {
     const server = await labelServer();
     try {
       const limits = (await server.send('GET', '/limits/label')).json;
       const limit = path.split('.').reduce((value, name) => value[name], limits);
-      const create = (n: number) => server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 't' }, ...body(n) });
+      const create = (n: number) =>
+        server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 't' }, ...body(n) });
       expect(limit).toBeGreaterThan(0);
       expect((await create(limit)).status).toBe(200);
       const refused = await create(limit + 1);

@@ -10,7 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([any.close(), strict.close()]));
 
-const edit = { requests: [{ updateLabel: { properties: { description: 'changed' }, updateMask: 'description' } }] };
+const edit = {
+  requests: [{ updateLabel: { properties: { description: 'changed' }, updateMask: 'description' } }],
+};
 /** The words of the state table (test/spec/labels-lifecycle.tsv), each reached by real requests. */
 const ways: Record<string, readonly (readonly [string, unknown])[]> = {
   'draft (UNPUBLISHED_DRAFT)': [],
@@ -57,37 +59,44 @@ const table: readonly (readonly [string, string, string?, boolean?, number?])[] 
 
 const made = async (server: LabelServer, from: string): Promise<string> => {
   const { json } = await server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: from } });
-  for (const [verb, body] of ways[from] ?? []) expect((await server.send('POST', `/labels/${json.id}${verb}`, body)).status).toBe(200);
+  for (const [verb, body] of ways[from] ?? [])
+    expect((await server.send('POST', `/labels/${json.id}${verb}`, body)).status).toBe(200);
   return json.id;
 };
-const seen = async (server: LabelServer, id: string) => (await server.send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`)).json;
+const seen = async (server: LabelServer, id: string) =>
+  (await server.send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`)).json;
 
 test('the table has a line for every line of the transcribed one', () => {
   const lines = readSpec('labels-lifecycle').filter(({ from }) => from !== 'deleted');
-  expect(table.map(([from, action]) => `${from} ${action}`)).toEqual(lines.map(({ from, action }) => `${from} ${action}`));
+  expect(table.map(([from, action]) => `${from} ${action}`)).toEqual(
+    lines.map(({ from, action }) => `${from} ${action}`),
+  );
 });
 
 describe('every arrow, and every arrow that there is not', () => {
-  test.each(table.map((line) => ({ line })))('$line', async ({ line: [from, action, state, hasChanges, moved] }) => {
-    const id = await made(any, from);
-    const before = await seen(any, id);
-    const [method, verb, body] = requests[action] ?? ['', '', undefined];
-    const reply = await any.send(method, `/labels/${id}${verb}`, body);
-    if (state === undefined) {
-      expect(reply.json.error).toMatchObject({ code: 400, status: 'FAILED_PRECONDITION' });
-      expect(await seen(any, id)).toEqual(before);
-      return;
-    }
-    expect(reply.status).toBe(200);
-    if (state === 'gone') {
-      expect((await any.send('GET', `/labels/${id}`)).status).toBe(404);
-      return;
-    }
-    const after = await seen(any, id);
-    expect(after.lifecycle.state).toBe(state);
-    expect(after.lifecycle.hasUnpublishedChanges ?? false).toBe(hasChanges);
-    expect(Number(after.revisionId) - Number(before.revisionId)).toBe(moved);
-  });
+  test.each(table.map((line) => ({ line })))(
+    '$line',
+    async ({ line: [from, action, state, hasChanges, moved] }) => {
+      const id = await made(any, from);
+      const before = await seen(any, id);
+      const [method, verb, body] = requests[action] ?? ['', '', undefined];
+      const reply = await any.send(method, `/labels/${id}${verb}`, body);
+      if (state === undefined) {
+        expect(reply.json.error).toMatchObject({ code: 400, status: 'FAILED_PRECONDITION' });
+        expect(await seen(any, id)).toEqual(before);
+        return;
+      }
+      expect(reply.status).toBe(200);
+      if (state === 'gone') {
+        expect((await any.send('GET', `/labels/${id}`)).status).toBe(404);
+        return;
+      }
+      const after = await seen(any, id);
+      expect(after.lifecycle.state).toBe(state);
+      expect(after.lifecycle.hasUnpublishedChanges ?? false).toBe(hasChanges);
+      expect(Number(after.revisionId) - Number(before.revisionId)).toBe(moved);
+    },
+  );
 
   test.each(Object.keys(requests))('deleted: %s is 404', async (action) => {
     const id = await made(any, 'draft (UNPUBLISHED_DRAFT)');
@@ -121,13 +130,22 @@ const parts: readonly (readonly [string, string, number])[] = [
 ];
 describe.each(['Field', 'SelectionChoice'])('%s', (kind) => {
   test.each(parts)('%s: %s answers %d', async (state, action, status) => {
-    const field = { properties: { displayName: 'F' }, selectionOptions: { choices: [{ id: 'one', properties: { displayName: 'One' } }] } };
-    const { json: label } = await any.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'parts' }, fields: [field] });
+    const field = {
+      properties: { displayName: 'F' },
+      selectionOptions: { choices: [{ id: 'one', properties: { displayName: 'One' } }] },
+    };
+    const { json: label } = await any.send('POST', '/labels', {
+      labelType: 'SHARED',
+      properties: { title: 'parts' },
+      fields: [field],
+    });
     const fieldId = label.fields[0].id;
     const target = kind === 'Field' ? { id: fieldId } : { fieldId, id: 'one' };
     const send = (verb: string) => {
       const extra = verb === 'disable' ? { disabledPolicy: {} } : {};
-      return any.send('POST', `/labels/${label.id}:delta`, { requests: [{ [`${verb}${kind}`]: { ...target, ...extra } }] });
+      return any.send('POST', `/labels/${label.id}:delta`, {
+        requests: [{ [`${verb}${kind}`]: { ...target, ...extra } }],
+      });
     };
     if (state !== 'draft') await any.send('POST', `/labels/${label.id}:publish`, {});
     if (state === 'disabled') expect((await send('disable')).status).toBe(200);

@@ -7,7 +7,8 @@ const start = async (...options: Parameters<typeof startTracker>): Promise<Track
   server = await startTracker(...options);
   return server.ask;
 };
-const advance = (ms: number) => fetch(`${server.mock.origin}/__opsctl/clock`, { method: 'PUT', body: JSON.stringify({ advance_ms: ms }) });
+const advance = (ms: number) =>
+  fetch(`${server.mock.origin}/__opsctl/clock`, { method: 'PUT', body: JSON.stringify({ advance_ms: ms }) });
 
 describe('content type of a body', () => {
   test.each([
@@ -20,12 +21,18 @@ describe('content type of a body', () => {
     const ask = await start();
     expect((await ask('POST', '/labels', '{"name":"typed"}', { 'Content-Type': type })).status).toBe(201);
   });
-  test.each(['application/xml', 'text/html', 'multipart/form-data; boundary=x', 'application/octet-stream'])('%s is refused', async (type) => {
-    const ask = await start();
-    const answer = await ask('POST', '/labels', '{"name":"typed"}', { 'Content-Type': type });
-    expect([answer.status, answer.body.errors['content-type']]).toEqual([400, expect.stringContaining('application/json')]);
-    expect((await ask('PUT', '/iterations/enable', undefined, { 'Content-Type': type })).status).toBe(204);
-  });
+  test.each(['application/xml', 'text/html', 'multipart/form-data; boundary=x', 'application/octet-stream'])(
+    '%s is refused',
+    async (type) => {
+      const ask = await start();
+      const answer = await ask('POST', '/labels', '{"name":"typed"}', { 'Content-Type': type });
+      expect([answer.status, answer.body.errors['content-type']]).toEqual([
+        400,
+        expect.stringContaining('application/json'),
+      ]);
+      expect((await ask('PUT', '/iterations/enable', undefined, { 'Content-Type': type })).status).toBe(204);
+    },
+  );
 });
 
 describe('token', () => {
@@ -33,7 +40,9 @@ describe('token', () => {
     const ask = await start();
     const none = { 'Tracker-Token': '' };
     expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, none)).status).toBe(200);
-    expect((await ask('GET', `/labels?slim=true&token=${TOKEN}`, undefined, none)).body[0]).not.toHaveProperty('stats');
+    expect(
+      (await ask('GET', `/labels?slim=true&token=${TOKEN}`, undefined, none)).body[0],
+    ).not.toHaveProperty('stats');
     expect((await ask('POST', `/labels?token=${TOKEN}`, { name: 'a' }, none)).status).toBe(201);
     const wrong = await ask('GET', '/labels?token=wrong', undefined, none);
     expect([wrong.status, wrong.body.tag]).toEqual([401, 'unauthorized']);
@@ -41,7 +50,9 @@ describe('token', () => {
   });
   test('the header counts before the parameter', async () => {
     const ask = await start();
-    expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
+    expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, { 'Tracker-Token': 'wrong' })).status).toBe(
+      401,
+    );
     expect((await ask('GET', '/labels?token=wrong')).status).toBe(200);
   });
   test('it is judged before the path: an unknown path without a token is 401', async () => {
@@ -59,11 +70,14 @@ describe('token', () => {
 });
 
 describe('paths and methods', () => {
-  test.each(['/nothing', '/labels/', '/labels/105/nothing', '//labels', '/epics/106/comments/1/2', ''])('%s is 404', async (path) => {
-    const ask = await start();
-    const answer = await ask('GET', path);
-    expect([answer.status, answer.body]).toEqual([404, { message: 'Resource not found.' }]);
-  });
+  test.each(['/nothing', '/labels/', '/labels/105/nothing', '//labels', '/epics/106/comments/1/2', ''])(
+    '%s is 404',
+    async (path) => {
+      const ask = await start();
+      const answer = await ask('GET', path);
+      expect([answer.status, answer.body]).toEqual([404, { message: 'Resource not found.' }]);
+    },
+  );
   test.each([
     ['PATCH', '/labels/105', 'GET, PUT, DELETE'],
     ['DELETE', '/labels', 'GET, POST'],
@@ -85,7 +99,8 @@ describe('paths and methods', () => {
     for (const id of ['105.0', '1e2', '0x69', ' 105', '9'.repeat(30)])
       expect((await ask('GET', `/labels/${encodeURIComponent(id)}`)).status).toBe(400);
     expect((await ask('GET', '/labels/-1')).status).toBe(404);
-    for (const id of ['9007199254740993', '9223372036854775807']) expect((await ask('GET', `/labels/${id}`)).status).toBe(404);
+    for (const id of ['9007199254740993', '9223372036854775807'])
+      expect((await ask('GET', `/labels/${id}`)).status).toBe(404);
   });
 });
 
@@ -95,12 +110,19 @@ describe('200 requests a minute', () => {
     for (let i = 0; i < 199; i++) expect((await ask('GET', '/member')).status).toBe(200);
     expect((await ask('POST', '/labels', { name: 'last' })).status).toBe(201);
     const over = await ask('POST', '/labels', { name: 'too many' });
-    expect([over.status, over.body.message, over.headers.get('retry-after')]).toEqual([429, 'Too many requests: at most 200 a minute.', null]);
-    expect([...server.store.collection<{ name: string }>('tracker.labels').values()].map(({ name }) => name)).toEqual(['onboarding', 'last']);
+    expect([over.status, over.body.message, over.headers.get('retry-after')]).toEqual([
+      429,
+      'Too many requests: at most 200 a minute.',
+      null,
+    ]);
+    expect(
+      [...server.store.collection<{ name: string }>('tracker.labels').values()].map(({ name }) => name),
+    ).toEqual(['onboarding', 'last']);
   });
   test('refusals for a bad token do not count; refusals of a known one do', async () => {
     const ask = await start({ ratePerMinute: 2 });
-    for (let i = 0; i < 5; i++) expect((await ask('GET', '/member', undefined, { 'Tracker-Token': 'x' })).status).toBe(401);
+    for (let i = 0; i < 5; i++)
+      expect((await ask('GET', '/member', undefined, { 'Tracker-Token': 'x' })).status).toBe(401);
     expect((await ask('GET', '/nothing')).status).toBe(404);
     expect((await ask('GET', '/member')).status).toBe(200);
     expect((await ask('GET', '/member')).status).toBe(429);
@@ -137,7 +159,11 @@ describe('an empty workspace', () => {
       '/entity-templates',
     ];
     expect(await Promise.all(lists.map(size))).toEqual(lists.map(() => 0));
-    expect([await size('/members'), await size('/workflows'), (await ask('GET', '/epic-workflow')).body.epic_states.length]).toEqual([3, 1, 3]);
+    expect([
+      await size('/members'),
+      await size('/workflows'),
+      (await ask('GET', '/epic-workflow')).body.epic_states.length,
+    ]).toEqual([3, 1, 3]);
     expect((await ask('POST', '/stories', { name: 'first' })).body.workflow_state_id).toBe(11);
   });
 });

@@ -21,7 +21,8 @@ export const NO_ID = 987654321;
 export const upload = (names: readonly string[] = ['a.txt'], storyId?: number): FormData => {
   const form = new FormData();
   if (storyId !== undefined) form.set('story_id', String(storyId));
-  for (const [at, name] of names.entries()) form.set(`file${at}`, new Blob([`content of ${name}`], { type: 'text/plain' }), name);
+  for (const [at, name] of names.entries())
+    form.set(`file${at}`, new Blob([`content of ${name}`], { type: 'text/plain' }), name);
   return form;
 };
 
@@ -37,7 +38,8 @@ const made =
     const first = Array.isArray(record) ? record[0] : record;
     return path(first?.id ?? headers.get('location')?.split('/').pop(), first);
   };
-const aFile = (path: (id: number) => string) => async (server: TrackerServer) => path((await server.ask('POST', '/files', upload())).body[0].id);
+const aFile = (path: (id: number) => string) => async (server: TrackerServer) =>
+  path((await server.ask('POST', '/files', upload())).body[0].id);
 const LINK = { name: 'Plan', type: 'url', url: 'https://files.example.com/plan.pdf' };
 const HOOK = { webhook_url: 'http://127.0.0.1:9/none' };
 
@@ -70,7 +72,9 @@ export const cases: Readonly<Record<string, Case>> = {
   'GET /epics/{epic-public-id}': { path: '/epics/106' },
   'PUT /epics/{epic-public-id}': { path: '/epics/106', body: {} },
   'DELETE /epics/{epic-public-id}': { path: '/epics/106' },
-  'GET /epics/{epic-public-id}/comments': { path: made('/epics/106/comments', { text: 'hi' }, () => '/epics/106/comments') },
+  'GET /epics/{epic-public-id}/comments': {
+    path: made('/epics/106/comments', { text: 'hi' }, () => '/epics/106/comments'),
+  },
   'POST /epics/{epic-public-id}/comments': { path: '/epics/106/comments', body: { text: 'Looks good' } },
   'GET /epics/{epic-public-id}/comments/{comment-public-id}': {
     path: made('/epics/106/comments', { text: 'hi' }, (id) => `/epics/106/comments/${id}`),
@@ -86,9 +90,13 @@ export const cases: Readonly<Record<string, Case>> = {
   'DELETE /epics/{epic-public-id}/comments/{comment-public-id}': {
     path: made('/epics/106/comments', { text: 'hi' }, (id) => `/epics/106/comments/${id}`),
   },
-  'GET /epics/{epic-public-id}/health': { path: made('/epics/106/health', { status: 'On Track' }, () => '/epics/106/health') },
+  'GET /epics/{epic-public-id}/health': {
+    path: made('/epics/106/health', { status: 'On Track' }, () => '/epics/106/health'),
+  },
   'POST /epics/{epic-public-id}/health': { path: '/epics/106/health', body: { status: 'At Risk' } },
-  'GET /epics/{epic-public-id}/health-history': { path: made('/epics/106/health', { status: 'On Track' }, () => '/epics/106/health-history') },
+  'GET /epics/{epic-public-id}/health-history': {
+    path: made('/epics/106/health', { status: 'On Track' }, () => '/epics/106/health-history'),
+  },
   'GET /epics/{epic-public-id}/stories': { path: '/epics/106/stories?includes_description=true' },
   'POST /epics/{epic-public-id}/unlink-planningtool': { path: '/epics/106/unlink-planningtool' },
   'GET /files': { path: aFile(() => '/files') },
@@ -98,27 +106,48 @@ export const cases: Readonly<Record<string, Case>> = {
   'DELETE /files/{file-public-id}': { path: aFile((id) => `/files/${id}`) },
   'GET /linked-files': { path: made('/linked-files', LINK, () => '/linked-files') },
   'POST /linked-files': { path: '/linked-files', body: LINK },
-  'GET /linked-files/{linked-file-public-id}': { path: made('/linked-files', LINK, (id) => `/linked-files/${id}`) },
-  'PUT /linked-files/{linked-file-public-id}': { path: made('/linked-files', LINK, (id) => `/linked-files/${id}`), body: {} },
-  'DELETE /linked-files/{linked-file-public-id}': { path: made('/linked-files', LINK, (id) => `/linked-files/${id}`) },
-  'GET /external-link/stories': { path: '/external-link/stories?external_link=https%3A%2F%2Fdocs.example.com%2Fsign-up' },
+  'GET /linked-files/{linked-file-public-id}': {
+    path: made('/linked-files', LINK, (id) => `/linked-files/${id}`),
+  },
+  'PUT /linked-files/{linked-file-public-id}': {
+    path: made('/linked-files', LINK, (id) => `/linked-files/${id}`),
+    body: {},
+  },
+  'DELETE /linked-files/{linked-file-public-id}': {
+    path: made('/linked-files', LINK, (id) => `/linked-files/${id}`),
+  },
+  'GET /external-link/stories': {
+    path: '/external-link/stories?external_link=https%3A%2F%2Fdocs.example.com%2Fsign-up',
+  },
   'GET /groups': { path: '/groups' },
   'POST /groups': { path: '/groups', body: { name: 'Design', mention_name: 'design' } },
   'GET /groups/{group-public-id}': { path: `/groups/${GROUP}` },
   'PUT /groups/{group-public-id}': { path: `/groups/${GROUP}`, body: {} },
   'GET /groups/{group-public-id}/stories': { path: `/groups/${GROUP}/stories` },
-  'PUT /health/{health-public-id}': { path: made('/epics/106/health', { status: 'On Track' }, (id) => `/health/${id}`), body: {} },
+  'PUT /health/{health-public-id}': {
+    path: made('/epics/106/health', { status: 'On Track' }, (id) => `/health/${id}`),
+    body: {},
+  },
   'POST /integrations/webhook': { path: '/integrations/webhook', body: HOOK },
-  'GET /integrations/webhook/{integration-public-id}': { path: made('/integrations/webhook', HOOK, (id) => `/integrations/webhook/${id}`) },
-  'DELETE /integrations/webhook/{integration-public-id}': { path: made('/integrations/webhook', HOOK, (id) => `/integrations/webhook/${id}`) },
+  'GET /integrations/webhook/{integration-public-id}': {
+    path: made('/integrations/webhook', HOOK, (id) => `/integrations/webhook/${id}`),
+  },
+  'DELETE /integrations/webhook/{integration-public-id}': {
+    path: made('/integrations/webhook', HOOK, (id) => `/integrations/webhook/${id}`),
+  },
   'GET /iterations': { path: '/iterations' },
-  'POST /iterations': { path: '/iterations', body: { name: 'Sprint 2', start_date: '2026-03-02', end_date: '2026-03-15' } },
+  'POST /iterations': {
+    path: '/iterations',
+    body: { name: 'Sprint 2', start_date: '2026-03-02', end_date: '2026-03-15' },
+  },
   'PUT /iterations/disable': { path: '/iterations/disable' },
   'PUT /iterations/enable': { path: '/iterations/enable' },
   'GET /iterations/{iteration-public-id}': { path: '/iterations/104' },
   'PUT /iterations/{iteration-public-id}': { path: '/iterations/104', body: {} },
   'DELETE /iterations/{iteration-public-id}': { path: '/iterations/104' },
-  'GET /iterations/{iteration-public-id}/stories': { path: '/iterations/104/stories?includes_description=true' },
+  'GET /iterations/{iteration-public-id}/stories': {
+    path: '/iterations/104/stories?includes_description=true',
+  },
   'GET /key-results/{key-result-public-id}': { path: `/key-results/${KEY_RESULT}` },
   'PUT /key-results/{key-result-public-id}': { path: `/key-results/${KEY_RESULT}`, body: {} },
   'GET /labels': { path: '/labels' },
@@ -135,7 +164,9 @@ export const cases: Readonly<Record<string, Case>> = {
   'POST /projects': { path: '/projects', body: { name: 'App', team_id: 1 } },
   'GET /projects/{project-public-id}': { path: '/projects/103' },
   'PUT /projects/{project-public-id}': { path: '/projects/103', body: {} },
-  'DELETE /projects/{project-public-id}': { path: made('/projects', { name: 'Old', team_id: 1 }, (id) => `/projects/${id}`) },
+  'DELETE /projects/{project-public-id}': {
+    path: made('/projects', { name: 'Old', team_id: 1 }, (id) => `/projects/${id}`),
+  },
   'GET /projects/{project-public-id}/stories': { path: '/projects/103/stories?includes_description=true' },
   'GET /repositories': { path: '/repositories' },
   'GET /repositories/{repo-public-id}': { path: '/repositories/31' },
@@ -155,7 +186,10 @@ export const cases: Readonly<Record<string, Case>> = {
 };
 
 /** The path and body of a case, with what it needs made first. */
-export const ready = async (server: TrackerServer, name: string): Promise<{ path: string; body: Record<string, unknown> | FormData | undefined }> => {
+export const ready = async (
+  server: TrackerServer,
+  name: string,
+): Promise<{ path: string; body: Record<string, unknown> | FormData | undefined }> => {
   const one = cases[name];
   if (one === undefined) throw new Error(`no case for ${name}`);
   const path = typeof one.path === 'string' ? one.path : await one.path(server);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../src/commands/tracker/commands.ts';
-import { bare } from '../../src/kernel/field.ts';
-import { operations } from '../../src/kernel/operation.ts';
+import { bare } from '../../src/core/field.ts';
+import { operations } from '../../src/core/operation.ts';
 import { entryOf, entryText } from '../../src/reference/entry.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { documents as served } from '../../src/commands/mock/services.ts';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import { type RunningMock, startMock } from '../../src/mock/server.ts';
-import { Store } from '../../src/mock/store.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
+import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 const rows = operations(tracker.table).filter(({ operation }) => !operation.extension);
@@ -23,7 +23,16 @@ beforeAll(async () => {
   const failed = (error: unknown) => {
     throw error;
   };
-  mock = await startMock({ host, options: defaultOptions, services: [], documents: served, store: new Store(), seed: 'empty', port: 0, failed });
+  mock = await startMock({
+    host,
+    options: defaultOptions,
+    services: [],
+    documents: served,
+    store: new Store(),
+    seed: 'empty',
+    port: 0,
+    failed,
+  });
   for (const name of documents) parsed[name] = await (await fetch(`${mock.origin}/${name}`)).json();
 });
 afterAll(async () => {
@@ -35,22 +44,30 @@ test('there are 99 rows', () => {
   expect(rows).toHaveLength(99);
 });
 
-test.each(cases)('%s has a command with an argument for each parameter of its path', (name, { operation }) => {
-  const command = commands.find((one) => one.operation && `${one.operation.operation.method} ${one.operation.operation.path}` === name);
-  expect(command, name).toBeDefined();
-  expect(command?.path.slice(0, 1)).toEqual(['tracker']);
-  expect(command?.summary).not.toBe('');
-  expect(command?.args?.length ?? 0).toBeGreaterThanOrEqual(Object.keys(operation.params ?? {}).length);
-});
+test.each(cases)(
+  '%s has a command with an argument for each parameter of its path',
+  (name, { operation }) => {
+    const command = commands.find(
+      (one) => one.operation && `${one.operation.operation.method} ${one.operation.operation.path}` === name,
+    );
+    expect(command, name).toBeDefined();
+    expect(command?.path.slice(0, 1)).toEqual(['tracker']);
+    expect(command?.summary).not.toBe('');
+    expect(command?.args?.length ?? 0).toBeGreaterThanOrEqual(Object.keys(operation.params ?? {}).length);
+  },
+);
 
 test.each(cases)('%s has a reference entry that names all its fields', (_, { resource, verb, operation }) => {
   const text = entryText(entryOf(tracker, ['tracker', resource.replaceAll('_', '-'), verb], operation));
   expect(text).toContain(`${operation.method} /api/v3${operation.path}`);
-  for (const name of Object.keys({ ...operation.params, ...operation.query, ...operation.body })) expect(text).toContain(name);
+  for (const name of Object.keys({ ...operation.params, ...operation.query, ...operation.body }))
+    expect(text).toContain(name);
 });
 
 const namesIn = (entry: any, where: string): string[] =>
-  (entry.parameters ?? []).flatMap((one: { in: string; name: string }) => (one.in === where ? [one.name] : [])).sort();
+  (entry.parameters ?? [])
+    .flatMap((one: { in: string; name: string }) => (one.in === where ? [one.name] : []))
+    .sort();
 const resolve = (document: any, ref: string): any =>
   ref
     .slice(2)
@@ -87,7 +104,9 @@ const refs = (value: unknown): string[] => {
   return [...(typeof own === 'string' ? [own] : []), ...Object.values(value).flatMap(refs)];
 };
 const entriesOf = (document: any): [string, any][] =>
-  Object.entries<any>(document.paths).flatMap(([path, verbs]) => Object.values(verbs).map((entry): [string, any] => [path, entry]));
+  Object.entries<any>(document.paths).flatMap(([path, verbs]) =>
+    Object.values(verbs).map((entry): [string, any] => [path, entry]),
+  );
 
 test.each(documents)('%s holds together: parameters of paths, references, unique names', (name) => {
   const document = parsed[name];

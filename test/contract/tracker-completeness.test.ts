@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { operations } from '../../src/kernel/operation.ts';
-import { trackerHandlers } from '../../src/mock/tracker/handlers.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { operations } from '../../src/core/operation.ts';
+import { trackerHandlers } from '../../src/mock-server/tracker/handlers.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { readSpec } from '../spec/read.ts';
 import { cases } from './tracker-cases.ts';
 
@@ -16,7 +16,9 @@ test('each of the 99 rows has a handler, a contract case and a row of the transc
   expect(rows).toHaveLength(99);
   for (const row of rows) {
     const handlers: Readonly<Record<string, Readonly<Record<string, unknown>>>> = trackerHandlers;
-    expect(typeof handlers[row.resource]?.[row.verb], `${row.resource}.${row.verb} has a handler`).toBe('function');
+    expect(typeof handlers[row.resource]?.[row.verb], `${row.resource}.${row.verb} has a handler`).toBe(
+      'function',
+    );
     expect(Object.hasOwn(cases, nameOf(row)), `${nameOf(row)} has a contract case`).toBe(true);
     expect(spec.has(nameOf(row)), `${nameOf(row)} is in the document`).toBe(true);
   }
@@ -34,13 +36,17 @@ test('every row says what it is and where it comes from; what cannot be undone a
 test('deprecated rows name their replacement', () => {
   const old = rows.filter(({ operation }) => operation.deprecated !== undefined);
   expect(old.map(({ resource, verb, operation }) => [resource, verb, operation.deprecated])).toEqual(
-    ['list', 'create', 'get', 'update', 'delete', 'epics'].map((verb) => ['milestones', verb, `objectives ${verb}`]),
+    ['list', 'create', 'get', 'update', 'delete', 'epics'].map((verb) => [
+      'milestones',
+      verb,
+      `objectives ${verb}`,
+    ]),
   );
 });
 
 /** Names of exported rules with the text before each. */
-const rules = readdirSync(new URL('src/mock/tracker/rules/', root)).flatMap((file) => {
-  const text = readFileSync(new URL(`src/mock/tracker/rules/${file}`, root), 'utf8');
+const rules = readdirSync(new URL('src/mock-server/tracker/rules/', root)).flatMap((file) => {
+  const text = readFileSync(new URL(`src/mock-server/tracker/rules/${file}`, root), 'utf8');
   return [...text.matchAll(/((?:\/\*\*(?:[^*]|\*(?!\/))*\*\/\n)?)export const (\w+) = /g)].map((match) => ({
     file,
     comment: match[1] ?? '',
@@ -49,17 +55,22 @@ const rules = readdirSync(new URL('src/mock/tracker/rules/', root)).flatMap((fil
 });
 
 test('a rule is used by a handler, and one about the document cites it', () => {
-  const sources = readdirSync(new URL('src/mock/tracker/', root), { recursive: true })
+  const sources = readdirSync(new URL('src/mock-server/tracker/', root), { recursive: true })
     .filter((file) => String(file).endsWith('.ts'))
-    .map((file) => [String(file), readFileSync(new URL(`src/mock/tracker/${file}`, root), 'utf8')] as const);
+    .map(
+      (file) =>
+        [String(file), readFileSync(new URL(`src/mock-server/tracker/${file}`, root), 'utf8')] as const,
+    );
   expect(rules.length).toBeGreaterThan(25);
   for (const { file, name } of rules) {
-    const used = sources.filter(([path, text]) => path !== `rules/${file}` && new RegExp(`\\b${name}\\b`).test(text));
+    const used = sources.filter(
+      ([path, text]) => path !== `rules/${file}` && new RegExp(`\\b${name}\\b`).test(text),
+    );
     expect(used.length, `${name} of ${file} is used`).toBeGreaterThan(0);
   }
   const files = new Set(rules.map(({ file }) => file));
   for (const file of files) {
-    const text = readFileSync(new URL(`src/mock/tracker/rules/${file}`, root), 'utf8');
+    const text = readFileSync(new URL(`src/mock-server/tracker/rules/${file}`, root), 'utf8');
     expect(text, `${file} cites the document`).toMatch(/doc2|facts tracker|decisions 8/);
   }
 });

@@ -14,9 +14,19 @@ const texts = (field: { values: { value: string }[] }): string[] => field.values
 test('the seeded fields, in their order, with three values each', async () => {
   const { body } = await ask('GET', '/custom-fields');
   expect(body.map((field: { name: string }) => field.name)).toEqual(['Priority', 'Product Area']);
-  expect(body[0]).toMatchObject({ field_type: 'enum', entity_type: 'custom-field', enabled: true, canonical_name: 'priority' });
+  expect(body[0]).toMatchObject({
+    field_type: 'enum',
+    entity_type: 'custom-field',
+    enabled: true,
+    canonical_name: 'priority',
+  });
   expect(texts(body[0])).toEqual(['Low', 'Medium', 'High']);
-  expect(body[0].values[0]).toMatchObject({ id: LOW, color_key: 'blue', position: 0, entity_type: 'custom-field-enum-value' });
+  expect(body[0].values[0]).toMatchObject({
+    id: LOW,
+    color_key: 'blue',
+    position: 0,
+    entity_type: 'custom-field-enum-value',
+  });
 });
 test('the order of the values is the sort order', async () => {
   const { body } = await ask('PUT', at, { values: [{ id: HIGH }, { id: LOW }, { id: MEDIUM }] });
@@ -25,29 +35,52 @@ test('the order of the values is the sort order', async () => {
   expect(texts((await ask('GET', at)).body)).toEqual(['High', 'Low', 'Medium']);
 });
 test('an existing value that is left out is deleted, also from stories', async () => {
-  expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([{ field_id: PRIORITY, value: 'High', value_id: HIGH }]);
+  expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([
+    { field_id: PRIORITY, value: 'High', value_id: HIGH },
+  ]);
   expect(texts((await ask('PUT', at, { values: [{ id: LOW }] })).body)).toEqual(['Low']);
   expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([]);
 });
 test('an item with a value and no id is a new value', async () => {
-  const { body } = await ask('PUT', at, { values: [{ id: LOW }, { value: 'Urgent', color_key: 'pink' }, { id: HIGH }] });
+  const { body } = await ask('PUT', at, {
+    values: [{ id: LOW }, { value: 'Urgent', color_key: 'pink' }, { id: HIGH }],
+  });
   expect(texts(body)).toEqual(['Low', 'Urgent', 'High']);
-  expect(body.values[1]).toMatchObject({ id: expect.stringMatching(/^[0-9a-f-]{36}$/), color_key: 'pink', enabled: true, position: 1 });
+  expect(body.values[1]).toMatchObject({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    color_key: 'pink',
+    enabled: true,
+    position: 1,
+  });
 });
 test('null takes the colour of a value away, and what was read can be sent back', async () => {
   const { body } = await ask('PUT', at, { values: [{ id: LOW, color_key: null }, { id: MEDIUM }] });
   expect(body.values.map((value: { color_key: string | null }) => value.color_key)).toEqual([null, 'yellow']);
-  const values = body.values.map(({ id, value, color_key, enabled }: Record<string, unknown>) => ({ id, value, color_key, enabled }));
+  const values = body.values.map(({ id, value, color_key, enabled }: Record<string, unknown>) => ({
+    id,
+    value,
+    color_key,
+    enabled,
+  }));
   expect((await ask('PUT', at, { values })).body.values).toEqual(body.values);
 });
 test('a value can be renamed; stories show the new text', async () => {
-  const { body } = await ask('PUT', at, { values: [{ id: LOW }, { id: MEDIUM }, { id: HIGH, value: 'Top', color_key: 'black' }] });
+  const { body } = await ask('PUT', at, {
+    values: [{ id: LOW }, { id: MEDIUM }, { id: HIGH, value: 'Top', color_key: 'black' }],
+  });
   expect(body.values[2]).toMatchObject({ id: HIGH, value: 'Top', color_key: 'black' });
   expect((await ask('GET', '/stories/107')).body.custom_fields[0].value).toBe('Top');
 });
 test('without values they stay; an empty list deletes all', async () => {
-  expect(texts((await ask('PUT', at, { name: 'Rank', description: 'd', icon_set_identifier: 'star' })).body)).toHaveLength(3);
-  expect((await ask('PUT', at, { values: [] })).body).toMatchObject({ name: 'Rank', description: 'd', icon_set_identifier: 'star', values: [] });
+  expect(
+    texts((await ask('PUT', at, { name: 'Rank', description: 'd', icon_set_identifier: 'star' })).body),
+  ).toHaveLength(3);
+  expect((await ask('PUT', at, { values: [] })).body).toMatchObject({
+    name: 'Rank',
+    description: 'd',
+    icon_set_identifier: 'star',
+    values: [],
+  });
 });
 test('409 DataConflictError when a value in the request was deleted meanwhile', async () => {
   const stale = [{ id: LOW }, { id: MEDIUM }, { id: HIGH }];
@@ -87,20 +120,30 @@ test('only enabled fields and values can be applied to stories and templates', a
   expect(await send()).toEqual([200, 201, 201]);
   expect((await ask('PUT', at, { enabled: false })).body.enabled).toBe(false);
   expect(await send()).toEqual([422, 422, 422]);
-  expect((await ask('PUT', at, { enabled: true, values: [{ id: LOW, enabled: false }] })).body.values[0].enabled).toBe(false);
+  expect(
+    (await ask('PUT', at, { enabled: true, values: [{ id: LOW, enabled: false }] })).body.values[0].enabled,
+  ).toBe(false);
   expect(await send()).toEqual([422, 422, 422]);
 });
 test('a field is applied by value id or by the text of the value', async () => {
-  const set = async (value: object) => (await ask('PUT', '/stories/107', { custom_fields: [{ field_id: PRIORITY, ...value }] })).body;
-  expect((await set({ value: 'Medium' })).custom_fields).toEqual([{ field_id: PRIORITY, value: 'Medium', value_id: MEDIUM }]);
+  const set = async (value: object) =>
+    (await ask('PUT', '/stories/107', { custom_fields: [{ field_id: PRIORITY, ...value }] })).body;
+  expect((await set({ value: 'Medium' })).custom_fields).toEqual([
+    { field_id: PRIORITY, value: 'Medium', value_id: MEDIUM },
+  ]);
   expect((await set({ value_id: HIGH })).custom_fields[0].value).toBe('High');
   for (const bad of [{ value_id: NO_UUID }, { value: 'none' }, {}]) {
-    expect((await ask('PUT', '/stories/107', { custom_fields: [{ field_id: PRIORITY, ...bad }] })).status).toBe(422);
+    expect(
+      (await ask('PUT', '/stories/107', { custom_fields: [{ field_id: PRIORITY, ...bad }] })).status,
+    ).toBe(422);
   }
-  expect((await ask('PUT', '/stories/107', { custom_fields: [{ field_id: NO_UUID, value: 'x' }] })).status).toBe(422);
+  expect(
+    (await ask('PUT', '/stories/107', { custom_fields: [{ field_id: NO_UUID, value: 'x' }] })).status,
+  ).toBe(422);
 });
 test('fields move by before_id and after_id', async () => {
-  const order = async (): Promise<string[]> => (await ask('GET', '/custom-fields')).body.map((field: { id: string }) => field.id);
+  const order = async (): Promise<string[]> =>
+    (await ask('GET', '/custom-fields')).body.map((field: { id: string }) => field.id);
   await ask('PUT', `/custom-fields/${AREA}`, { before_id: PRIORITY });
   expect(await order()).toEqual([AREA, PRIORITY]);
   await ask('PUT', `/custom-fields/${AREA}`, { after_id: PRIORITY });

@@ -3,7 +3,9 @@ import { readSpec } from '../spec/read.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { NO_ID, NO_UUID, cases, ready } from './tracker-cases.ts';
 
-const endpoints = readSpec('tracker-endpoints').map((row) => ({ ...row, name: `${row.method} ${row.path}` }) as Record<string, string>);
+const endpoints = readSpec('tracker-endpoints').map(
+  (row) => ({ ...row, name: `${row.method} ${row.path}` }) as Record<string, string>,
+);
 const fieldsOf = (record: string) => readSpec('tracker-records').filter((row) => row.record === record);
 
 /** facts 6: absent rather than null, or a shape of its own. */
@@ -49,7 +51,9 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
   afterAll(() => server.close());
 
   test('no token and a wrong token are 401, each with its body', async () => {
-    const path = template.replace(/\{(custom-field|entity-template|group|health|key-result|member)[^}]*\}/g, NO_UUID).replace(/\{[^}]*\}/g, '1');
+    const path = template
+      .replace(/\{(custom-field|entity-template|group|health|key-result|member)[^}]*\}/g, NO_UUID)
+      .replace(/\{[^}]*\}/g, '1');
     const none = await server.ask(method, path, undefined, { 'Tracker-Token': '' });
     expect([none.status, none.body.tag]).toEqual([401, 'organization2_missing']);
     const wrong = await server.ask(method, path, undefined, { 'Tracker-Token': 'not-the-token' });
@@ -61,7 +65,9 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
     const { body } = await ready(server, name);
     const known: Record<string, string> = { 'epic-public-id': '106' };
     const isUuid = /^(custom-field|entity-template|group|health|key-result|member)-/.test(param);
-    const path = template.replace(/\{([^}]*)\}/g, (_, each: string) => (each === param ? (isUuid ? NO_UUID : String(NO_ID)) : (known[each] ?? '1')));
+    const path = template.replace(/\{([^}]*)\}/g, (_, each: string) =>
+      each === param ? (isUuid ? NO_UUID : String(NO_ID)) : (known[each] ?? '1'),
+    );
     const answer = await server.ask(method, path, body);
     expect([answer.status, answer.body]).toEqual([404, { message: 'Resource not found.' }]);
   });
@@ -86,7 +92,8 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
     if (list !== undefined) {
       expect(answer.body.length, 'an example to look at').toBeGreaterThan(0);
       for (const record of answer.body) expectRecord(list, record);
-    } else if (success === 'Search result') expect(Object.keys(answer.body).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
+    } else if (success === 'Search result')
+      expect(Object.keys(answer.body).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
     else if (success !== '') expectRecord(success, answer.body);
   });
 });

@@ -27,7 +27,11 @@ describe('times', () => {
 describe('the deprecated single ids', () => {
   test('null unsets them on update as on create', async () => {
     const { id } = await create({ group_ids: [GROUP], objective_ids: [102] });
-    expect(await update(id, { group_id: null })).toMatchObject({ group_id: null, group_ids: [], milestone_id: 102 });
+    expect(await update(id, { group_id: null })).toMatchObject({
+      group_id: null,
+      group_ids: [],
+      milestone_id: 102,
+    });
     expect(await update(id, { milestone_id: null })).toMatchObject({ milestone_id: null, objective_ids: [] });
   });
 });
@@ -53,13 +57,20 @@ describe('create', () => {
     });
   });
   test('created_at and updated_at may be other dates, and are given back in UTC', async () => {
-    expect(await create({ created_at: '2020-01-02T03:04:05+02:00', updated_at: '2021-01-01T00:00:00Z' })).toMatchObject({
+    expect(
+      await create({ created_at: '2020-01-02T03:04:05+02:00', updated_at: '2021-01-01T00:00:00Z' }),
+    ).toMatchObject({
       created_at: '2020-01-02T01:04:05Z',
       updated_at: '2021-01-01T00:00:00Z',
     });
   });
   test('labels are found by name or made', async () => {
-    const epic = await create({ labels: [{ name: 'onboarding' }, { name: 'new one', color: '#112233', description: 'd', external_id: 'e' }] });
+    const epic = await create({
+      labels: [
+        { name: 'onboarding' },
+        { name: 'new one', color: '#112233', description: 'd', external_id: 'e' },
+      ],
+    });
     expect(epic.labels.map((label: { name: string; color: string }) => [label.name, label.color])).toEqual([
       ['onboarding', '#cc4400'],
       ['new one', '#112233'],
@@ -104,24 +115,44 @@ describe('state', () => {
     expect(await update(106, { state })).toMatchObject({ state, epic_state_id: id, started, completed });
   });
   test('state is ignored when epic_state_id is given', async () => {
-    expect(await create({ state: 'done', epic_state_id: 22 })).toMatchObject({ state: 'in progress', epic_state_id: 22 });
-    expect(await update(106, { state: 'to do', epic_state_id: 23 })).toMatchObject({ state: 'done', epic_state_id: 23 });
+    expect(await create({ state: 'done', epic_state_id: 22 })).toMatchObject({
+      state: 'in progress',
+      epic_state_id: 22,
+    });
+    expect(await update(106, { state: 'to do', epic_state_id: 23 })).toMatchObject({
+      state: 'done',
+      epic_state_id: 23,
+    });
   });
   test('times follow the state, and go away with it', async () => {
     expect(await update(106, { epic_state_id: 23 })).toMatchObject({
       completed_at: expect.stringMatching(/^2026/),
       started_at: expect.stringMatching(/^2026/),
     });
-    expect(await update(106, { epic_state_id: 21 })).toMatchObject({ completed_at: null, started_at: null, started: false, completed: false });
+    expect(await update(106, { epic_state_id: 21 })).toMatchObject({
+      completed_at: null,
+      started_at: null,
+      started: false,
+      completed: false,
+    });
   });
   test('overrides are set on create and update, and null clears them', async () => {
-    const epic = await create({ started_at_override: '2020-01-01T00:00:00Z', completed_at_override: '2020-02-01T00:00:00Z' });
-    expect(epic).toMatchObject({ started_at_override: '2020-01-01T00:00:00Z', completed_at_override: '2020-02-01T00:00:00Z' });
+    const epic = await create({
+      started_at_override: '2020-01-01T00:00:00Z',
+      completed_at_override: '2020-02-01T00:00:00Z',
+    });
+    expect(epic).toMatchObject({
+      started_at_override: '2020-01-01T00:00:00Z',
+      completed_at_override: '2020-02-01T00:00:00Z',
+    });
     expect(await update(epic.id, { started_at_override: null })).toMatchObject({
       started_at_override: null,
       completed_at_override: '2020-02-01T00:00:00Z',
     });
-    expect(await update(epic.id, { completed_at_override: null })).toMatchObject({ started_at_override: null, completed_at_override: null });
+    expect(await update(epic.id, { completed_at_override: null })).toMatchObject({
+      started_at_override: null,
+      completed_at_override: null,
+    });
   });
 });
 
@@ -135,14 +166,21 @@ describe('one thing under two names', () => {
   test('milestone_id and objective_ids', async () => {
     const { body: other } = await ask('POST', '/objectives', { name: 'other' });
     expect(await create({ milestone_id: 102 })).toMatchObject({ milestone_id: 102, objective_ids: [102] });
-    expect(await create({ objective_ids: [other.id, 102] })).toMatchObject({ milestone_id: other.id, objective_ids: [other.id, 102] });
-    expect(await update(106, { milestone_id: other.id })).toMatchObject({ milestone_id: other.id, objective_ids: [other.id] });
+    expect(await create({ objective_ids: [other.id, 102] })).toMatchObject({
+      milestone_id: other.id,
+      objective_ids: [other.id, 102],
+    });
+    expect(await update(106, { milestone_id: other.id })).toMatchObject({
+      milestone_id: other.id,
+      objective_ids: [other.id],
+    });
     expect(await create({ milestone_id: null })).toMatchObject({ milestone_id: null, objective_ids: [] });
   });
 });
 
 describe('lists and pages', () => {
-  const names = async (path = '/epics'): Promise<string[]> => (await ask('GET', path)).body.map((epic: { name: string }) => epic.name);
+  const names = async (path = '/epics'): Promise<string[]> =>
+    (await ask('GET', path)).body.map((epic: { name: string }) => epic.name);
   test('descriptions only when asked; never comments or health', async () => {
     const [slim] = (await ask('GET', '/epics')).body;
     for (const key of ['description', 'comments', 'health']) expect(slim).not.toHaveProperty(key);
@@ -152,11 +190,22 @@ describe('lists and pages', () => {
   test('pages of ten by default, next and total', async () => {
     for (let i = 1; i <= 24; i++) await create({ name: `e${i}` });
     const page = async (query: string) => (await ask('GET', `/epics/paginated${query}`)).body;
-    expect(await page('')).toMatchObject({ data: expect.objectContaining({ length: 10 }), next: 2, total: 25 });
-    expect(await page('?page=3')).toMatchObject({ data: expect.objectContaining({ length: 5 }), next: null, total: 25 });
+    expect(await page('')).toMatchObject({
+      data: expect.objectContaining({ length: 10 }),
+      next: 2,
+      total: 25,
+    });
+    expect(await page('?page=3')).toMatchObject({
+      data: expect.objectContaining({ length: 5 }),
+      next: null,
+      total: 25,
+    });
     expect(await page('?page=4')).toMatchObject({ data: [], next: null, total: 25 });
     expect(await page('?page_size=25')).toMatchObject({ next: null });
-    const seen = [...(await page('?page=1&page_size=7')).data, ...(await page('?page=2&page_size=18')).data].map((epic) => epic.name);
+    const seen = [
+      ...(await page('?page=1&page_size=7')).data,
+      ...(await page('?page=2&page_size=18')).data,
+    ].map((epic) => epic.name);
     expect(new Set(seen).size).toBe(seen.length);
     expect((await page('?includes_description=true')).data[0]).toHaveProperty('description');
   });
@@ -200,9 +249,17 @@ describe('what an epic shows of others', () => {
   test('the time of the last change of a story, null without stories', async () => {
     const epic = await create({});
     expect(epic.stats.last_story_update).toBeNull();
-    const { body: story } = await ask('POST', '/stories', { name: 's', epic_id: epic.id, updated_at: '2020-01-01T00:00:00Z' });
+    const { body: story } = await ask('POST', '/stories', {
+      name: 's',
+      epic_id: epic.id,
+      updated_at: '2020-01-01T00:00:00Z',
+    });
     expect((await ask('GET', `/epics/${epic.id}`)).body.stats.last_story_update).toBe('2020-01-01T00:00:00Z');
-    const { body: newer } = await ask('POST', '/stories', { name: 't', epic_id: epic.id, updated_at: '2021-01-01T00:00:00Z' });
+    const { body: newer } = await ask('POST', '/stories', {
+      name: 't',
+      epic_id: epic.id,
+      updated_at: '2021-01-01T00:00:00Z',
+    });
     expect((await ask('GET', `/epics/${epic.id}`)).body.stats.last_story_update).toBe('2021-01-01T00:00:00Z');
     await ask('DELETE', `/stories/${newer.id}`);
     expect((await ask('GET', `/epics/${epic.id}`)).body.stats.last_story_update).toBe('2020-01-01T00:00:00Z');
@@ -225,6 +282,11 @@ describe('what an epic shows of others', () => {
     expect((await ask('GET', '/epics/106')).body.planningtool_name).toBe('Roadmap 2026');
     for (const _ of [1, 2]) expect((await ask('POST', '/epics/106/unlink-planningtool')).status).toBe(204);
     const { body } = await ask('GET', '/epics/106');
-    expect([body.planningtool_id, body.planningtool_name, body.planningtool_plugin_id, body.planningtool_url]).toEqual([null, null, null, null]);
+    expect([
+      body.planningtool_id,
+      body.planningtool_name,
+      body.planningtool_plugin_id,
+      body.planningtool_url,
+    ]).toEqual([null, null, null, null]);
   });
 });

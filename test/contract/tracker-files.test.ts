@@ -12,8 +12,15 @@ const fetchBytes = async (url: string): Promise<Buffer> =>
   Buffer.from(await (await fetch(url, { headers: { 'Tracker-Token': TOKEN } })).arrayBuffer());
 /** A multipart body to the byte. */
 const raw = (parts: readonly (readonly [string, string | Buffer])[]): [Buffer, Record<string, string>] => {
-  const chunks = parts.flatMap(([head, content]) => [Buffer.from(`--BOUND\r\n${head}\r\n\r\n`), Buffer.from(content), Buffer.from('\r\n')]);
-  return [Buffer.concat([...chunks, Buffer.from('--BOUND--\r\n')]), { 'Content-Type': 'multipart/form-data; boundary=BOUND' }];
+  const chunks = parts.flatMap(([head, content]) => [
+    Buffer.from(`--BOUND\r\n${head}\r\n\r\n`),
+    Buffer.from(content),
+    Buffer.from('\r\n'),
+  ]);
+  return [
+    Buffer.concat([...chunks, Buffer.from('--BOUND--\r\n')]),
+    { 'Content-Type': 'multipart/form-data; boundary=BOUND' },
+  ];
 };
 
 describe('uploaded files', () => {
@@ -22,7 +29,13 @@ describe('uploaded files', () => {
       const { status, body } = await ask('POST', '/files', upload(names, 110));
       expect([status, body.map((file: { name: string }) => file.name)]).toEqual([201, names]);
       for (const file of body)
-        expect(file).toMatchObject({ story_ids: [110], uploader_id: OWNER, content_type: 'text/plain', size: 12, entity_type: 'file' });
+        expect(file).toMatchObject({
+          story_ids: [110],
+          uploader_id: OWNER,
+          content_type: 'text/plain',
+          size: 12,
+          entity_type: 'file',
+        });
     }
     expect((await ask('GET', '/files')).body).toHaveLength(10);
     expect((await ask('GET', '/stories/110')).body.files).toHaveLength(10);
@@ -31,7 +44,10 @@ describe('uploaded files', () => {
     const bytes = Buffer.from(Array.from({ length: 256 * 5 }, (_, i) => i % 256));
     const tricky = Buffer.from('\r\n--BOUN\r\n--\r\n\0\ufeff', 'utf8');
     const [body, headers] = raw([
-      ['Content-Disposition: form-data; name="file0"; filename="all.bin"\r\nContent-Type: application/octet-stream', bytes],
+      [
+        'Content-Disposition: form-data; name="file0"; filename="all.bin"\r\nContent-Type: application/octet-stream',
+        bytes,
+      ],
       ['Content-Disposition: form-data; name="file1"; filename="empty"\r\nContent-Type: text/plain', ''],
       ['Content-Disposition: form-data; name="file2"; filename="tricky"\r\nContent-Type: text/plain', tricky],
     ]);
@@ -43,14 +59,27 @@ describe('uploaded files', () => {
   });
   test('the name is the filename of the Content-Disposition, whatever letters it has', async () => {
     const names = ['plain.txt', 'zwei Wörter.png', '日本語.md', 'a;b=c.txt'];
-    const [body, headers] = raw(names.map((name, i) => [`Content-Disposition: form-data; name="file${i}"; filename="${name}"`, 'x'] as const));
+    const [body, headers] = raw(
+      names.map(
+        (name, i) => [`Content-Disposition: form-data; name="file${i}"; filename="${name}"`, 'x'] as const,
+      ),
+    );
     const { body: files } = await ask('POST', '/files', body, headers);
-    expect(files.map((file: { name: string; filename: string }) => [file.name, file.filename])).toEqual(names.map((name) => [name, name]));
+    expect(files.map((file: { name: string; filename: string }) => [file.name, file.filename])).toEqual(
+      names.map((name) => [name, name]),
+    );
     const answer = await fetch(files[2].url, { headers: { 'Tracker-Token': TOKEN } });
-    expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`);
+    expect(answer.headers.get('content-disposition')).toBe(
+      `attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`,
+    );
   });
   test('a name of 1024 characters is taken, a longer or an empty one is not', async () => {
-    const send = (filename: string) => ask('POST', '/files', ...raw([[`Content-Disposition: form-data; name="file0"; filename="${filename}"`, 'x']]));
+    const send = (filename: string) =>
+      ask(
+        'POST',
+        '/files',
+        ...raw([[`Content-Disposition: form-data; name="file0"; filename="${filename}"`, 'x']]),
+      );
     expect((await send('é'.repeat(1024))).body[0].name).toHaveLength(1024);
     for (const filename of ['é'.repeat(1025), '']) {
       const answer = await send(filename);
@@ -60,9 +89,16 @@ describe('uploaded files', () => {
   });
   test('a file that a web form left out is no file', async () => {
     const chosen = ['Content-Disposition: form-data; name="file0"; filename="a"', 'x'] as const;
-    const left = ['Content-Disposition: form-data; name="file1"; filename=""\r\nContent-Type: application/octet-stream', ''] as const;
+    const left = [
+      'Content-Disposition: form-data; name="file1"; filename=""\r\nContent-Type: application/octet-stream',
+      '',
+    ] as const;
     expect((await ask('POST', '/files', ...raw([chosen, left]))).body).toHaveLength(1);
-    const none = await ask('POST', '/files', ...raw([['Content-Disposition: form-data; name="file0"; filename=""', '']]));
+    const none = await ask(
+      'POST',
+      '/files',
+      ...raw([['Content-Disposition: form-data; name="file0"; filename=""', '']]),
+    );
     expect([none.status, none.body.errors]).toEqual([400, { file0: 'is required' }]);
   });
   test('the content needs a token, like everything else', async () => {
@@ -131,7 +167,9 @@ describe('uploaded files', () => {
   test('JSON, no boundary and a torn body are 400', async () => {
     expect((await ask('POST', '/files', { story_id: 1 })).status).toBe(400);
     expect((await ask('POST', '/files', 'x', { 'Content-Type': 'multipart/form-data' })).status).toBe(400);
-    const [body, headers] = raw([['Content-Disposition: form-data; name="file0"; filename="a"', 'x'.repeat(100)]]);
+    const [body, headers] = raw([
+      ['Content-Disposition: form-data; name="file0"; filename="a"', 'x'.repeat(100)],
+    ]);
     expect((await ask('POST', '/files', body.subarray(0, 90), headers)).status).toBe(400);
   });
   test('the description of a file changes, its content does not', async () => {
@@ -173,13 +211,21 @@ describe('linked files', () => {
     });
   });
   test('it hangs on the story that was named last', async () => {
-    const { body } = await ask('POST', '/linked-files', { ...link, story_id: 107, size: 5, content_type: 'text/plain', description: 'd' });
-    expect(body).toMatchObject({ story_ids: [107], size: 5, content_type: 'text/plain', description: 'd' });
-    expect((await ask('PUT', `/linked-files/${body.id}`, { story_id: 110, name: 'New' })).body).toMatchObject({
-      story_ids: [110],
-      name: 'New',
+    const { body } = await ask('POST', '/linked-files', {
+      ...link,
+      story_id: 107,
       size: 5,
+      content_type: 'text/plain',
+      description: 'd',
     });
+    expect(body).toMatchObject({ story_ids: [107], size: 5, content_type: 'text/plain', description: 'd' });
+    expect((await ask('PUT', `/linked-files/${body.id}`, { story_id: 110, name: 'New' })).body).toMatchObject(
+      {
+        story_ids: [110],
+        name: 'New',
+        size: 5,
+      },
+    );
     expect((await ask('GET', '/stories/107')).body.linked_files).toEqual([]);
     expect((await ask('GET', '/stories/110')).body.linked_files).toMatchObject([{ id: body.id }]);
     await ask('DELETE', `/linked-files/${body.id}`);
@@ -188,7 +234,8 @@ describe('linked files', () => {
   test('a name of any length is taken on update, and URLs start with http', async () => {
     const { body } = await ask('POST', '/linked-files', link);
     expect((await ask('PUT', `/linked-files/${body.id}`, { name: 'x'.repeat(5000) })).status).toBe(200);
-    for (const url of ['ftp://x', 'plan.pdf', '']) expect((await ask('PUT', `/linked-files/${body.id}`, { url })).status).toBe(400);
+    for (const url of ['ftp://x', 'plan.pdf', ''])
+      expect((await ask('PUT', `/linked-files/${body.id}`, { url })).status).toBe(400);
   });
   test('stories and members that do not exist are 422', async () => {
     expect((await ask('POST', '/linked-files', { ...link, story_id: 9 })).status).toBe(422);
@@ -198,7 +245,9 @@ describe('linked files', () => {
 
 describe('external links', () => {
   const ids = async (link: string): Promise<number[]> =>
-    (await ask('GET', `/external-link/stories?external_link=${encodeURIComponent(link)}`)).body.map((story: { id: number }) => story.id);
+    (await ask('GET', `/external-link/stories?external_link=${encodeURIComponent(link)}`)).body.map(
+      (story: { id: number }) => story.id,
+    );
   test('finds stories by a whole link, and by nothing less', async () => {
     expect(await ids('https://docs.example.com/sign-up')).toEqual([107, 110]);
     expect(await ids('https://charts.example.com/first-order')).toEqual([111]);

@@ -10,8 +10,20 @@ afterEach(() => server.close());
 
 describe('labels', () => {
   test('a created label has every field, and is read back as it was answered', async () => {
-    const { body } = await ask('POST', '/labels', { name: 'bug', color: '#cc0000', description: 'Broken', external_id: 'x-1' });
-    expect(body).toMatchObject({ name: 'bug', color: '#cc0000', description: 'Broken', external_id: 'x-1', archived: false, entity_type: 'label' });
+    const { body } = await ask('POST', '/labels', {
+      name: 'bug',
+      color: '#cc0000',
+      description: 'Broken',
+      external_id: 'x-1',
+    });
+    expect(body).toMatchObject({
+      name: 'bug',
+      color: '#cc0000',
+      description: 'Broken',
+      external_id: 'x-1',
+      archived: false,
+      entity_type: 'label',
+    });
     expect([body.created_at, body.updated_at]).toEqual(['2026-03-01T10:00:00Z', '2026-03-01T10:00:00Z']);
     expect((await ask('GET', `/labels/${body.id}`)).body).toEqual(body);
     expect((await ask('GET', '/labels')).body).toContainEqual(body);
@@ -36,14 +48,27 @@ describe('labels', () => {
     expect((await ask('POST', '/labels', { name: 'onboarding' })).status).toBe(201);
   });
   test('archived goes both ways; null unsets the colour; an update leaves the rest alone', async () => {
-    expect((await ask('PUT', '/labels/105', { archived: true })).body).toMatchObject({ archived: true, name: 'onboarding', color: '#cc4400' });
-    expect((await ask('PUT', '/labels/105', { archived: false, color: null })).body).toMatchObject({ archived: false, color: null });
+    expect((await ask('PUT', '/labels/105', { archived: true })).body).toMatchObject({
+      archived: true,
+      name: 'onboarding',
+      color: '#cc4400',
+    });
+    expect((await ask('PUT', '/labels/105', { archived: false, color: null })).body).toMatchObject({
+      archived: false,
+      color: null,
+    });
   });
   test('updated_at moves with a change, created_at does not', async () => {
     await ask('GET', '/labels');
-    await fetch(`${server.mock.origin}/__opsctl/clock`, { method: 'PUT', body: JSON.stringify({ advance_ms: 3_600_000 }) });
+    await fetch(`${server.mock.origin}/__opsctl/clock`, {
+      method: 'PUT',
+      body: JSON.stringify({ advance_ms: 3_600_000 }),
+    });
     const { body } = await ask('PUT', '/labels/105', { description: 'new' });
-    expect([body.created_at.slice(0, 13), body.updated_at.slice(0, 13)]).toEqual(['2026-03-01T10', '2026-03-01T11']);
+    expect([body.created_at.slice(0, 13), body.updated_at.slice(0, 13)]).toEqual([
+      '2026-03-01T10',
+      '2026-03-01T11',
+    ]);
   });
   test('statistics are counted from the stories and epics', async () => {
     const stats = async () => (await ask('GET', '/labels/105')).body.stats;
@@ -62,7 +87,12 @@ describe('labels', () => {
       num_epics_unstarted: 0,
       num_epics_completed: 0,
     });
-    await ask('POST', '/stories', { name: 's', labels: [{ name: 'onboarding' }], workflow_state_id: 10, estimate: 8 });
+    await ask('POST', '/stories', {
+      name: 's',
+      labels: [{ name: 'onboarding' }],
+      workflow_state_id: 10,
+      estimate: 8,
+    });
     await ask('PUT', '/epics/106', { epic_state_id: 23 });
     expect(await stats()).toMatchObject({
       num_stories_total: 4,
@@ -72,13 +102,28 @@ describe('labels', () => {
       num_epics_completed: 1,
     });
     await ask('DELETE', '/stories/107');
-    expect(await stats()).toMatchObject({ num_stories_total: 3, num_stories_in_progress: 0, num_points_total: 10 });
+    expect(await stats()).toMatchObject({
+      num_stories_total: 3,
+      num_stories_in_progress: 0,
+      num_points_total: 10,
+    });
     expect((await ask('GET', '/labels')).body[0].stats).toEqual(await stats());
   });
   test('the slim list leaves the statistics out, and so do labels inside stories and epics', async () => {
     const [slim] = (await ask('GET', '/labels?slim=true')).body;
     expect(Object.keys(slim).sort()).toEqual(
-      ['app_url', 'archived', 'color', 'created_at', 'description', 'entity_type', 'external_id', 'id', 'name', 'updated_at'].sort(),
+      [
+        'app_url',
+        'archived',
+        'color',
+        'created_at',
+        'description',
+        'entity_type',
+        'external_id',
+        'id',
+        'name',
+        'updated_at',
+      ].sort(),
     );
     expect((await ask('GET', '/labels?slim=false')).body[0].stats).toBeDefined();
     expect((await ask('GET', '/labels/105/stories')).body[0].labels).toEqual([slim]);
@@ -94,25 +139,36 @@ describe('labels', () => {
   test('a deleted label is gone from stories, epics and iterations', async () => {
     await ask('DELETE', '/labels/105');
     expect((await ask('GET', '/labels')).body).toEqual([]);
-    const places = await Promise.all(['/epics/106', '/iterations/104', '/stories/107'].map((path) => ask('GET', path)));
+    const places = await Promise.all(
+      ['/epics/106', '/iterations/104', '/stories/107'].map((path) => ask('GET', path)),
+    );
     for (const { body } of places) expect([body.label_ids, body.labels]).toEqual([[], []]);
     expect((await ask('GET', '/labels/105/stories')).status).toBe(404);
   });
   test('stories of a label give descriptions only when asked', async () => {
     expect((await ask('GET', '/labels/105/stories')).body[0]).not.toHaveProperty('description');
-    expect((await ask('GET', '/labels/105/stories?includes_description=true')).body[0].description).toMatch(/^Name, e-mail/);
+    expect((await ask('GET', '/labels/105/stories?includes_description=true')).body[0].description).toMatch(
+      /^Name, e-mail/,
+    );
   });
   test('a list is the same text again until something changes', async () => {
     const first = await ask('GET', '/labels');
     expect((await ask('GET', '/labels')).text).toBe(first.text);
     await ask('POST', '/labels', { name: 'new' });
-    expect((await ask('GET', '/labels')).body.map((label: { name: string }) => label.name)).toEqual(['onboarding', 'new']);
+    expect((await ask('GET', '/labels')).body.map((label: { name: string }) => label.name)).toEqual([
+      'onboarding',
+      'new',
+    ]);
   });
 });
 
 describe('categories', () => {
   test('a name that is used gives 422 on update and on create', async () => {
-    const { body } = await ask('POST', '/categories', { name: 'Quality', color: '#00ff00', external_id: 'c' });
+    const { body } = await ask('POST', '/categories', {
+      name: 'Quality',
+      color: '#00ff00',
+      external_id: 'c',
+    });
     expect(body).toMatchObject({ name: 'Quality', color: '#00ff00', external_id: 'c', archived: false });
     const again = await ask('PUT', `/categories/${body.id}`, { name: 'Growth' });
     expect([again.status, Object.keys(again.body.errors)]).toEqual([422, ['name']]);
@@ -120,8 +176,15 @@ describe('categories', () => {
     expect((await ask('PUT', `/categories/${body.id}`, { name: 'Quality' })).status).toBe(200);
   });
   test('archived goes both ways and null unsets the colour', async () => {
-    expect((await ask('PUT', '/categories/101', { archived: true, color: null })).body).toMatchObject({ archived: true, color: null });
-    expect((await ask('PUT', '/categories/101', { archived: false })).body).toMatchObject({ archived: false, color: null, name: 'Growth' });
+    expect((await ask('PUT', '/categories/101', { archived: true, color: null })).body).toMatchObject({
+      archived: true,
+      color: null,
+    });
+    expect((await ask('PUT', '/categories/101', { archived: false })).body).toMatchObject({
+      archived: false,
+      color: null,
+      name: 'Growth',
+    });
   });
   test('its milestones and its objectives are the same records', async () => {
     const objectives = (await ask('GET', '/categories/101/objectives')).body;

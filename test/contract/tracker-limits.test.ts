@@ -4,10 +4,15 @@ import { type Answer, type TrackerServer, startTracker } from '../support/tracke
 import { BEN, EPIC, GROUP, OBJECTIVE, PRIORITY, STORY, cases, ready } from './tracker-cases.ts';
 
 type Row = Record<string, string>;
-const inputs: Row[] = readSpec('tracker-inputs').map((row) => ({ ...row, name: `${row.method} ${row.path}` }));
+const inputs: Row[] = readSpec('tracker-inputs').map((row) => ({
+  ...row,
+  name: `${row.method} ${row.path}`,
+}));
 const bodies = inputs.filter((row) => row.where === 'body');
 const queries = inputs.filter((row) => row.where === 'query');
-const successOf = new Map(readSpec('tracker-endpoints').map((row) => [`${row.method} ${row.path}`, Number(row.status)]));
+const successOf = new Map(
+  readSpec('tracker-endpoints').map((row) => [`${row.method} ${row.path}`, Number(row.status)]),
+);
 
 let server: TrackerServer;
 beforeAll(async () => {
@@ -70,7 +75,8 @@ const expectRefused = (answer: Answer, field: string): void => {
   expect(answer.body.message).toBe('The request included invalid or missing parameters.');
   expect(Object.keys(answer.body.errors).map((path) => path.split(/[.[]/)[0])).toContain(field);
 };
-const expectTaken = (answer: Answer, row: Row): void => expect(answer.status, answer.text).toBe(successOf.get(row.name ?? ''));
+const expectTaken = (answer: Answer, row: Row): void =>
+  expect(answer.status, answer.text).toBe(successOf.get(row.name ?? ''));
 
 const id = (row: Row): string => `${row.name} ${row.field}`;
 const named = (rows: readonly Row[]): [string, Row][] => rows.map((row) => [id(row), row]);
@@ -93,7 +99,12 @@ describe('each value of an enumeration is taken, others are refused', () => {
     const field = row.field ?? '';
     for (const value of (row.enum ?? '').split('|')) expectTaken(await send(row, { [field]: value }), row);
     const first = (row.enum ?? '').split('|')[0] ?? '';
-    for (const value of ['', 'no such value', first.toUpperCase() === first ? first.toLowerCase() : first.toUpperCase(), ` ${first}`]) {
+    for (const value of [
+      '',
+      'no such value',
+      first.toUpperCase() === first ? first.toLowerCase() : first.toUpperCase(),
+      ` ${first}`,
+    ]) {
       expectRefused(await send(row, { [field]: value }), field);
     }
   });
@@ -125,9 +136,30 @@ const wrong: Record<string, readonly unknown[]> = {
   int: ['1', 1.5, true, []],
   bool: ['true', 0, 1, {}],
   uuid: [1, '', 'not-a-uuid', '11111111-0000-4000-8000-00000000000', 'g1111111-0000-4000-8000-000000000001'],
-  datetime: ['', 'yesterday', '2026-13-01T00:00:00Z', '2026-02-30T00:00:00Z', '2026-01-01', '2026-01-01T00:00:00+99:99', 1767225600],
+  datetime: [
+    '',
+    'yesterday',
+    '2026-13-01T00:00:00Z',
+    '2026-02-30T00:00:00Z',
+    '2026-01-01',
+    '2026-01-01T00:00:00+99:99',
+    1767225600,
+  ],
   date: ['', '2026-02-30', '2026-1-1', '2026-01-01T00:00:00Z', 20260101],
-  color: ['', 'red', 'cc0000', '#cc00', '#cc00zz', '#cc000000', 'rgb(1,2,3)', 'inherit', 'initial', 'transparent', 'currentColor', 1],
+  color: [
+    '',
+    'red',
+    'cc0000',
+    '#cc00',
+    '#cc00zz',
+    '#cc000000',
+    'rgb(1,2,3)',
+    'inherit',
+    'initial',
+    'transparent',
+    'currentColor',
+    1,
+  ],
   enum: [1, [], true],
   '[int]': [1, ['1'], [null], {}],
   '[uuid]': ['x', ['x'], [1], [null]],
@@ -149,7 +181,9 @@ describe('a missing required field is refused', () => {
   });
 });
 
-const withBody = Object.keys(cases).filter((name) => cases[name]?.body !== undefined && name !== 'POST /files');
+const withBody = Object.keys(cases).filter(
+  (name) => cases[name]?.body !== undefined && name !== 'POST /files',
+);
 describe('the body', () => {
   test.each(withBody)('%s refuses an unknown key and names it', async (name) => {
     const { path, body } = await ready(server, name);
@@ -181,7 +215,9 @@ const url = (row: Row, value: string): string => {
   };
   const path =
     at[row.name ?? ''] ??
-    (row.path ?? '').replace(/\{(\w+)-public-id\}/, (_, kind) => String({ epic: EPIC, iteration: 104, label: 105, project: 103 }[kind as 'epic']));
+    (row.path ?? '').replace(/\{(\w+)-public-id\}/, (_, kind) =>
+      String({ epic: EPIC, iteration: 104, label: 105, project: 103 }[kind as 'epic']),
+    );
   return `${path}?${row.field}=${encodeURIComponent(value)}`;
 };
 describe('query parameters', () => {
@@ -193,16 +229,22 @@ describe('query parameters', () => {
     for (const value of bad) expectRefused(await server.ask('GET', url(row, value)), row.field ?? '');
   });
   test.each(named(queries.filter((row) => row.type === 'bool')))('%s is true or false', async (_, row) => {
-    for (const value of ['true', 'false']) expect((await server.ask('GET', url(row, value))).status).toBe(200);
-    for (const value of ['yes', '1', '', 'TRUE']) expectRefused(await server.ask('GET', url(row, value)), row.field ?? '');
+    for (const value of ['true', 'false'])
+      expect((await server.ask('GET', url(row, value))).status).toBe(200);
+    for (const value of ['yes', '1', '', 'TRUE'])
+      expectRefused(await server.ask('GET', url(row, value)), row.field ?? '');
   });
   test('an external link has at most 2048 characters and is required', async () => {
-    const link = (length: number): string => `/external-link/stories?external_link=${textOf('external_link', length)}`;
+    const link = (length: number): string =>
+      `/external-link/stories?external_link=${textOf('external_link', length)}`;
     expect((await server.ask('GET', link(2048))).status).toBe(200);
     expectRefused(await server.ask('GET', link(2049)), 'external_link');
     expectRefused(await server.ask('GET', '/external-link/stories'), 'external_link');
   });
-  test.each(['/labels', '/epics', '/members', `/custom-fields/${PRIORITY}`])('%s refuses an unknown parameter', async (path) => {
-    expectRefused(await server.ask('GET', `${path}?nonsense=1`), 'nonsense');
-  });
+  test.each(['/labels', '/epics', '/members', `/custom-fields/${PRIORITY}`])(
+    '%s refuses an unknown parameter',
+    async (path) => {
+      expectRefused(await server.ask('GET', `${path}?nonsense=1`), 'nonsense');
+    },
+  );
 });

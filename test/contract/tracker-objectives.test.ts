@@ -29,17 +29,27 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     expect((await ask('PUT', `/${kind}/102`, { state })).body).toMatchObject({ state, started, completed });
   });
   test('without a state it is to do', async () => {
-    expect(await create()).toMatchObject({ state: 'to do', description: '', archived: false, key_result_ids: [] });
+    expect(await create()).toMatchObject({
+      state: 'to do',
+      description: '',
+      archived: false,
+      key_result_ids: [],
+    });
   });
   test('overrides are set, and null clears them', async () => {
     const at = '2020-01-01T00:00:00Z';
     const made = await create({ started_at_override: at, completed_at_override: at });
     expect(made).toMatchObject({ started_at_override: at, completed_at_override: at });
-    const { body } = await ask('PUT', `/${kind}/${made.id}`, { started_at_override: null, completed_at_override: null });
+    const { body } = await ask('PUT', `/${kind}/${made.id}`, {
+      started_at_override: null,
+      completed_at_override: null,
+    });
     expect(body).toMatchObject({ started_at_override: null, completed_at_override: null });
   });
   test('categories are found by name or made, and replaced as a whole', async () => {
-    const made = await create({ categories: [{ name: 'Growth' }, { name: 'New', color: '#010203', external_id: 'n' }] });
+    const made = await create({
+      categories: [{ name: 'Growth' }, { name: 'New', color: '#010203', external_id: 'n' }],
+    });
     expect(made.categories.map((one: { id: number; name: string }) => one.name)).toEqual(['Growth', 'New']);
     expect(made.categories[0].id).toBe(101);
     expect((await ask('PUT', `/${kind}/${made.id}`, { categories: [] })).body.categories).toEqual([]);
@@ -47,7 +57,8 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
   });
   test('moves by before_id and after_id', async () => {
     const [a, b] = [await create({ name: 'a' }), await create({ name: 'b' })];
-    const order = async (): Promise<number[]> => (await ask('GET', `/${kind}`)).body.map((one: { id: number }) => one.id);
+    const order = async (): Promise<number[]> =>
+      (await ask('GET', `/${kind}`)).body.map((one: { id: number }) => one.id);
     await ask('PUT', `/${kind}/${b.id}`, { before_id: 102 });
     expect(await order()).toEqual([b.id, 102, a.id]);
     await ask('PUT', `/${kind}/${b.id}`, { after_id: 102 });
@@ -58,10 +69,15 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     expect((await ask('PUT', `/${kind}/102`, { archived: true })).body.archived).toBe(true);
     expect((await ask('PUT', `/${kind}/102`, { archived: false })).body.archived).toBe(false);
     const before = (await ask('GET', `/${kind}/102`)).body;
-    expect((await ask('PUT', `/${kind}/102`, {})).body).toEqual({ ...before, updated_at: expect.any(String) });
+    expect((await ask('PUT', `/${kind}/102`, {})).body).toEqual({
+      ...before,
+      updated_at: expect.any(String),
+    });
   });
   test('its epics, and what is left when it is deleted', async () => {
-    expect((await ask('GET', `/${kind}/102/epics`)).body.map((epic: { id: number }) => epic.id)).toEqual([106]);
+    expect((await ask('GET', `/${kind}/102/epics`)).body.map((epic: { id: number }) => epic.id)).toEqual([
+      106,
+    ]);
     await ask('DELETE', `/${kind}/102`);
     expect((await ask('GET', '/epics/106')).body).toMatchObject({ objective_ids: [], milestone_id: null });
     expect((await ask('GET', `/key-results/${KEY_RESULT}`)).status).toBe(404);
@@ -74,15 +90,25 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
       started_at_override: '2026-01-01T00:00:00Z',
       completed_at_override: '2026-01-01T01:00:00Z',
     });
-    await ask('PUT', '/stories/110', { started_at_override: '2026-01-01T00:00:00Z', completed_at_override: '2026-01-01T03:00:00Z' });
+    await ask('PUT', '/stories/110', {
+      started_at_override: '2026-01-01T00:00:00Z',
+      completed_at_override: '2026-01-01T03:00:00Z',
+    });
     expect((await ask('GET', `/${kind}/${made.id}`)).body.stats.average_cycle_time).toBe(2 * 3600);
   });
   test('403 UnusableEntitlementError when the plan does not include it', async () => {
-    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ 'objective-entitlement': false }) });
+    await fetch(`${server.mock.origin}/__opsctl/features`, {
+      method: 'PUT',
+      body: JSON.stringify({ 'objective-entitlement': false }),
+    });
     const answer = await ask('POST', `/${kind}`, { name: 'o' });
     expect([answer.status, answer.body]).toEqual([
       403,
-      { reason_tag: 'entitlement-violation', entitlement_tag: 'objectives', message: 'The plan of this workspace does not include more objectives.' },
+      {
+        reason_tag: 'entitlement-violation',
+        entitlement_tag: 'objectives',
+        message: 'The plan of this workspace does not include more objectives.',
+      },
     ]);
     expect((await ask('PUT', `/${kind}/102`, {})).status).toBe(200);
   });
@@ -91,10 +117,27 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
 describe('key results', () => {
   const put = (id: string, body: object) => ask('PUT', `/key-results/${id}`, body);
   test('numeric: progress goes from the first value to the target and stays within 0 and 100', async () => {
-    expect((await ask('GET', `/key-results/${KEY_RESULT}`)).body).toMatchObject({ type: 'numeric', progress: 25, objective_id: 102 });
-    const progress = async (value: string) => (await put(KEY_RESULT, { observed_value: { numeric_value: value } })).body.progress;
-    expect([await progress('300'), await progress('400'), await progress('50'), await progress('200')]).toEqual([100, 100, 0, 50]);
-    expect((await put(KEY_RESULT, { target_value: { numeric_value: '1100' }, initial_observed_value: { numeric_value: '0' } })).body).toMatchObject({
+    expect((await ask('GET', `/key-results/${KEY_RESULT}`)).body).toMatchObject({
+      type: 'numeric',
+      progress: 25,
+      objective_id: 102,
+    });
+    const progress = async (value: string) =>
+      (await put(KEY_RESULT, { observed_value: { numeric_value: value } })).body.progress;
+    expect([
+      await progress('300'),
+      await progress('400'),
+      await progress('50'),
+      await progress('200'),
+    ]).toEqual([100, 100, 0, 50]);
+    expect(
+      (
+        await put(KEY_RESULT, {
+          target_value: { numeric_value: '1100' },
+          initial_observed_value: { numeric_value: '0' },
+        })
+      ).body,
+    ).toMatchObject({
       progress: 18,
       current_target_value: { numeric_value: '1100' },
       initial_observed_value: { numeric_value: '0' },
@@ -102,8 +145,14 @@ describe('key results', () => {
     });
   });
   test('boolean: nothing or all of it', async () => {
-    expect((await put(KEY_RESULT_BOOLEAN, { name: 'renamed' })).body).toMatchObject({ type: 'boolean', progress: 0, name: 'renamed' });
-    expect((await put(KEY_RESULT_BOOLEAN, { observed_value: { boolean_value: true } })).body.progress).toBe(100);
+    expect((await put(KEY_RESULT_BOOLEAN, { name: 'renamed' })).body).toMatchObject({
+      type: 'boolean',
+      progress: 0,
+      name: 'renamed',
+    });
+    expect((await put(KEY_RESULT_BOOLEAN, { observed_value: { boolean_value: true } })).body.progress).toBe(
+      100,
+    );
   });
   test.each([
     [KEY_RESULT, { observed_value: { boolean_value: true } }],
@@ -118,6 +167,9 @@ describe('key results', () => {
     expect((await put(KEY_RESULT, { observed_value: { numeric_value: 5 } })).status).toBe(400);
   });
   test('the objective lists its key results', async () => {
-    expect((await ask('GET', '/objectives/102')).body.key_result_ids).toEqual([KEY_RESULT_BOOLEAN, KEY_RESULT]);
+    expect((await ask('GET', '/objectives/102')).body.key_result_ids).toEqual([
+      KEY_RESULT_BOOLEAN,
+      KEY_RESULT,
+    ]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { trackerState } from '../../src/mock/tracker/state.ts';
-import { createStory } from '../../src/mock/tracker/stories.ts';
+import { trackerState } from '../../src/mock-server/tracker/state.ts';
+import { createStory } from '../../src/mock-server/tracker/stories.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP } from './tracker-cases.ts';
 
@@ -20,8 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const search = async (query: string, more = '') => (await ask('GET', `/search?query=${encodeURIComponent(query)}${more}`)).body;
-const stories = async (query: string): Promise<number[]> => (await search(query)).stories.data.map((story: { id: number }) => story.id);
+const search = async (query: string, more = '') =>
+  (await ask('GET', `/search?query=${encodeURIComponent(query)}${more}`)).body;
+const stories = async (query: string): Promise<number[]> =>
+  (await search(query)).stories.data.map((story: { id: number }) => story.id);
 const OLD = 112;
 
 describe('operators', () => {
@@ -89,9 +91,21 @@ describe('operators', () => {
   test('epics answer the same operators', async () => {
     const epics = async (query: string): Promise<number> => (await search(query)).epics.total;
     expect(
-      await Promise.all(['label:onboarding', 'is:started', 'is:epic', 'owner:ana', 'state:"in progress"', 'first order', '!has:comment'].map(epics)),
+      await Promise.all(
+        [
+          'label:onboarding',
+          'is:started',
+          'is:epic',
+          'owner:ana',
+          'state:"in progress"',
+          'first order',
+          '!has:comment',
+        ].map(epics),
+      ),
     ).toEqual([1, 1, 1, 1, 1, 1, 1]);
-    expect(await Promise.all(['is:done', 'owner:ben', 'is:story', 'has:deadline'].map(epics))).toEqual([0, 0, 0, 0]);
+    expect(await Promise.all(['is:done', 'owner:ben', 'is:story', 'has:deadline'].map(epics))).toEqual([
+      0, 0, 0, 0,
+    ]);
   });
 });
 
@@ -103,7 +117,10 @@ describe('the answer', () => {
       iterations: { total: 1, next: null, data: [expect.objectContaining({ name: 'Sprint 1' })] },
       milestones: { total: 1, next: null, data: [expect.objectContaining({ name: 'Faster sign-up' })] },
     });
-    const all = await search('i', '&entity_types=story&entity_types=epic&entity_types=iteration&entity_types=milestone');
+    const all = await search(
+      'i',
+      '&entity_types=story&entity_types=epic&entity_types=iteration&entity_types=milestone',
+    );
     expect(Object.keys(all).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
     expect(all.iterations.data[0].name).toBe('Sprint 1');
     expect(all.milestones.data[0].name).toBe('Faster sign-up');
@@ -111,9 +128,14 @@ describe('the answer', () => {
   });
   test('full detail has the records, slim has their ids', async () => {
     const [full] = (await search('id:107')).stories.data;
-    expect(full).toMatchObject({ description: expect.any(String), tasks: [{}, {}], task_ids: [expect.any(Number), expect.any(Number)] });
+    expect(full).toMatchObject({
+      description: expect.any(String),
+      tasks: [{}, {}],
+      task_ids: [expect.any(Number), expect.any(Number)],
+    });
     const [slim] = (await search('id:107', '&detail=slim')).stories.data;
-    for (const key of ['description', 'tasks', 'comments', 'files', 'branches', 'pull_requests']) expect(slim).not.toHaveProperty(key);
+    for (const key of ['description', 'tasks', 'comments', 'files', 'branches', 'pull_requests'])
+      expect(slim).not.toHaveProperty(key);
     expect(slim.task_ids).toHaveLength(2);
     expect((await search('is:epic', '&detail=slim')).epics.data[0]).not.toHaveProperty('comments');
     expect((await search('is:epic')).epics.data[0]).toHaveProperty('comments');
@@ -147,7 +169,8 @@ describe('pages', () => {
   test('what is changed or deleted between two pages moves no other record', async () => {
     const ids = (body: { stories: { data: { id: number }[] } }) => body.stories.data.map(({ id }) => id);
     const made: number[] = [];
-    for (const n of [1, 2, 3, 4, 5, 6]) made.push((await many.ask('POST', '/stories', { name: `moving ${n}` })).body.id);
+    for (const n of [1, 2, 3, 4, 5, 6])
+      made.push((await many.ask('POST', '/stories', { name: `moving ${n}` })).body.id);
     const first = (await many.ask('GET', '/search?query=moving&page_size=2')).body;
     expect(ids(first)).toEqual(made.slice(0, 2));
     // The way of a script that works off what it finds: each record leaves the result when it is done.
@@ -177,7 +200,10 @@ describe('pages', () => {
   test('a page past the thousandth result is refused in its own words', async () => {
     const next = Buffer.from('stories:1000:0').toString('base64url');
     const answer = await many.ask('GET', `/search?query=needle&next=${next}`);
-    expect([answer.status, answer.body]).toMatchObject([400, { error: 'maximum-results-exceeded', 'maximum-results': 1000 }]);
+    expect([answer.status, answer.body]).toMatchObject([
+      400,
+      { error: 'maximum-results-exceeded', 'maximum-results': 1000 },
+    ]);
   });
   test('25 a page unless asked', async () => {
     const { body } = await many.ask('GET', '/search?query=needle');

@@ -59,9 +59,18 @@ describe('stories (an extension of the document)', () => {
       created_at: '2020-01-01T00:00:00Z',
       updated_at: '2020-01-02T00:00:00Z',
     };
-    const more = { file_ids: [file], labels: [{ name: 'onboarding' }], custom_fields: [{ field_id: PRIORITY, value_id: HIGH }] };
+    const more = {
+      file_ids: [file],
+      labels: [{ name: 'onboarding' }],
+      custom_fields: [{ field_id: PRIORITY, value_id: HIGH }],
+    };
     const made = await create({ ...given, ...more });
-    expect(made).toMatchObject({ ...given, label_ids: [105], files: [{ id: file }], custom_fields: [{ value: 'High' }] });
+    expect(made).toMatchObject({
+      ...given,
+      label_ids: [105],
+      files: [{ id: file }],
+      custom_fields: [{ value: 'High' }],
+    });
     expect(await get(made.id)).toEqual(made);
   });
   test('the slim form has ids where the full one has records', async () => {
@@ -71,7 +80,10 @@ describe('stories (an extension of the document)', () => {
       expect(slim).toHaveProperty(key);
       expect(full).not.toHaveProperty(key);
     }
-    expect(slim).toMatchObject({ num_tasks_completed: 1, task_ids: full.tasks.map((task: { id: number }) => task.id) });
+    expect(slim).toMatchObject({
+      num_tasks_completed: 1,
+      task_ids: full.tasks.map((task: { id: number }) => task.id),
+    });
   });
   test('moves through the workflow set times; cycle and lead time follow', async () => {
     const made = await create({ created_at: '2026-02-01T00:00:00Z' });
@@ -80,8 +92,16 @@ describe('stories (an extension of the document)', () => {
       started_at: '2026-03-01T10:00:00Z',
       moved_at: '2026-03-01T10:00:00Z',
     });
-    const done = await update(made.id, { workflow_state_id: 13, started_at_override: '2026-03-01T09:00:00Z' });
-    expect(done).toMatchObject({ completed: true, completed_at: '2026-03-01T10:00:00Z', cycle_time: 3600, lead_time: 28 * 86_400 + 36_000 });
+    const done = await update(made.id, {
+      workflow_state_id: 13,
+      started_at_override: '2026-03-01T09:00:00Z',
+    });
+    expect(done).toMatchObject({
+      completed: true,
+      completed_at: '2026-03-01T10:00:00Z',
+      cycle_time: 3600,
+      lead_time: 28 * 86_400 + 36_000,
+    });
     const back = await update(made.id, { workflow_state_id: 10 });
     expect(back).toMatchObject({ started: false, completed: false, started_at: null, completed_at: null });
     expect(back).toMatchObject({ cycle_time: null, lead_time: null });
@@ -98,7 +118,10 @@ describe('stories (an extension of the document)', () => {
     { file_ids: [9] },
     { linked_file_ids: [9] },
   ])('%o of what does not exist is 422', async (body) => {
-    for (const answer of [await ask('POST', '/stories', { name: 's', ...body }), await ask('PUT', '/stories/107', body)]) {
+    for (const answer of [
+      await ask('POST', '/stories', { name: 's', ...body }),
+      await ask('PUT', '/stories/107', body),
+    ]) {
       expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, Object.keys(body)]);
     }
   });
@@ -115,14 +138,20 @@ describe('stories (an extension of the document)', () => {
   test('before_id and after_id move a story, also where there is no room', async () => {
     const made = [await create({ name: 'a' }), await create({ name: 'b' })];
     for (let i = 0; i < 40; i++) await update(made[i % 2].id, { after_id: 107 });
-    const positions = await Promise.all([107, made[1].id, made[0].id, 110].map(async (id) => (await get(id)).position));
+    const positions = await Promise.all(
+      [107, made[1].id, made[0].id, 110].map(async (id) => (await get(id)).position),
+    );
     expect(positions).toEqual([...positions].sort((a, b) => a - b));
     expect(new Set(positions).size).toBe(4);
     expect((await ask('PUT', '/stories/107', { before_id: 107 })).status).toBe(422);
   });
   test('a deleted story takes its tasks, comments and links with it', async () => {
     const { body: comment } = await ask('POST', '/stories/107/comments', { text: 'hi' });
-    const { body: link } = await ask('POST', '/story-links', { subject_id: 107, object_id: 110, verb: 'blocks' });
+    const { body: link } = await ask('POST', '/story-links', {
+      subject_id: 107,
+      object_id: 110,
+      verb: 'blocks',
+    });
     expect((await ask('DELETE', '/stories/107')).status).toBe(204);
     for (const path of ['/stories/107', `/stories/107/comments/${comment.id}`, `/story-links/${link.id}`])
       expect((await ask('GET', path)).status).toBe(404);
@@ -133,11 +162,26 @@ describe('stories (an extension of the document)', () => {
 
 describe('tasks', () => {
   test('life of a task; the story counts the done ones', async () => {
-    const { body: task } = await ask('POST', '/stories/110/tasks', { description: 'do', owner_ids: [BEN], external_id: 'e' });
-    expect(task).toMatchObject({ description: 'do', complete: false, completed_at: null, story_id: 110, owner_ids: [BEN], position: 1 });
+    const { body: task } = await ask('POST', '/stories/110/tasks', {
+      description: 'do',
+      owner_ids: [BEN],
+      external_id: 'e',
+    });
+    expect(task).toMatchObject({
+      description: 'do',
+      complete: false,
+      completed_at: null,
+      story_id: 110,
+      owner_ids: [BEN],
+      position: 1,
+    });
     const at = `/stories/110/tasks/${task.id}`;
-    expect((await ask('PUT', at, { complete: true })).body).toMatchObject({ complete: true, completed_at: '2026-03-01T10:00:00Z' });
-    const counted = async () => (await ask('GET', '/projects/103/stories')).body.find((story: { id: number }) => story.id === 110);
+    expect((await ask('PUT', at, { complete: true })).body).toMatchObject({
+      complete: true,
+      completed_at: '2026-03-01T10:00:00Z',
+    });
+    const counted = async () =>
+      (await ask('GET', '/projects/103/stories')).body.find((story: { id: number }) => story.id === 110);
     expect(await counted()).toMatchObject({ num_tasks_completed: 1, task_ids: [task.id] });
     expect((await ask('GET', at)).body.complete).toBe(true);
     expect((await ask('GET', `/stories/107/tasks/${task.id}`)).status).toBe(404);
@@ -155,9 +199,17 @@ describe('tasks', () => {
 describe('comments and links', () => {
   test('life of a comment', async () => {
     const { body } = await ask('POST', '/stories/107/comments', { text: 'hi @ben', author_id: BEN });
-    expect(body).toMatchObject({ text: 'hi @ben', author_id: BEN, story_id: 107, mention_ids: [BEN], parent_id: null });
+    expect(body).toMatchObject({
+      text: 'hi @ben',
+      author_id: BEN,
+      story_id: 107,
+      mention_ids: [BEN],
+      parent_id: null,
+    });
     const at = `/stories/107/comments/${body.id}`;
-    expect((await ask('POST', '/stories/107/comments', { text: 're', parent_id: body.id })).body.parent_id).toBe(body.id);
+    expect(
+      (await ask('POST', '/stories/107/comments', { text: 're', parent_id: body.id })).body.parent_id,
+    ).toBe(body.id);
     expect((await ask('POST', '/stories/110/comments', { text: 're', parent_id: body.id })).status).toBe(404);
     expect((await ask('PUT', at, { text: 'new' })).body.text).toBe('new');
     expect((await ask('GET', '/stories/107/comments')).body).toHaveLength(2);
@@ -165,10 +217,27 @@ describe('comments and links', () => {
     expect((await get(107)).comments).toHaveLength(1);
   });
   test('a link shows on both stories; blocking follows the verb', async () => {
-    const { body: link } = await ask('POST', '/story-links', { subject_id: 107, object_id: 111, verb: 'blocks' });
-    expect(link).toMatchObject({ subject_id: 107, object_id: 111, verb: 'blocks', subject_workflow_state_id: 12 });
-    expect(await get(107)).toMatchObject({ blocker: true, blocked: false, story_links: [{ id: link.id, type: 'subject' }] });
-    expect(await get(111)).toMatchObject({ blocker: false, blocked: true, story_links: [{ id: link.id, type: 'object' }] });
+    const { body: link } = await ask('POST', '/story-links', {
+      subject_id: 107,
+      object_id: 111,
+      verb: 'blocks',
+    });
+    expect(link).toMatchObject({
+      subject_id: 107,
+      object_id: 111,
+      verb: 'blocks',
+      subject_workflow_state_id: 12,
+    });
+    expect(await get(107)).toMatchObject({
+      blocker: true,
+      blocked: false,
+      story_links: [{ id: link.id, type: 'subject' }],
+    });
+    expect(await get(111)).toMatchObject({
+      blocker: false,
+      blocked: true,
+      story_links: [{ id: link.id, type: 'object' }],
+    });
     await ask('PUT', `/story-links/${link.id}`, { verb: 'relates to', object_id: 110 });
     expect(await get(107)).toMatchObject({ blocker: false });
     expect(await get(111)).toMatchObject({ blocked: false, story_links: [] });
@@ -201,7 +270,10 @@ describe('workflows and the query of stories', () => {
     [{ owner_id: BEN, estimate: 4 }, [107]],
     [{ owner_ids: [OWNER] }, []],
     [{ workflow_state_types: ['started', 'done'] }, [107, 110]],
-    [{ label_name: 'onboarding', epic_id: 106, project_id: 103, iteration_id: 104, group_id: GROUP }, [107, 110, 111]],
+    [
+      { label_name: 'onboarding', epic_id: 106, project_id: 103, iteration_id: 104, group_id: GROUP },
+      [107, 110, 111],
+    ],
     [{ label_ids: [1] }, []],
     [{ epic_id: null }, []],
     [{ archived: true }, []],

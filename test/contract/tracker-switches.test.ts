@@ -13,8 +13,19 @@ describe('iterations', () => {
   const sprint = { name: 'Sprint', start_date: '2026-03-02', end_date: '2026-03-15' };
   const create = async (body: object = {}) => (await ask('POST', '/iterations', { ...sprint, ...body })).body;
   test('a new iteration; labels inside it have statistics', async () => {
-    const made = await create({ description: 'd', follower_ids: [BEN], group_ids: [GROUP], labels: [{ name: 'onboarding' }, { name: 'new' }] });
-    expect(made).toMatchObject({ ...sprint, description: 'd', follower_ids: [BEN], group_ids: [GROUP], entity_type: 'iteration' });
+    const made = await create({
+      description: 'd',
+      follower_ids: [BEN],
+      group_ids: [GROUP],
+      labels: [{ name: 'onboarding' }, { name: 'new' }],
+    });
+    expect(made).toMatchObject({
+      ...sprint,
+      description: 'd',
+      follower_ids: [BEN],
+      group_ids: [GROUP],
+      entity_type: 'iteration',
+    });
     expect(made.labels.map((label: any) => [label.name, label.stats.num_stories_total])).toEqual([
       ['onboarding', 3],
       ['new', 0],
@@ -36,7 +47,9 @@ describe('iterations', () => {
     expect((await ask('POST', '/iterations', { ...sprint, end_date: '2026-03-01' })).status).toBe(422);
     const made = await create();
     expect((await ask('PUT', `/iterations/${made.id}`, { start_date: '2026-04-01' })).status).toBe(422);
-    expect((await ask('PUT', `/iterations/${made.id}`, { start_date: '2026-04-01', end_date: '2026-04-02' })).body).toMatchObject({
+    expect(
+      (await ask('PUT', `/iterations/${made.id}`, { start_date: '2026-04-01', end_date: '2026-04-02' })).body,
+    ).toMatchObject({
       start_date: '2026-04-01',
     });
   });
@@ -48,7 +61,10 @@ describe('iterations', () => {
       num_stories_unstarted: 1,
     });
     expect((await create()).stats).toMatchObject({ average_cycle_time: 0, average_lead_time: 0 });
-    await ask('PUT', '/stories/110', { started_at_override: '2026-03-01T00:00:00Z', completed_at_override: '2026-03-01T00:01:40Z' });
+    await ask('PUT', '/stories/110', {
+      started_at_override: '2026-03-01T00:00:00Z',
+      completed_at_override: '2026-03-01T00:01:40Z',
+    });
     expect((await ask('GET', '/iterations/104')).body.stats.average_cycle_time).toBe(100);
   });
   test('a story that leaves an iteration remembers it', async () => {
@@ -91,12 +107,16 @@ describe('story templates', () => {
     story_type: 'bug',
     workflow_state_id: 11,
   };
-  const create = async (story_contents: object) => (await ask('POST', '/entity-templates', { name: 't', story_contents })).body;
+  const create = async (story_contents: object) =>
+    (await ask('POST', '/entity-templates', { name: 't', story_contents })).body;
   test('contents come back as they were given, labels and tasks as records', async () => {
     const made = await create({
       ...contents,
       labels: [{ name: 'onboarding' }],
-      tasks: [{ description: 'one' }, { description: 'two', complete: true, external_id: 'e', owner_ids: [BEN] }],
+      tasks: [
+        { description: 'one' },
+        { description: 'two', complete: true, external_id: 'e', owner_ids: [BEN] },
+      ],
     });
     expect(made).toMatchObject({
       name: 't',
@@ -113,7 +133,9 @@ describe('story templates', () => {
   });
   test('an update changes what it names and leaves the rest; null takes away', async () => {
     const made = await create(contents);
-    const { body } = await ask('PUT', `/entity-templates/${made.id}`, { story_contents: { estimate: null, name: 'new' } });
+    const { body } = await ask('PUT', `/entity-templates/${made.id}`, {
+      story_contents: { estimate: null, name: 'new' },
+    });
     expect(body.story_contents).toMatchObject({ name: 'new', description: 'd', epic_id: 106 });
     expect(body.story_contents).not.toHaveProperty('estimate');
     expect((await ask('PUT', `/entity-templates/${made.id}`, { name: 'renamed' })).body).toMatchObject({
@@ -152,12 +174,22 @@ describe('story templates', () => {
   });
   test('files of the contents come back as records, as long as they are there', async () => {
     const [{ id: file }] = (await ask('POST', '/files', upload())).body;
-    const { body: link } = await ask('POST', '/linked-files', { name: 'l', type: 'url', url: 'https://x.example' });
+    const { body: link } = await ask('POST', '/linked-files', {
+      name: 'l',
+      type: 'url',
+      url: 'https://x.example',
+    });
     const made = await create({ file_ids: [file], linked_file_ids: [link.id] });
-    expect(made.story_contents).toMatchObject({ files: [{ id: file, name: 'a.txt' }], linked_files: [{ id: link.id, name: 'l' }] });
+    expect(made.story_contents).toMatchObject({
+      files: [{ id: file, name: 'a.txt' }],
+      linked_files: [{ id: link.id, name: 'l' }],
+    });
     await ask('PUT', `/linked-files/${link.id}`, { name: 'renamed' });
     await ask('DELETE', `/files/${file}`);
-    expect((await ask('GET', `/entity-templates/${made.id}`)).body.story_contents).toMatchObject({ files: [], linked_files: [{ name: 'renamed' }] });
+    expect((await ask('GET', `/entity-templates/${made.id}`)).body.story_contents).toMatchObject({
+      files: [],
+      linked_files: [{ name: 'renamed' }],
+    });
   });
   test('a story made from a template notes it', async () => {
     const { body } = await ask('POST', '/stories', { name: 's', story_template_id: TEMPLATE });
@@ -174,25 +206,50 @@ describe('documents', () => {
   });
   test('403 DisabledFeatureError on list and create when the feature is off', async () => {
     await ask('GET', '/documents');
-    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ documents: false }) });
-    for (const answer of [await ask('GET', '/documents'), await ask('POST', '/documents', { title: 't', content: 'c' })]) {
-      expect([answer.status, answer.body]).toEqual([403, { feature_tag: 'documents', message: 'Documents are switched off in this workspace.' }]);
+    await fetch(`${server.mock.origin}/__opsctl/features`, {
+      method: 'PUT',
+      body: JSON.stringify({ documents: false }),
+    });
+    for (const answer of [
+      await ask('GET', '/documents'),
+      await ask('POST', '/documents', { title: 't', content: 'c' }),
+    ]) {
+      expect([answer.status, answer.body]).toEqual([
+        403,
+        { feature_tag: 'documents', message: 'Documents are switched off in this workspace.' },
+      ]);
     }
   });
 });
 
 describe('switches of the workspace', () => {
   const features = (method: string, body?: unknown) =>
-    fetch(`${server.mock.origin}/__opsctl/features`, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+    fetch(`${server.mock.origin}/__opsctl/features`, {
+      method,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   test('all are on; they can be seen and set through the control interface, and a reset sets them on again', async () => {
-    const on = { documents: true, 'entity-templates': true, iterations: true, 'group-entitlement': true, 'objective-entitlement': true };
+    const on = {
+      documents: true,
+      'entity-templates': true,
+      iterations: true,
+      'group-entitlement': true,
+      'objective-entitlement': true,
+    };
     expect(await (await features('GET')).json()).toEqual(on);
     await ask('PUT', '/iterations/disable');
-    expect(await (await features('PUT', { documents: false })).json()).toEqual({ ...on, iterations: false, documents: false });
+    expect(await (await features('PUT', { documents: false })).json()).toEqual({
+      ...on,
+      iterations: false,
+      documents: false,
+    });
     await fetch(`${server.mock.origin}/__opsctl/reset`, { method: 'POST', body: '{}' });
     expect(await (await features('GET')).json()).toEqual(on);
   });
-  test.each([{ document: false }, { documents: 'off' }, { documents: null }])('%o is refused', async (body) => {
-    expect((await features('PUT', body)).status).toBe(400);
-  });
+  test.each([{ document: false }, { documents: 'off' }, { documents: null }])(
+    '%o is refused',
+    async (body) => {
+      expect((await features('PUT', body)).status).toBe(400);
+    },
+  );
 });

@@ -31,18 +31,38 @@ describe('groups', () => {
     });
   });
   test('counts come from its stories and epics', async () => {
-    expect((await ask('GET', at)).body).toMatchObject({ num_stories: 3, num_stories_started: 1, num_stories_backlog: 0, num_epics_started: 1 });
+    expect((await ask('GET', at)).body).toMatchObject({
+      num_stories: 3,
+      num_stories_started: 1,
+      num_stories_backlog: 0,
+      num_epics_started: 1,
+    });
     await ask('POST', '/stories', { name: 's', group_id: GROUP, workflow_state_id: 10 });
     await ask('PUT', '/epics/106', { epic_state_id: 23 });
-    expect((await ask('GET', at)).body).toMatchObject({ num_stories: 4, num_stories_backlog: 1, num_epics_started: 0 });
+    expect((await ask('GET', at)).body).toMatchObject({
+      num_stories: 4,
+      num_stories_backlog: 1,
+      num_epics_started: 0,
+    });
   });
   test('null unsets archived, colour, default workflow and icon', async () => {
     const icon = 'cccccccc-0000-4000-8000-000000000001';
-    expect((await ask('PUT', at, { archived: true, default_workflow_id: 1, display_icon_id: icon })).body).toMatchObject({
+    expect(
+      (await ask('PUT', at, { archived: true, default_workflow_id: 1, display_icon_id: icon })).body,
+    ).toMatchObject({
       archived: true,
       display_icon: { id: icon },
     });
-    expect((await ask('PUT', at, { archived: null, color: null, default_workflow_id: null, display_icon_id: null })).body).toMatchObject({
+    expect(
+      (
+        await ask('PUT', at, {
+          archived: null,
+          color: null,
+          default_workflow_id: null,
+          display_icon_id: null,
+        })
+      ).body,
+    ).toMatchObject({
       archived: false,
       color: null,
       default_workflow_id: null,
@@ -55,29 +75,39 @@ describe('groups', () => {
     expect((await ask('GET', `/members/${OWNER}`)).body.group_ids).toEqual([GROUP]);
     expect((await ask('GET', `/members/${BEN}`)).body.group_ids).toEqual([]);
   });
-  test.each([{ member_ids: [NO_UUID] }, { workflow_ids: [77] }, { default_workflow_id: 77 }])('%o of what does not exist is 422', async (body) => {
-    expect((await ask('PUT', at, body)).status).toBe(422);
-  });
+  test.each([{ member_ids: [NO_UUID] }, { workflow_ids: [77] }, { default_workflow_id: 77 }])(
+    '%o of what does not exist is 422',
+    async (body) => {
+      expect((await ask('PUT', at, body)).status).toBe(422);
+    },
+  );
   test('stories: limit and offset cut the list; 1000 at most', async () => {
-    const ids = async (query = ''): Promise<number[]> => (await ask('GET', `${at}/stories${query}`)).body.map((story: { id: number }) => story.id);
+    const ids = async (query = ''): Promise<number[]> =>
+      (await ask('GET', `${at}/stories${query}`)).body.map((story: { id: number }) => story.id);
     expect(await ids()).toEqual([107, 110, 111]);
-    expect([await ids('?limit=2'), await ids('?offset=1'), await ids('?limit=1&offset=2'), await ids('?offset=3')]).toEqual([
-      [107, 110],
-      [110, 111],
-      [111],
-      [],
-    ]);
+    expect([
+      await ids('?limit=2'),
+      await ids('?offset=1'),
+      await ids('?limit=1&offset=2'),
+      await ids('?offset=3'),
+    ]).toEqual([[107, 110], [110, 111], [111], []]);
     expect((await ask('GET', `${at}/stories?limit=1001`)).status).toBe(400);
   });
   test('403 UnusableEntitlementError on create and update when the plan does not include it', async () => {
     await ask('GET', '/groups');
-    await fetch(`${server.mock.origin}/__opsctl/features`, { method: 'PUT', body: JSON.stringify({ 'group-entitlement': false }) });
+    await fetch(`${server.mock.origin}/__opsctl/features`, {
+      method: 'PUT',
+      body: JSON.stringify({ 'group-entitlement': false }),
+    });
     const refused = {
       reason_tag: 'entitlement-violation',
       entitlement_tag: 'teams',
       message: 'The plan of this workspace does not include more groups.',
     };
-    for (const answer of [await ask('POST', '/groups', { name: 'a', mention_name: 'a' }), await ask('PUT', at, { name: 'b' })]) {
+    for (const answer of [
+      await ask('POST', '/groups', { name: 'a', mention_name: 'a' }),
+      await ask('PUT', at, { name: 'b' }),
+    ]) {
       expect([answer.status, answer.body]).toEqual([403, refused]);
     }
     expect((await ask('GET', at)).status).toBe(200);
@@ -107,13 +137,24 @@ describe('projects', () => {
     });
   });
   test('statistics are counted', async () => {
-    expect((await ask('GET', '/projects/103')).body.stats).toEqual({ num_points: 6, num_related_documents: 0, num_stories: 3 });
+    expect((await ask('GET', '/projects/103')).body.stats).toEqual({
+      num_points: 6,
+      num_related_documents: 0,
+      num_stories: 3,
+    });
     await ask('PUT', '/stories/107', { estimate: 1 });
-    expect((await ask('GET', '/projects')).body[0].stats).toEqual({ num_points: 3, num_related_documents: 0, num_stories: 3 });
+    expect((await ask('GET', '/projects')).body[0].stats).toEqual({
+      num_points: 3,
+      num_related_documents: 0,
+      num_stories: 3,
+    });
   });
   test('deleting is 422 while stories remain, and done when they are moved or deleted', async () => {
     const answer = await ask('DELETE', '/projects/103');
-    expect([answer.status, answer.body.message]).toEqual([422, 'Project 103 still has 3 stories; move or delete them first.']);
+    expect([answer.status, answer.body.message]).toEqual([
+      422,
+      'Project 103 still has 3 stories; move or delete them first.',
+    ]);
     const { body: other } = await ask('POST', '/projects', { name: 'other', team_id: 1 });
     await ask('PUT', '/stories/107', { project_id: other.id });
     await ask('PUT', '/stories/110', { project_id: null });
@@ -123,7 +164,14 @@ describe('projects', () => {
     expect((await ask('GET', '/projects/103')).status).toBe(404);
   });
   test('update: archived both ways, thermometer, followers; an abbreviation of more than three letters is taken', async () => {
-    const change = { archived: true, days_to_thermometer: 5, show_thermometer: false, follower_ids: [], abbreviation: 'long one', team_id: 2 };
+    const change = {
+      archived: true,
+      days_to_thermometer: 5,
+      show_thermometer: false,
+      follower_ids: [],
+      abbreviation: 'long one',
+      team_id: 2,
+    };
     expect((await ask('PUT', '/projects/103', change)).body).toMatchObject({ ...change, name: 'Web shop' });
     expect((await ask('PUT', '/projects/103', { archived: false })).body.archived).toBe(false);
     expect((await ask('PUT', '/projects/103', { follower_ids: [NO_UUID] })).status).toBe(422);
@@ -132,7 +180,8 @@ describe('projects', () => {
 
 describe('members', () => {
   test('all, only enabled, only disabled', async () => {
-    const names = async (query: string): Promise<string[]> => (await ask('GET', `/members${query}`)).body.map((one: any) => one.profile.mention_name);
+    const names = async (query: string): Promise<string[]> =>
+      (await ask('GET', `/members${query}`)).body.map((one: any) => one.profile.mention_name);
     expect([await names(''), await names('?disabled=false'), await names('?disabled=true')]).toEqual([
       ['ana', 'ben', 'cleo'],
       ['ana', 'ben'],
@@ -150,8 +199,14 @@ describe('members', () => {
   });
   test('an identifier is found whatever the case of its letters', async () => {
     expect(
-      (await ask('GET', '/entity-templates/77777777-0000-4000-8000-000000000001'.toUpperCase().replace('/ENTITY-TEMPLATES', '/entity-templates')))
-        .status,
+      (
+        await ask(
+          'GET',
+          '/entity-templates/77777777-0000-4000-8000-000000000001'
+            .toUpperCase()
+            .replace('/ENTITY-TEMPLATES', '/entity-templates'),
+        )
+      ).status,
     ).toBe(200);
   });
 });

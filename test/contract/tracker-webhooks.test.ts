@@ -66,7 +66,12 @@ test('registration answers 204 with the place of the record; the secret is never
 
 test('a new story is told: id, actor, action and references; signed to the byte', async () => {
   await register({ secret: 'hush' });
-  const { body: story } = await ask('POST', '/stories', { name: 'ñandú', epic_id: 106, group_id: GROUP, workflow_state_id: 12 });
+  const { body: story } = await ask('POST', '/stories', {
+    name: 'ñandú',
+    epic_id: 106,
+    group_id: GROUP,
+    workflow_state_id: 12,
+  });
   const [{ headers, text, event }] = (await arrived(1)) as [Delivery];
   expect(headers['payload-signature']).toBe(createHmac('sha256', 'hush').update(text).digest('hex'));
   expect(headers['content-type']).toContain('application/json');
@@ -76,7 +81,16 @@ test('a new story is told: id, actor, action and references; signed to the byte'
     changed_at: expect.stringMatching(/Z$/),
     primary_id: story.id,
     member_id: OWNER,
-    actions: [{ id: story.id, entity_type: 'story', action: 'create', name: 'ñandú', story_type: 'feature', app_url: story.app_url }],
+    actions: [
+      {
+        id: story.id,
+        entity_type: 'story',
+        action: 'create',
+        name: 'ñandú',
+        story_type: 'feature',
+        app_url: story.app_url,
+      },
+    ],
   });
   expect(event.references).toContainEqual({ id: 12, entity_type: 'workflow-state', name: 'In Progress' });
   expect(event.references).toContainEqual(expect.objectContaining({ id: 106, entity_type: 'epic' }));
@@ -109,7 +123,11 @@ test('deletes, comments and tasks are told in their order; labels are not', asyn
   await ask('POST', '/stories/107/tasks', { description: 'c' });
   await ask('DELETE', '/stories/107');
   await ask('DELETE', '/epics/106');
-  const kinds = (await arrived(5)).map(({ event }) => [event.actions[0].entity_type, event.actions[0].action, event.primary_id]);
+  const kinds = (await arrived(5)).map(({ event }) => [
+    event.actions[0].entity_type,
+    event.actions[0].action,
+    event.primary_id,
+  ]);
   expect(kinds).toEqual([
     ['epic-comment', 'create', 106],
     ['story-comment', 'create', 107],
@@ -126,7 +144,9 @@ test('a delivery that fails is sent again, the same bytes; later events wait for
   await ask('POST', '/stories', { name: 'second' });
   const all = await arrived(4);
   expect(all.map(({ event }) => event.actions[0].name)).toEqual(['first', 'first', 'first', 'second']);
-  expect(new Set(all.slice(0, 3).map(({ text, headers }) => text + headers['payload-signature'])).size).toBe(1);
+  expect(new Set(all.slice(0, 3).map(({ text, headers }) => text + headers['payload-signature'])).size).toBe(
+    1,
+  );
 });
 
 test('a refused request tells nothing, and neither does a deleted webhook', async () => {

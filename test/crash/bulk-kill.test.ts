@@ -30,18 +30,31 @@ const killAfter = async (args: readonly string[], rows: number): Promise<void> =
   await ended;
 };
 
-test(`kill -9 of a bulk run at random moments, then --resume: each row exactly once (seed ${seed})`, { timeout: 600_000 }, async () => {
+test(`kill -9 of a bulk run at random moments, then --resume: each row exactly once (seed ${seed})`, {
+  timeout: 600_000,
+}, async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const path = join(folder, `rows-${round}.ndjson`);
     // Stories may have equal names: nothing but the journal and a look at the service can tell them apart.
-    const rows = Array.from({ length: ROWS }, (_, i) => ({ op: 'create', resource: 'stories', name: `r${round} ${i % 7 === 0 ? 'same' : i}` }));
+    const rows = Array.from({ length: ROWS }, (_, i) => ({
+      op: 'create',
+      resource: 'stories',
+      name: `r${round} ${i % 7 === 0 ? 'same' : i}`,
+    }));
     writeFileSync(path, rows.map((row) => JSON.stringify(row)).join('\n'));
     const args = ['tracker', 'bulk', '-f', path, '-o', 'ndjson', '--concurrency', '8'];
     await killAfter(args, 1 + ((seed + round * 37) % 90));
     await killAfter([...args, '--resume'], 1 + ((seed + round * 53) % 40));
     const last = await opsctl.run([...args, '--resume'], { env });
     expect(last.code, last.stderr).toBe(0);
-    const found: { name: string }[] = await opsctl.json(['tracker', 'search', `r${round}`, '--type', 'story', '--all']);
+    const found: { name: string }[] = await opsctl.json([
+      'tracker',
+      'search',
+      `r${round}`,
+      '--type',
+      'story',
+      '--all',
+    ]);
     const names = found.map(({ name }) => name).filter((name) => name.startsWith(`r${round} `));
     expect(names.sort()).toEqual(rows.map(({ name }) => name).sort());
   }
@@ -59,7 +72,9 @@ test.runIf(process.env.OPSCTL_SOAK === '1')(
       const queue = Array.from({ length: count }, (_, i) => i);
       const one = async (): Promise<void> => {
         for (let i = queue.shift(); i !== undefined; i = queue.shift()) {
-          const { code, stderr } = await limited.run(['tracker', 'labels', 'create', '--name', `x${i}`], { env: { OPSCTL_RATE_PER_MINUTE: '55' } });
+          const { code, stderr } = await limited.run(['tracker', 'labels', 'create', '--name', `x${i}`], {
+            env: { OPSCTL_RATE_PER_MINUTE: '55' },
+          });
           expect([code, stderr.includes('429') && stderr.includes('error')]).toEqual([0, false]);
         }
       };

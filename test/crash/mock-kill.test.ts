@@ -21,13 +21,23 @@ const randomFrom = (start: number) => {
 };
 
 type Server = { readonly url: string; readonly token: string };
-const call = (agent: Agent, { url, token }: Server, method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> =>
+const call = (
+  agent: Agent,
+  { url, token }: Server,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: any }> =>
   new Promise((resolve, reject) => {
     const headers = { 'Tracker-Token': token, 'content-type': 'application/json' };
     const sent = request(`${url}/api/v3${path}`, { method, headers, agent }, (reply) => {
       let text = '';
       reply.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-      reply.on('error', reject).on('end', () => resolve({ status: reply.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) }));
+      reply
+        .on('error', reject)
+        .on('end', () =>
+          resolve({ status: reply.statusCode ?? 0, body: text === '' ? undefined : JSON.parse(text) }),
+        );
     });
     sent.on('error', reject);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
@@ -35,7 +45,14 @@ const call = (agent: Agent, { url, token }: Server, method: string, path: string
 
 type Known = Map<number, string | null>;
 /** Creates, renames and deletes until the server is gone. What was acknowledged is in `known`; what was asked and not answered in `open`. */
-const write = async (server: Server, agent: Agent, known: Known, open: Set<number>, writer: string, random: () => number): Promise<void> => {
+const write = async (
+  server: Server,
+  agent: Agent,
+  known: Known,
+  open: Set<number>,
+  writer: string,
+  random: () => number,
+): Promise<void> => {
   const mine: number[] = [];
   for (let i = 0; ; i++) {
     const id = mine[Math.floor(random() * mine.length)];
@@ -67,7 +84,11 @@ const write = async (server: Server, agent: Agent, known: Known, open: Set<numbe
   }
 };
 
-const lost = (known: Known, open: ReadonlySet<number>, labels: readonly { id: number; name: string }[]): string[] => {
+const lost = (
+  known: Known,
+  open: ReadonlySet<number>,
+  labels: readonly { id: number; name: string }[],
+): string[] => {
   const stored = new Map(labels.map(({ id, name }) => [id, name]));
   // A change that was asked for and not answered may have happened or not.
   return [...known].flatMap(([id, name]) => {
@@ -92,7 +113,9 @@ it(`loses no acknowledged write in ${ROUNDS} kills (seed ${seed})`, async () => 
     // What the server says now is what must be true from here on.
     for (const id of open) known.set(id, body.find((label: { id: number }) => label.id === id)?.name ?? null);
     open.clear();
-    const writers = Array.from({ length: WRITERS }, (_, w) => write(server, agent, known, open, `r${round}w${w}`, random));
+    const writers = Array.from({ length: WRITERS }, (_, w) =>
+      write(server, agent, known, open, `r${round}w${w}`, random),
+    );
     await new Promise((resolve) => setTimeout(resolve, 20 + random() * 250));
     serving.kill('SIGKILL');
     await Promise.all([serving.ended, ...writers]);

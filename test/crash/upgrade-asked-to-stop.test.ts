@@ -29,28 +29,39 @@ const isStoppedBetweenMembers = async (): Promise<void> => {
   expect(history.failed).toBe(0);
   for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
 };
-const upgrading = (...more: string[]) => home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', ...more]);
+const upgrading = (...more: string[]) =>
+  home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', ...more]);
 
 describe('an upgrade that is asked to stop while a member is down', () => {
   it.each([
     ['one Ctrl-C that arrives twice', ['SIGINT', 'SIGINT']],
     ['the end of its terminal, which signals twice', ['SIGHUP', 'SIGHUP']],
-  ] as [string, NodeJS.Signals[]][])('by %s: finishes that member, says so, and stops with exit code 8', async (_, signals) => {
-    const running = upgrading('-o', 'json');
-    await running.said(/stop n\d/);
-    for (const signal of signals) running.kill(signal);
-    const ended = await running.ended;
-    expect(ended.code).toBe(8);
-    expect(complaint(ended)).toMatchObject({ code: 'STOPPED', message: expect.stringContaining('stopped after the step in work, as asked') });
-    expect(ended.stderr).toContain('a member that is down is brought to its end first');
-    await isStoppedBetweenMembers();
-  });
+  ] as [string, NodeJS.Signals[]][])(
+    'by %s: finishes that member, says so, and stops with exit code 8',
+    async (_, signals) => {
+      const running = upgrading('-o', 'json');
+      await running.said(/stop n\d/);
+      for (const signal of signals) running.kill(signal);
+      const ended = await running.ended;
+      expect(ended.code).toBe(8);
+      expect(complaint(ended)).toMatchObject({
+        code: 'STOPPED',
+        message: expect.stringContaining('stopped after the step in work, as asked'),
+      });
+      expect(ended.stderr).toContain('a member that is down is brought to its end first');
+      await isStoppedBetweenMembers();
+    },
+  );
 
   it('by a reader of its events that went away: never leaves a member down, and does not say that all is well', async () => {
-    const child = spawn(process.execPath, [BIN, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'], {
-      env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
+    const child = spawn(
+      process.execPath,
+      [BIN, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'],
+      {
+        env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
     let seen = '';
     child.stdout.on('data', (chunk) => {
       seen += chunk;

@@ -13,7 +13,9 @@ afterEach(async () => {
 
 const journal = (folder: string): string[] => {
   if (!existsSync(folder)) return [];
-  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).find(({ name }) => name === 'journal.jsonl');
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).find(
+    ({ name }) => name === 'journal.jsonl',
+  );
   return found === undefined
     ? []
     : readFileSync(join(found.parentPath, found.name), 'utf8')
@@ -23,8 +25,20 @@ const journal = (folder: string): string[] => {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs the verb and kills the program as soon as the journal has so many lines. */
-const killedAfter = async (verb: string, lines: number): Promise<{ wasKilled: boolean; code: number | null; stderr: string }> => {
-  const running = (home as Program).start(['kv', verb, '--cluster', (cluster as Simulated).file, '--yes', '--no-canary', '-o', 'json']);
+const killedAfter = async (
+  verb: string,
+  lines: number,
+): Promise<{ wasKilled: boolean; code: number | null; stderr: string }> => {
+  const running = (home as Program).start([
+    'kv',
+    verb,
+    '--cluster',
+    (cluster as Simulated).file,
+    '--yes',
+    '--no-canary',
+    '-o',
+    'json',
+  ]);
   let isOver = false;
   void running.ended.then(() => (isOver = true));
   while (!isOver && journal((home as Program).home).length < lines) await pause(1);
@@ -42,23 +56,26 @@ const chosen = (): number[] => {
 };
 
 describe('kill -9 of opsctl during an upgrade of simulated members', () => {
-  it.each(chosen())('after line %i of the journal: resume brings it to its end, nothing is lost, at most one member was down', async (lines) => {
-    home = program();
-    cluster = await simulated(home, '--monitor-ms', '300', '--members', '3');
-    const writer = startWriting(cluster.urls);
-    const first = await killedAfter('upgrade', lines);
-    expect((await cluster.versions()).filter((version) => version === 'off').length).toBeLessThanOrEqual(1);
-    const hasEnded = journal(home.home).at(-1)?.includes('"kind":"closed"') === true;
-    if (first.wasKilled && !hasEnded) {
-      const resumed = await home.run(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json']);
-      expect(resumed.code, resumed.stderr).toBe(0);
-    } else if (!first.wasKilled) expect(first.code, first.stderr).toBe(0);
-    const history = await writer.stop();
-    expect(history.failed).toBe(0);
-    expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
-    expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
-    for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
-    const kinds = journal(home.home).map((line) => JSON.parse(line));
-    expect(kinds.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
-  });
+  it.each(chosen())(
+    'after line %i of the journal: resume brings it to its end, nothing is lost, at most one member was down',
+    async (lines) => {
+      home = program();
+      cluster = await simulated(home, '--monitor-ms', '300', '--members', '3');
+      const writer = startWriting(cluster.urls);
+      const first = await killedAfter('upgrade', lines);
+      expect((await cluster.versions()).filter((version) => version === 'off').length).toBeLessThanOrEqual(1);
+      const hasEnded = journal(home.home).at(-1)?.includes('"kind":"closed"') === true;
+      if (first.wasKilled && !hasEnded) {
+        const resumed = await home.run(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json']);
+        expect(resumed.code, resumed.stderr).toBe(0);
+      } else if (!first.wasKilled) expect(first.code, first.stderr).toBe(0);
+      const history = await writer.stop();
+      expect(history.failed).toBe(0);
+      expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
+      expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+      for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
+      const kinds = journal(home.home).map((line) => JSON.parse(line));
+      expect(kinds.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
+    },
+  );
 });

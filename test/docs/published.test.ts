@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { bundledPackages, noticesText, sbom } from '../tools/notices.mjs';
+import { bundledPackages, noticesText, sbom } from '../tooling/notices.mjs';
 import { writeDocs } from '../../src/docs.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -8,7 +8,8 @@ const pkg = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
 test('completions and the derived parts of the README are what the tables say (npm run docs writes them)', async () => {
   const { committed } = await writeDocs(pkg.version, { readme: readFileSync(`${root}README.md`, 'utf8') });
-  for (const [name, text] of Object.entries(committed)) expect(readFileSync(`${root}${name}`, 'utf8'), name).toBe(text);
+  for (const [name, text] of Object.entries(committed))
+    expect(readFileSync(`${root}${name}`, 'utf8'), name).toBe(text);
 });
 
 test('every pin is exact, and the lock file names no place to download from', () => {
@@ -19,12 +20,15 @@ test('every pin is exact, and the lock file names no place to download from', ()
 
 test('the lock file has every optional package: `npm ci` stops at one that an install could not see and left out', () => {
   type Locked = { readonly optionalDependencies?: Record<string, string> };
-  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as { packages: Record<string, Locked> };
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+    packages: Record<string, Locked>;
+  };
   const wanted = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies).map((name) => [at, name] as const),
   );
   const missing = wanted.filter(
-    ([at, name]) => packages[`node_modules/${name}`] === undefined && packages[`${at}/node_modules/${name}`] === undefined,
+    ([at, name]) =>
+      packages[`node_modules/${name}`] === undefined && packages[`${at}/node_modules/${name}`] === undefined,
   );
   expect(missing.map(([, name]) => name)).toEqual([]);
 });

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { checkOutput } from '../../src/output/check.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 
-const check = (options: Partial<OutputOptions>): Promise<void> => checkOutput({ header: true, quiet: false, verbose: false, ...options });
+const check = (options: Partial<OutputOptions>): Promise<void> =>
+  checkOutput({ header: true, quiet: false, verbose: false, ...options });
 
 test.each<[string, Partial<OutputOptions>]>([
   ['--jq with a table', { jq: '.', format: 'table' }],

@@ -1,16 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import { NetworkError } from '../../src/host/host.ts';
-import { AppError, problem, usageError } from '../../src/kernel/problem.ts';
+import { NetworkError } from '../../src/platform/host.ts';
+import { AppError, problem, usageError } from '../../src/core/problem.ts';
 import { appErrorFrom, renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
-const shown = async (thrown: unknown, options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}, secret = '') => {
+const shown = async (
+  thrown: unknown,
+  options: Partial<OutputOptions> = {},
+  world: FakeHostOptions = {},
+  secret = '',
+) => {
   const host = fakeHost(world);
   const redactor = makeRedactor();
   redactor.hide(secret);
-  const category = await renderError(thrown, { header: true, quiet: false, verbose: false, ...options }, host, redactor);
+  const category = await renderError(
+    thrown,
+    { header: true, quiet: false, verbose: false, ...options },
+    host,
+    redactor,
+  );
   return { category, err: host.err(), out: host.out() };
 };
 const taken = new AppError('refused', 'label x exists already', {
@@ -38,23 +48,26 @@ test('for a person: what happened, each problem, what to try, where to read on',
   });
 });
 
-test.each(['json', 'ndjson'] as const)('under -o %s: one JSON object on one line of stderr', async (format) => {
-  const { err, out } = await shown(taken, { format });
-  expect(err.split('\n')).toHaveLength(2);
-  expect(JSON.parse(err)).toEqual({
-    code: 'NAME_TAKEN',
-    category: 'refused',
-    exit_code: 5,
-    http_status: 422,
-    message: 'label x exists already',
-    hint: 'choose another name',
-    docs: 'https://docs.example/labels',
-    retryable: false,
-    request_id: 'req-1',
-    problems: [{ path: 'name', rule: 'rule', message: 'is taken', hint: 'by label 7' }],
-  });
-  expect(out).toBe('');
-});
+test.each(['json', 'ndjson'] as const)(
+  'under -o %s: one JSON object on one line of stderr',
+  async (format) => {
+    const { err, out } = await shown(taken, { format });
+    expect(err.split('\n')).toHaveLength(2);
+    expect(JSON.parse(err)).toEqual({
+      code: 'NAME_TAKEN',
+      category: 'refused',
+      exit_code: 5,
+      http_status: 422,
+      message: 'label x exists already',
+      hint: 'choose another name',
+      docs: 'https://docs.example/labels',
+      retryable: false,
+      request_id: 'req-1',
+      problems: [{ path: 'name', rule: 'rule', message: 'is taken', hint: 'by label 7' }],
+    });
+    expect(out).toBe('');
+  },
+);
 
 test('the same keys for every error, data where there is some', async () => {
   const bare = JSON.parse((await shown(usageError('wrong'), { format: 'json' })).err);
@@ -70,7 +83,9 @@ test('the same keys for every error, data where there is some', async () => {
     request_id: null,
     problems: [],
   });
-  const withData = JSON.parse((await shown(new AppError('partial', 'some', { data: { failed: [1] } }), { format: 'json' })).err);
+  const withData = JSON.parse(
+    (await shown(new AppError('partial', 'some', { data: { failed: [1] } }), { format: 'json' })).err,
+  );
   expect(withData).toMatchObject({ exit_code: 9, data: { failed: [1] } });
 });
 
@@ -81,12 +96,28 @@ describe('what was thrown becomes a category and a way out', () => {
       new NetworkError('REFUSED', 'cannot reach x', false),
       { category: 'network', detail: { code: 'NETWORK_REFUSED', retryable: true } },
     ],
-    ['a certificate', new NetworkError('TLS', 'not trusted', false), { category: 'network', detail: { code: 'NETWORK_TLS', retryable: false } }],
+    [
+      'a certificate',
+      new NetworkError('TLS', 'not trusted', false),
+      { category: 'network', detail: { code: 'NETWORK_TLS', retryable: false } },
+    ],
     ['a cancelled request', new NetworkError('ABORTED', 'cancelled', true), { category: 'interrupted' }],
     ['a cancelled wait', new DOMException('stop', 'AbortError'), { category: 'interrupted' }],
-    ['no permission', Object.assign(new Error('EACCES: /x'), { code: 'EACCES' }), { category: 'unknown', detail: { code: 'EACCES' } }],
-    ['a full disk', Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }), { category: 'unknown', detail: { code: 'ENOSPC' } }],
-    ['a bug', new TypeError('x is undefined'), { category: 'unknown', message: 'unexpected: x is undefined' }],
+    [
+      'no permission',
+      Object.assign(new Error('EACCES: /x'), { code: 'EACCES' }),
+      { category: 'unknown', detail: { code: 'EACCES' } },
+    ],
+    [
+      'a full disk',
+      Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }),
+      { category: 'unknown', detail: { code: 'ENOSPC' } },
+    ],
+    [
+      'a bug',
+      new TypeError('x is undefined'),
+      { category: 'unknown', message: 'unexpected: x is undefined' },
+    ],
     ['not even an error', 'text', { category: 'unknown', message: 'unexpected: text' }],
     ['nothing', undefined, { category: 'unknown' }],
   ])('%s', (_, thrown, expected) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { holdNote, isHeld, releaseNotes } from '../../src/output/notes.ts';
 
 const world = () => {
@@ -9,7 +9,10 @@ const world = () => {
     waits.push(ms);
     return new Promise((resolve) => (wake = resolve));
   };
-  const host = { sleep, terminal: { stderr: { write: async (text: string) => void written.push(text) } } } as unknown as Host;
+  const host = {
+    sleep,
+    terminal: { stderr: { write: async (text: string) => void written.push(text) } },
+  } as unknown as Host;
   return { host, written, waits, wake: async () => (wake(), await Promise.resolve()) };
 };
 const options = () => ({ format: 'json', notes: [] as string[] }) as unknown as Parameters<typeof isHeld>[0];

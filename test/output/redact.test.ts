@@ -10,7 +10,9 @@ const hiding = (...secrets: string[]): Redactor => {
 };
 /** Cuts a text into pieces at these places. */
 const piecesOf = (text: string, cuts: readonly number[]): string[] => {
-  const places = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort((a, b) => a - b);
+  const places = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort(
+    (a, b) => a - b,
+  );
   return places.slice(1).map((end, i) => text.slice(places[i], end));
 };
 const streamed = (redactor: Redactor, pieces: readonly string[]): string => {
@@ -27,7 +29,10 @@ describe('every spelling of a secret', () => {
     ['in JSON inside JSON text', JSON.stringify(secret)],
     ['in a URL', `https://x/?t=${encodeURIComponent(secret)}`],
     ['in a form', new URLSearchParams({ t: secret }).toString()],
-    ['in a URL with small hexadecimal digits', encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase())],
+    [
+      'in a URL with small hexadecimal digits',
+      encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase()),
+    ],
     ['in CSV', `"${secret.replaceAll('"', '""')}"`],
     ['in base64', Buffer.from(secret).toString('base64')],
     ['in base64url', Buffer.from(secret).toString('base64url')],
@@ -39,13 +44,21 @@ describe('every spelling of a secret', () => {
     const clean = hiding(secret).clean(`before ${text} after`);
     expect(clean).toContain('***');
     expect(clean).toMatch(/^before .* after$/);
-    for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64').slice(4, -4)]) expect(clean).not.toContain(form);
+    for (const form of [
+      secret,
+      encodeURIComponent(secret),
+      Buffer.from(secret).toString('base64').slice(4, -4),
+    ])
+      expect(clean).not.toContain(form);
   });
 });
 
-test.each(['', 'a', 'abc', 'a1', 'test', 'token', 'secret', '1234', '1234567'])('%j is an ordinary word or number, not a secret', (word) => {
-  expect(hiding(word).clean(`{"${word}": "${word} abc"}`)).toBe(`{"${word}": "${word} abc"}`);
-});
+test.each(['', 'a', 'abc', 'a1', 'test', 'token', 'secret', '1234', '1234567'])(
+  '%j is an ordinary word or number, not a secret',
+  (word) => {
+    expect(hiding(word).clean(`{"${word}": "${word} abc"}`)).toBe(`{"${word}": "${word} abc"}`);
+  },
+);
 
 test.each(['ab12', 's3cret', 'tok-1', 'abcdefgh', '12345678', 'pass word'])('%j is hidden', (secret) => {
   expect(hiding(secret).clean(`<${secret}>`)).toBe('<***>');
@@ -87,13 +100,18 @@ const word = fc.stringMatching(/^[ab"%]{8,11}$/);
 test('fuzz: pieces give what the whole gives, and no secret is left', () => {
   const text = fc.array(fc.oneof(word, fc.string({ maxLength: 6 })), { maxLength: 12 });
   fc.assert(
-    fc.property(fc.array(word, { minLength: 1, maxLength: 4 }), text, fc.array(fc.nat()), (secrets, parts, cuts) => {
-      const redactor = hiding(...secrets);
-      const whole = [...parts, ...secrets].join('');
-      const clean = redactor.clean(whole);
-      expect(streamed(redactor, piecesOf(whole, cuts))).toBe(clean);
-      for (const one of secrets) expect(clean).not.toContain(one);
-    }),
+    fc.property(
+      fc.array(word, { minLength: 1, maxLength: 4 }),
+      text,
+      fc.array(fc.nat()),
+      (secrets, parts, cuts) => {
+        const redactor = hiding(...secrets);
+        const whole = [...parts, ...secrets].join('');
+        const clean = redactor.clean(whole);
+        expect(streamed(redactor, piecesOf(whole, cuts))).toBe(clean);
+        for (const one of secrets) expect(clean).not.toContain(one);
+      },
+    ),
     { numRuns: 500 },
   );
 });

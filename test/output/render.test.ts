@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/kernel/result.ts';
+import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
 import type { Format, OutputOptions } from '../../src/output/types.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 const quiet: OutputOptions = { header: true, quiet: false, verbose: false };
-const rendered = async (result: Result, options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}, secrets: string[] = []) => {
+const rendered = async (
+  result: Result,
+  options: Partial<OutputOptions> = {},
+  world: FakeHostOptions = {},
+  secrets: string[] = [],
+) => {
   const host = fakeHost(world);
   const redactor = makeRedactor();
   for (const secret of secrets) redactor.hide(secret);
@@ -20,17 +25,27 @@ const labels = [
 
 describe('rows in each format', () => {
   test.each<[Format, string]>([
-    ['table', 'ID  NAME    STATS        TAGS  COLOR\n1   bug     {"open":2}   a, b\n22  a, "b"  {"open":10}        #ff0000\n'],
+    [
+      'table',
+      'ID  NAME    STATS        TAGS  COLOR\n1   bug     {"open":2}   a, b\n22  a, "b"  {"open":10}        #ff0000\n',
+    ],
     ['json', `${JSON.stringify(labels, null, 2)}\n`],
     ['ndjson', labels.map((label) => `${JSON.stringify(label)}\n`).join('')],
-    ['csv', 'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n'],
+    [
+      'csv',
+      'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n',
+    ],
     ['name', '1\n22\n'],
     [
       'yaml',
       '- id: 1\n  name: bug\n  stats:\n    open: 2\n  tags:\n    - a\n    - b\n  color: null\n- id: 22\n  name: a, "b"\n  stats:\n    open: 10\n  tags: []\n  color: "#ff0000"\n',
     ],
   ])('%s', async (format, expected) => {
-    expect(await rendered(rowsResult(labels), { format })).toMatchObject({ exit: 'done', out: expected, err: '' });
+    expect(await rendered(rowsResult(labels), { format })).toMatchObject({
+      exit: 'done',
+      out: expected,
+      err: '',
+    });
   });
 
   test.each<[Format, string]>([
@@ -49,7 +64,9 @@ describe('rows in each format', () => {
     ['csv', 'name,stats.open\nbug,2\n"a, ""b""",10\n'],
     ['ndjson', '{"name":"bug","stats.open":2}\n{"name":"a, \\"b\\"","stats.open":10}\n'],
   ])('--columns in %s', async (format, expected) => {
-    expect((await rendered(rowsResult(labels), { format, columns: ['name', 'stats.open'] })).out).toBe(expected);
+    expect((await rendered(rowsResult(labels), { format, columns: ['name', 'stats.open'] })).out).toBe(
+      expected,
+    );
   });
 
   test('the view chooses columns of the table only', async () => {
@@ -60,8 +77,12 @@ describe('rows in each format', () => {
   });
 
   test('--no-header', async () => {
-    expect((await rendered(rowsResult(labels), { format: 'table', header: false, columns: ['id', 'name'] })).out).toBe('1   bug\n22  a, "b"\n');
-    expect((await rendered(rowsResult(labels), { format: 'csv', header: false, columns: ['id'] })).out).toBe('1\n22\n');
+    expect(
+      (await rendered(rowsResult(labels), { format: 'table', header: false, columns: ['id', 'name'] })).out,
+    ).toBe('1   bug\n22  a, "b"\n');
+    expect((await rendered(rowsResult(labels), { format: 'csv', header: false, columns: ['id'] })).out).toBe(
+      '1\n22\n',
+    );
     expect((await rendered(rowsResult([]), { format: 'csv', columns: ['id'] })).out).toBe('id\n');
   });
 
@@ -69,7 +90,9 @@ describe('rows in each format', () => {
     const { err, out } = await rendered(rowsResult(labels), { format: 'csv', columns: ['nam', 'id'] });
     expect(err).toBe('warning: --columns: no row has `nam`; did you mean name?\n');
     expect(out).toContain('nam,id\n,1\n');
-    expect((await rendered(rowsResult(labels), { format: 'csv', columns: ['nam'], quiet: true })).err).toBe('');
+    expect((await rendered(rowsResult(labels), { format: 'csv', columns: ['nam'], quiet: true })).err).toBe(
+      '',
+    );
   });
 
   test('-o name without that field is a usage error that names the others', async () => {
@@ -94,9 +117,15 @@ describe('one record in each format', () => {
   });
 
   test('the columns of the view come first, the rest is not lost', async () => {
-    expect((await rendered(recordResult(label, { columns: ['name'] }), { format: 'table' })).out).toBe('name   bug\nid     7\nstats  {"open":1}\n');
-    expect((await rendered(recordResult(label), { format: 'table', columns: ['stats.open'] })).out).toBe('stats.open  1\n');
-    expect((await rendered(recordResult(label), { format: 'json', columns: ['stats.open'] })).out).toBe('{\n  "stats.open": 1\n}\n');
+    expect((await rendered(recordResult(label, { columns: ['name'] }), { format: 'table' })).out).toBe(
+      'name   bug\nid     7\nstats  {"open":1}\n',
+    );
+    expect((await rendered(recordResult(label), { format: 'table', columns: ['stats.open'] })).out).toBe(
+      'stats.open  1\n',
+    );
+    expect((await rendered(recordResult(label), { format: 'json', columns: ['stats.open'] })).out).toBe(
+      '{\n  "stats.open": 1\n}\n',
+    );
   });
 
   test('a text of the view stands in for the table, and for nothing else', async () => {
@@ -107,8 +136,12 @@ describe('one record in each format', () => {
   });
 
   test('a list in a record is rows; a bare value is itself', async () => {
-    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'table' })).out).toBe('ID\n1\n2\n');
-    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'ndjson' })).out).toBe('{"id":1}\n{"id":2}\n');
+    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'table' })).out).toBe(
+      'ID\n1\n2\n',
+    );
+    expect((await rendered(recordResult([{ id: 1 }, { id: 2 }]), { format: 'ndjson' })).out).toBe(
+      '{"id":1}\n{"id":2}\n',
+    );
     expect((await rendered(recordResult('text'), { format: 'table' })).out).toBe('text\n');
     expect((await rendered(recordResult(undefined), { format: 'json' })).out).toBe('null\n');
   });
@@ -173,8 +206,15 @@ describe('streaming', () => {
         isClosed = true;
       }
     }
-    const result: Result = { kind: 'rows', rows: rows(), exit: () => 'partial', view: { message: 'printed' } };
-    expect(await rendered(result, { format: 'ndjson' }, { stdoutClosesAfter: 2, tty: ['stderr'] })).toMatchObject({
+    const result: Result = {
+      kind: 'rows',
+      rows: rows(),
+      exit: () => 'partial',
+      view: { message: 'printed' },
+    };
+    expect(
+      await rendered(result, { format: 'ndjson' }, { stdoutClosesAfter: 2, tty: ['stderr'] }),
+    ).toMatchObject({
       exit: 'done',
       out: '{"id":0}\n{"id":1}\n',
       err: '',
@@ -189,7 +229,9 @@ describe('streaming', () => {
       await new Promise((resolve) => setImmediate(resolve));
       throw new Error('page 2');
     }
-    await expect(render(rowsResult(rows()), { ...quiet, format: 'json' }, host, makeRedactor())).rejects.toThrow('page 2');
+    await expect(
+      render(rowsResult(rows()), { ...quiet, format: 'json' }, host, makeRedactor()),
+    ).rejects.toThrow('page 2');
     // Not closed on purpose: half a list must not read as a whole one.
     expect(host.out()).toBe('[\n  {\n    "id": 1\n  }');
   });
@@ -208,7 +250,9 @@ describe('on a terminal', () => {
         .map((line) => line.length),
     ).toEqual([29, 30]);
     expect(out).toContain('…');
-    expect((await rendered(rowsResult(rows), { format: 'table' }, { columns: 30 })).out).toContain('does not fit');
+    expect((await rendered(rowsResult(rows), { format: 'table' }, { columns: 30 })).out).toContain(
+      'does not fit',
+    );
   });
 
   test('wide characters take two places', async () => {
@@ -220,18 +264,26 @@ describe('on a terminal', () => {
       { format: 'table' },
     );
     expect(out).toBe('A     B\n日本  1\nx     2\n');
-    expect((await rendered(recordResult({ name: '日本'.repeat(20) }), { format: 'table' }, tty)).out).toBe(`name  ${'日本'.repeat(5)}日…\n`);
+    expect((await rendered(recordResult({ name: '日本'.repeat(20) }), { format: 'table' }, tty)).out).toBe(
+      `name  ${'日本'.repeat(5)}日…\n`,
+    );
   });
 
   const evil = '\u001b[2Jboo\u009b31m\u202e';
-  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])('control characters of data never reach it: %s', async (format) => {
-    for (const result of [rowsResult([{ id: evil, [evil]: evil }]), recordResult({ id: evil, [evil]: evil })]) {
-      const { out } = await rendered(result, { format }, { ...tty, columns: 500 });
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
-      expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
-      expect(out).toContain('boo');
-    }
-  });
+  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])(
+    'control characters of data never reach it: %s',
+    async (format) => {
+      for (const result of [
+        rowsResult([{ id: evil, [evil]: evil }]),
+        recordResult({ id: evil, [evil]: evil }),
+      ]) {
+        const { out } = await rendered(result, { format }, { ...tty, columns: 500 });
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
+        expect(out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+        expect(out).toContain('boo');
+      }
+    },
+  );
 
   test('nor by a text, a message or ready-made output; a pipe gets raw output unchanged', async () => {
     expect(
@@ -243,9 +295,13 @@ describe('on a terminal', () => {
   });
 
   test('headings are bold only where colour is on', async () => {
-    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table', color: 'always' })).out).toBe('\u001b[1mID\u001b[22m\n1\n');
+    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table', color: 'always' })).out).toBe(
+      '\u001b[1mID\u001b[22m\n1\n',
+    );
     expect((await rendered(rowsResult([{ id: 1 }]), { format: 'table' }, tty)).out).toBe('ID\n1\n');
-    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'json', color: 'always' })).out).not.toContain('\u001b');
+    expect((await rendered(rowsResult([{ id: 1 }]), { format: 'json', color: 'always' })).out).not.toContain(
+      '\u001b',
+    );
   });
 
   test('no rows are said on stderr', async () => {
@@ -271,24 +327,34 @@ describe('--jq', () => {
     expect((await rendered(rowsResult(labels), { jq: '.id', format: 'ndjson' })).out).toBe('1\n22\n');
   });
 
-  test.each(['.[', 'nosuch', '.a.b | error("x")'])('a program that fails is a usage error: %s', async (jq) => {
-    await expect(rendered(recordResult({ a: { b: 1 } }), { jq })).rejects.toMatchObject({
-      category: 'usage',
-      message: expect.stringMatching(/^--jq: ./),
-    });
-  });
+  test.each(['.[', 'nosuch', '.a.b | error("x")'])(
+    'a program that fails is a usage error: %s',
+    async (jq) => {
+      await expect(rendered(recordResult({ a: { b: 1 } }), { jq })).rejects.toMatchObject({
+        category: 'usage',
+        message: expect.stringMatching(/^--jq: ./),
+      });
+    },
+  );
 });
 
 describe('redaction', () => {
-  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])('no format lets a secret through: %s', async (format) => {
-    const secret = 'tok-12345"x';
-    const record = { id: secret, url: `https://x/?t=${encodeURIComponent(secret)}`, basic: Buffer.from(`me:${secret}`).toString('base64') };
-    for (const result of [rowsResult([record]), recordResult(record)]) {
-      const { out } = await rendered(result, { format }, {}, [secret]);
-      expect(out).toContain('***');
-      expect(out).not.toMatch(/12345|MTIzND/);
-    }
-  });
+  test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])(
+    'no format lets a secret through: %s',
+    async (format) => {
+      const secret = 'tok-12345"x';
+      const record = {
+        id: secret,
+        url: `https://x/?t=${encodeURIComponent(secret)}`,
+        basic: Buffer.from(`me:${secret}`).toString('base64'),
+      };
+      for (const result of [rowsResult([record]), recordResult(record)]) {
+        const { out } = await rendered(result, { format }, {}, [secret]);
+        expect(out).toContain('***');
+        expect(out).not.toMatch(/12345|MTIzND/);
+      }
+    },
+  );
 
   test('across two rows that are written apart, in messages and after --jq', async () => {
     async function* rows(): AsyncGenerator<unknown> {
@@ -297,8 +363,12 @@ describe('redaction', () => {
       yield { id: 'efgh' };
     }
     expect((await rendered(rowsResult(rows()), { format: 'name' }, {}, ['abcd\nefgh'])).out).toBe('***\n');
-    expect((await rendered(nothing('token hidden-1 kept'), {}, {}, ['hidden-1'])).err).toBe('token *** kept\n');
-    expect((await rendered(recordResult({ a: 'hidden-1' }), { jq: '.a' }, {}, ['hidden-1'])).out).toBe('***\n');
+    expect((await rendered(nothing('token hidden-1 kept'), {}, {}, ['hidden-1'])).err).toBe(
+      'token *** kept\n',
+    );
+    expect((await rendered(recordResult({ a: 'hidden-1' }), { jq: '.a' }, {}, ['hidden-1'])).out).toBe(
+      '***\n',
+    );
   });
 
   test('ready-made output is what the command meant to print', async () => {
@@ -307,7 +377,10 @@ describe('redaction', () => {
 });
 
 describe('messages and exits', () => {
-  const told = (world: FakeHostOptions, options: Partial<OutputOptions>): Promise<{ err: string; host: FakeHost }> =>
+  const told = (
+    world: FakeHostOptions,
+    options: Partial<OutputOptions>,
+  ): Promise<{ err: string; host: FakeHost }> =>
     rendered(recordResult({ id: 1 }, { message: 'label 1 created' }), { format: 'json', ...options }, world);
 
   test('a person is told what happened, a script is not, nobody is with --quiet', async () => {
@@ -341,6 +414,8 @@ describe('a record nested deeper than any stack', () => {
     expect(out.match(/comments/g)).toHaveLength(levels);
   });
   test('is refused in words as yaml', async () => {
-    await expect(rendered(recordResult({ thread: deep() }), { format: 'yaml' })).rejects.toThrow('nested too deep for YAML');
+    await expect(rendered(recordResult({ thread: deep() }), { format: 'yaml' })).rejects.toThrow(
+      'nested too deep for YAML',
+    );
   });
 });

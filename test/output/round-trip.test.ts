@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { rowsResult } from '../../src/kernel/result.ts';
+import { rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
 import type { Format } from '../../src/output/types.ts';
@@ -9,7 +9,12 @@ import { fakeHost } from '../support/fake-host.ts';
 
 const written = async (rows: readonly unknown[], format: Format): Promise<string> => {
   const host = fakeHost();
-  await render(rowsResult(rows), { format, header: true, quiet: false, verbose: false }, host, makeRedactor());
+  await render(
+    rowsResult(rows),
+    { format, header: true, quiet: false, verbose: false },
+    host,
+    makeRedactor(),
+  );
   return host.out();
 };
 
@@ -39,16 +44,35 @@ const readCsv = (text: string): string[][] => {
 const name = fc.constantFrom('id', 'name', 'a,b', 'with "quotes"', 'two\nlines', ' space ');
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
-  fc.constantFrom('', ' ', '"', ',', '\n', '\r\n', 'no', 'on', '1e3', '0x1f', '2026-01-01', '~', '- a', 'a: b', '#c', '&x', '*y'),
+  fc.constantFrom(
+    '',
+    ' ',
+    '"',
+    ',',
+    '\n',
+    '\r\n',
+    'no',
+    'on',
+    '1e3',
+    '0x1f',
+    '2026-01-01',
+    '~',
+    '- a',
+    'a: b',
+    '#c',
+    '&x',
+    '*y',
+  ),
 );
 const wellFormed = text.map((value) => Buffer.from(value).toString());
 
 test('CSV: any text comes back from an independent reader', async () => {
-  const table = fc
-    .uniqueArray(name, { minLength: 1 })
-    .chain((names) =>
-      fc.record({ names: fc.constant(names), rows: fc.array(fc.tuple(...names.map(() => wellFormed)), { minLength: 1, maxLength: 5 }) }),
-    );
+  const table = fc.uniqueArray(name, { minLength: 1 }).chain((names) =>
+    fc.record({
+      names: fc.constant(names),
+      rows: fc.array(fc.tuple(...names.map(() => wellFormed)), { minLength: 1, maxLength: 5 }),
+    }),
+  );
   await fc.assert(
     fc.asyncProperty(table, async ({ names, rows }) => {
       const out = await written(
@@ -95,7 +119,20 @@ test.each<[Format, (out: string) => unknown]>([
 });
 
 test('YAML: words that older readers take for something else are quoted', async () => {
-  for (const word of ['no', 'yes', 'on', 'off', 'y', 'n', '1_000', '0777', '1:30', '2026-01-01', 'null', '~']) {
+  for (const word of [
+    'no',
+    'yes',
+    'on',
+    'off',
+    'y',
+    'n',
+    '1_000',
+    '0777',
+    '1:30',
+    '2026-01-01',
+    'null',
+    '~',
+  ]) {
     expect(await written([{ a: word }], 'yaml'), word).toBe(`- a: "${word}"\n`);
   }
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AppError } from '../../src/kernel/problem.ts';
-import { recordResult, rowsResult } from '../../src/kernel/result.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { recordResult, rowsResult } from '../../src/core/result.ts';
 import { renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
@@ -10,7 +10,10 @@ import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 const speaker = (options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}) => {
   const host = fakeHost(world);
-  return { host, say: makeSay(host, { header: true, quiet: false, verbose: false, ...options }, makeRedactor()) };
+  return {
+    host,
+    say: makeSay(host, { header: true, quiet: false, verbose: false, ...options }, makeRedactor()),
+  };
 };
 const talk = (options: Partial<OutputOptions>): string => {
   const { host, say } = speaker(options);
@@ -89,8 +92,16 @@ describe('a turning line', () => {
 
 test('a reader of stderr that has gone is no reason to fail', () => {
   const host = fakeHost();
-  const broken = { ...host, terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, write: () => Promise.reject(new Error('EPIPE')) } } };
-  expect(() => makeSay(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x')).not.toThrow();
+  const broken = {
+    ...host,
+    terminal: {
+      ...host.terminal,
+      stderr: { ...host.terminal.stderr, write: () => Promise.reject(new Error('EPIPE')) },
+    },
+  };
+  expect(() =>
+    makeSay(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x'),
+  ).not.toThrow();
 });
 
 describe('under -o json', () => {
@@ -102,14 +113,17 @@ describe('under -o json', () => {
     return { host, options, redactor, say: makeSay(host, options, redactor) };
   };
 
-  test.each(['json', 'ndjson'] as const)('an error is the only thing on stderr, and carries what was said before (%s)', async (format) => {
-    const { host, options, redactor, say } = held(format);
-    say.hide('secret-12');
-    say.info('using the mock, secret-12');
-    await renderError(error, options, host, redactor);
-    expect(host.err().split('\n')).toHaveLength(2);
-    expect(JSON.parse(host.err())).toMatchObject({ code: 'NOT_FOUND', notes: ['using the mock, ***'] });
-  });
+  test.each(['json', 'ndjson'] as const)(
+    'an error is the only thing on stderr, and carries what was said before (%s)',
+    async (format) => {
+      const { host, options, redactor, say } = held(format);
+      say.hide('secret-12');
+      say.info('using the mock, secret-12');
+      await renderError(error, options, host, redactor);
+      expect(host.err().split('\n')).toHaveLength(2);
+      expect(JSON.parse(host.err())).toMatchObject({ code: 'NOT_FOUND', notes: ['using the mock, ***'] });
+    },
+  );
 
   test('without an error messages are written when the answer begins, and those of its end after it', async () => {
     const { host, options, redactor, say } = held('json');

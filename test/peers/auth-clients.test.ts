@@ -1,6 +1,17 @@
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AuthServer, Browser, ada, authServer, channels, clients, location, raw, scopes, secret } from '../support/auth-server.ts';
+import {
+  type AuthServer,
+  Browser,
+  ada,
+  authServer,
+  channels,
+  clients,
+  location,
+  raw,
+  scopes,
+  secret,
+} from '../support/auth-server.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
 
@@ -31,41 +42,54 @@ describe('openid-client', () => {
   test.each([
     ['public client', clients.desktop, undefined],
     ['client with a secret', clients.withSecret, secret],
-  ])('%s: discovery, code with PKCE and nonce, id_token, userinfo, refresh, revoke', async (_, id, password) => {
-    const oidc = await load('openid-client');
-    const auth = password === undefined ? oidc.None() : oidc.ClientSecretPost(password);
-    const config = await oidc.discovery(new URL(server.origin), id, undefined, auth, { execute: [oidc.allowInsecureRequests] });
-    const verifier = oidc.randomPKCECodeVerifier();
-    const [state, nonce] = [oidc.randomState(), oidc.randomNonce()];
-    const parameters = {
-      redirect_uri: redirectUri,
-      scope,
-      state,
-      nonce,
-      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    };
-    const back = await signIn(oidc.buildAuthorizationUrl(config, parameters));
-    const tokens = await oidc.authorizationCodeGrant(config, back, {
-      pkceCodeVerifier: verifier,
-      expectedState: state,
-      expectedNonce: nonce,
-      idTokenExpected: true,
-    });
-    expect(tokens.claims()).toMatchObject({ sub: ada.sub, email: ada.email, aud: id });
-    expect(tokens.scope.split(' ').sort()).toEqual(scope.split(' ').sort());
-    expect((await oidc.fetchUserInfo(config, tokens.access_token, ada.sub)).email).toBe(ada.email);
-    const fresh = await oidc.refreshTokenGrant(config, tokens.refresh_token);
-    expect((await channels(server, fresh.access_token)).status).toBe(200);
-    await oidc.tokenRevocation(config, tokens.refresh_token);
-    expect((await channels(server, fresh.access_token)).status).toBe(401);
-    await expect(oidc.refreshTokenGrant(config, tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' });
-  });
+  ])(
+    '%s: discovery, code with PKCE and nonce, id_token, userinfo, refresh, revoke',
+    async (_, id, password) => {
+      const oidc = await load('openid-client');
+      const auth = password === undefined ? oidc.None() : oidc.ClientSecretPost(password);
+      const config = await oidc.discovery(new URL(server.origin), id, undefined, auth, {
+        execute: [oidc.allowInsecureRequests],
+      });
+      const verifier = oidc.randomPKCECodeVerifier();
+      const [state, nonce] = [oidc.randomState(), oidc.randomNonce()];
+      const parameters = {
+        redirect_uri: redirectUri,
+        scope,
+        state,
+        nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      };
+      const back = await signIn(oidc.buildAuthorizationUrl(config, parameters));
+      const tokens = await oidc.authorizationCodeGrant(config, back, {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      });
+      expect(tokens.claims()).toMatchObject({ sub: ada.sub, email: ada.email, aud: id });
+      expect(tokens.scope.split(' ').sort()).toEqual(scope.split(' ').sort());
+      expect((await oidc.fetchUserInfo(config, tokens.access_token, ada.sub)).email).toBe(ada.email);
+      const fresh = await oidc.refreshTokenGrant(config, tokens.refresh_token);
+      expect((await channels(server, fresh.access_token)).status).toBe(200);
+      await oidc.tokenRevocation(config, tokens.refresh_token);
+      expect((await channels(server, fresh.access_token)).status).toBe(401);
+      await expect(oidc.refreshTokenGrant(config, tokens.refresh_token)).rejects.toMatchObject({
+        error: 'invalid_grant',
+      });
+    },
+  );
   test('HTTP Basic, and a denial is an AuthorizationResponseError', async () => {
     const oidc = await load('openid-client');
-    const config = await oidc.discovery(new URL(server.origin), clients.withSecret, undefined, oidc.ClientSecretBasic(secret), {
-      execute: [oidc.allowInsecureRequests],
-    });
+    const config = await oidc.discovery(
+      new URL(server.origin),
+      clients.withSecret,
+      undefined,
+      oidc.ClientSecretBasic(secret),
+      {
+        execute: [oidc.allowInsecureRequests],
+      },
+    );
     const verifier = oidc.randomPKCECodeVerifier();
     const state = oidc.randomState();
     const parameters = {
@@ -76,14 +100,19 @@ describe('openid-client', () => {
       code_challenge_method: 'S256',
     };
     const back = await signIn(oidc.buildAuthorizationUrl(config, parameters));
-    const tokens = await oidc.authorizationCodeGrant(config, back, { pkceCodeVerifier: verifier, expectedState: state });
+    const tokens = await oidc.authorizationCodeGrant(config, back, {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+    });
     expect((await channels(server, tokens.access_token)).status).toBe(200);
     const browser = new Browser(server);
     await browser.open(String(oidc.buildAuthorizationUrl(config, parameters)));
     await browser.signIn();
     const denied = location(await browser.submit({ decision: 'deny' }));
     denied.hash = '';
-    await expect(oidc.authorizationCodeGrant(config, denied, { pkceCodeVerifier: verifier, expectedState: state })).rejects.toMatchObject({
+    await expect(
+      oidc.authorizationCodeGrant(config, denied, { pkceCodeVerifier: verifier, expectedState: state }),
+    ).rejects.toMatchObject({
       error: 'access_denied',
     });
   });
@@ -97,7 +126,10 @@ describe('oauth4webapi', () => {
       const insecure = { [oauth.allowInsecureRequests]: true };
       const issuer = new URL(server.origin);
       const algorithm = path.endsWith('openid-configuration') ? 'oidc' : 'oauth2';
-      const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm, ...insecure }));
+      const as = await oauth.processDiscoveryResponse(
+        issuer,
+        await oauth.discoveryRequest(issuer, { algorithm, ...insecure }),
+      );
       const client = { client_id: clients.desktop };
       const verifier = oauth.generateRandomCodeVerifier();
       const state = oauth.generateRandomState();
@@ -113,7 +145,15 @@ describe('oauth4webapi', () => {
       };
       for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
       const checked = oauth.validateAuthResponse(as, client, await signIn(url), state);
-      const reply = await oauth.authorizationCodeGrantRequest(as, client, oauth.None(), checked, redirectUri, verifier, insecure);
+      const reply = await oauth.authorizationCodeGrantRequest(
+        as,
+        client,
+        oauth.None(),
+        checked,
+        redirectUri,
+        verifier,
+        insecure,
+      );
       const tokens = await oauth.processAuthorizationCodeResponse(as, client, reply);
       expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: ada.sub });
       const refreshed = await oauth.processRefreshTokenResponse(
@@ -122,7 +162,9 @@ describe('oauth4webapi', () => {
         await oauth.refreshTokenGrantRequest(as, client, oauth.None(), tokens.refresh_token, insecure),
       );
       expect((await channels(server, refreshed.access_token)).status).toBe(200);
-      await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, oauth.None(), refreshed.access_token, insecure));
+      await oauth.processRevocationResponse(
+        await oauth.revocationRequest(as, client, oauth.None(), refreshed.access_token, insecure),
+      );
       expect((await channels(server, refreshed.access_token)).status).toBe(401);
     },
   );
@@ -136,7 +178,13 @@ describe('google-auth-library', () => {
       oauth2TokenUrl: `${server.origin}/token`,
       oauth2RevokeUrl: `${server.origin}/revoke`,
     };
-    const client = new OAuth2Client({ clientId: clients.withSecret, clientSecret: secret, redirectUri, endpoints, issuers: [server.origin] });
+    const client = new OAuth2Client({
+      clientId: clients.withSecret,
+      clientSecret: secret,
+      redirectUri,
+      endpoints,
+      issuers: [server.origin],
+    });
     const { codeVerifier, codeChallenge } = await client.generateCodeVerifierAsync();
     const url = client.generateAuthUrl({
       access_type: 'offline',
@@ -150,16 +198,24 @@ describe('google-auth-library', () => {
     expect(tokens).toMatchObject({ token_type: 'Bearer' });
     client.setCredentials(tokens);
     const { keys } = (await raw(`${server.origin}/oauth2/certs`)).json;
-    const certs = Object.fromEntries(keys.filter((key: { alg: string }) => key.alg === 'RS256').map((key: { kid: string }) => [key.kid, key]));
+    const certs = Object.fromEntries(
+      keys
+        .filter((key: { alg: string }) => key.alg === 'RS256')
+        .map((key: { kid: string }) => [key.kid, key]),
+    );
     const pem = Object.fromEntries(
       await Promise.all(
         Object.entries(certs).map(async ([kid, jwk]) => [
           kid,
-          (await import('node:crypto')).createPublicKey({ key: jwk as any, format: 'jwk' }).export({ type: 'spki', format: 'pem' }),
+          (await import('node:crypto'))
+            .createPublicKey({ key: jwk as any, format: 'jwk' })
+            .export({ type: 'spki', format: 'pem' }),
         ]),
       ),
     );
-    const ticket = await client.verifySignedJwtWithCertsAsync(tokens.id_token, pem, clients.withSecret, [server.origin]);
+    const ticket = await client.verifySignedJwtWithCertsAsync(tokens.id_token, pem, clients.withSecret, [
+      server.origin,
+    ]);
     expect(ticket.getPayload()).toMatchObject({ sub: ada.sub, email: ada.email });
     const before = tokens.access_token;
     server.advance(3_600_000);
@@ -169,6 +225,8 @@ describe('google-auth-library', () => {
     expect(client.credentials.access_token).not.toBe(before);
     expect(client.credentials.refresh_token).toBe(tokens.refresh_token);
     await client.revokeToken(client.credentials.access_token);
-    await expect(client.refreshAccessToken()).rejects.toMatchObject({ response: { data: { error: 'invalid_grant' } } });
+    await expect(client.refreshAccessToken()).rejects.toMatchObject({
+      response: { data: { error: 'invalid_grant' } },
+    });
   });
 });

@@ -18,7 +18,8 @@ const takeLock = () => {
     mkdirSync(lock);
     return true;
   } catch {
-    if (existsSync(lock) && Date.now() - statSync(lock).mtimeMs > STALE_MS) rmSync(lock, { recursive: true, force: true });
+    if (existsSync(lock) && Date.now() - statSync(lock).mtimeMs > STALE_MS)
+      rmSync(lock, { recursive: true, force: true });
     return false;
   }
 };
@@ -32,7 +33,14 @@ export const peers = () => {
     }
     try {
       process.stderr.write('installing the programs to compare with (once)\n');
-      const args = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts', '--loglevel=error'];
+      const args = [
+        'install',
+        '--no-audit',
+        '--no-fund',
+        '--no-package-lock',
+        '--ignore-scripts',
+        '--loglevel=error',
+      ];
       const { status, stderr } = spawnSync('npm', args, { cwd: folder, encoding: 'utf8' });
       if (status !== 0) throw new Error(`npm install in test/peers ended with ${status}: ${stderr}`);
       writeFileSync(done, wanted);

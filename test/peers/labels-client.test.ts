@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { operations } from '../../src/kernel/operation.ts';
-import { labelsService as service } from '../../src/services/labels/index.ts';
+import { operations } from '../../src/core/operation.ts';
+import { labelsService as service } from '../../src/api-specs/labels/index.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
@@ -29,7 +29,8 @@ const data = async (call: Promise<any>): Promise<any> => {
   return body;
 };
 const title = (text: string): any => ({ labelType: 'SHARED', properties: { title: text } });
-const made = async (text = 'Contract'): Promise<any> => data(client.labels.create({ requestBody: title(text), languageCode: 'en' }));
+const made = async (text = 'Contract'): Promise<any> =>
+  data(client.labels.create({ requestBody: title(text), languageCode: 'en' }));
 
 describe('the public client', () => {
   test('the life of a label', async () => {
@@ -40,25 +41,61 @@ describe('the public client', () => {
         requestBody: {
           writeControl: { requiredRevisionId: '1' },
           view: 'LABEL_VIEW_FULL',
-          requests: [{ createField: { field: { properties: { displayName: 'Due' }, dateOptions: { dateFormatType: 'SHORT_DATE' } } } }],
+          requests: [
+            {
+              createField: {
+                field: { properties: { displayName: 'Due' }, dateOptions: { dateFormatType: 'SHORT_DATE' } },
+              },
+            },
+          ],
         },
       }),
     );
-    expect(delta.updatedLabel.fields[0]).toMatchObject({ id: delta.responses[0].createField.id, properties: { displayName: 'Due' } });
-    expect(await data(client.labels.publish({ name, requestBody: {} }))).toMatchObject({ id, revisionId: '3' });
-    expect((await data(client.labels.get({ name: `${name}@published`, view: 'LABEL_VIEW_FULL' }))).lifecycle.state).toBe('PUBLISHED');
-    expect(await data(client.labels.get({ name, fields: 'id,properties/title' }))).toEqual({ id, properties: { title: 'Contract' } });
+    expect(delta.updatedLabel.fields[0]).toMatchObject({
+      id: delta.responses[0].createField.id,
+      properties: { displayName: 'Due' },
+    });
+    expect(await data(client.labels.publish({ name, requestBody: {} }))).toMatchObject({
+      id,
+      revisionId: '3',
+    });
     expect(
-      await data(client.labels.disable({ name, requestBody: { updateMask: 'showInApply', disabledPolicy: { showInApply: true } } })),
+      (await data(client.labels.get({ name: `${name}@published`, view: 'LABEL_VIEW_FULL' }))).lifecycle.state,
+    ).toBe('PUBLISHED');
+    expect(await data(client.labels.get({ name, fields: 'id,properties/title' }))).toEqual({
+      id,
+      properties: { title: 'Contract' },
+    });
+    expect(
+      await data(
+        client.labels.disable({
+          name,
+          requestBody: { updateMask: 'showInApply', disabledPolicy: { showInApply: true } },
+        }),
+      ),
     ).toMatchObject({ id });
     expect(await data(client.labels.enable({ name }))).toMatchObject({ id });
-    const copy = await data(client.labels.updateLabelCopyMode({ name, requestBody: { copyMode: 'ALWAYS_COPY', view: 'LABEL_VIEW_FULL' } }));
+    const copy = await data(
+      client.labels.updateLabelCopyMode({
+        name,
+        requestBody: { copyMode: 'ALWAYS_COPY', view: 'LABEL_VIEW_FULL' },
+      }),
+    );
     expect(copy.appliedLabelPolicy.copyMode).toBe('ALWAYS_COPY');
     const enabledAppSettings = { enabledApps: [{ app: 'FILES' }] };
-    const apps = await data(client.labels.updateLabelEnabledAppSettings({ name, requestBody: { enabledAppSettings, view: 'LABEL_VIEW_FULL' } }));
+    const apps = await data(
+      client.labels.updateLabelEnabledAppSettings({
+        name,
+        requestBody: { enabledAppSettings, view: 'LABEL_VIEW_FULL' },
+      }),
+    );
     expect(apps.enabledAppSettings).toEqual(enabledAppSettings);
     const { revisionId } = await data(client.labels.get({ name }));
-    expect(await data(client.labels.delete({ name, 'writeControl.requiredRevisionId': revisionId, useAdminAccess: true }))).toEqual({});
+    expect(
+      await data(
+        client.labels.delete({ name, 'writeControl.requiredRevisionId': revisionId, useAdminAccess: true }),
+      ),
+    ).toEqual({});
     await expect(client.labels.get({ name })).rejects.toMatchObject({ code: 404, status: 404 });
   });
   test('lists end with the page that has no token', async () => {
@@ -66,7 +103,15 @@ describe('the public client', () => {
     const titles: string[] = [];
     let pageToken: string | undefined;
     do {
-      const page = await data(client.labels.list({ pageSize: 2, pageToken, view: 'LABEL_VIEW_BASIC', minimumRole: 'READER', publishedOnly: false }));
+      const page = await data(
+        client.labels.list({
+          pageSize: 2,
+          pageToken,
+          view: 'LABEL_VIEW_BASIC',
+          minimumRole: 'READER',
+          publishedOnly: false,
+        }),
+      );
       titles.push(...page.labels.map((label: any) => label.properties.title));
       pageToken = page.nextPageToken;
     } while (pageToken);
@@ -76,41 +121,71 @@ describe('the public client', () => {
     const { name } = await made();
     const parent = kind === 'labels' ? name : `${name}/revisions/1`;
     const on = kind === 'labels' ? client.labels : client.labels.revisions;
-    const first = await data(on.permissions.create({ parent, requestBody: { email: 'ana@example.com', role: 'READER' } }));
+    const first = await data(
+      on.permissions.create({ parent, requestBody: { email: 'ana@example.com', role: 'READER' } }),
+    );
     expect(first).toMatchObject({ email: 'ana@example.com', role: 'READER' });
-    expect(await data(on.updatePermissions({ parent, requestBody: { email: 'ana@example.com', role: 'APPLIER' } }))).toEqual({
+    expect(
+      await data(
+        on.updatePermissions({ parent, requestBody: { email: 'ana@example.com', role: 'APPLIER' } }),
+      ),
+    ).toEqual({
       ...first,
       role: 'APPLIER',
     });
     const requests = [{ parent, labelPermission: { audience: 'audiences/default', role: 'READER' } }];
-    const [second] = (await data(on.permissions.batchUpdate({ parent, requestBody: { requests } }))).permissions;
+    const [second] = (await data(on.permissions.batchUpdate({ parent, requestBody: { requests } })))
+      .permissions;
     expect((await data(on.permissions.list({ parent, pageSize: 200 }))).labelPermissions).toEqual(
       expect.arrayContaining([{ ...first, role: 'APPLIER' }, second]),
     );
-    expect(await data(on.permissions.batchDelete({ parent, requestBody: { requests: [{ name: second.name }] } }))).toEqual({});
+    expect(
+      await data(on.permissions.batchDelete({ parent, requestBody: { requests: [{ name: second.name }] } })),
+    ).toEqual({});
     expect(await data(on.permissions.delete({ name: first.name }))).toEqual({});
     expect(await data(on.locks.list({ parent, pageSize: 10 }))).toEqual({ labelLocks: [] });
   });
   test('limits and capabilities', async () => {
-    expect(await data(client.limits.getLabel({ name: 'limits/label' }))).toMatchObject({ name: 'limits/label', maxFields: 10 });
-    expect(await data(client.users.getCapabilities({ name: 'users/me/capabilities' }))).toMatchObject({ canCreateSharedLabels: true });
+    expect(await data(client.limits.getLabel({ name: 'limits/label' }))).toMatchObject({
+      name: 'limits/label',
+      maxFields: 10,
+    });
+    expect(await data(client.users.getCapabilities({ name: 'users/me/capabilities' }))).toMatchObject({
+      canCreateSharedLabels: true,
+    });
   });
   test('errors arrive as the client gives them', async () => {
     const { name } = await made();
     const refused = (status: string) => ({ response: { data: { error: { status } } } });
-    await expect(client.labels.enable({ name })).rejects.toMatchObject({ code: 400, ...refused('FAILED_PRECONDITION') });
-    await expect(client.labels.create({ requestBody: { labelType: 'SHARED' } })).rejects.toMatchObject({ code: 400, ...refused('INVALID_ARGUMENT') });
+    await expect(client.labels.enable({ name })).rejects.toMatchObject({
+      code: 400,
+      ...refused('FAILED_PRECONDITION'),
+    });
+    await expect(client.labels.create({ requestBody: { labelType: 'SHARED' } })).rejects.toMatchObject({
+      code: 400,
+      ...refused('INVALID_ARGUMENT'),
+    });
     await expect(client.labels.list({ pageToken: 'made-up' })).rejects.toThrow(/pageToken/);
-    await expect(client.labels.delete({ name: 'labels/none' })).rejects.toMatchObject({ code: 404, ...refused('NOT_FOUND') });
+    await expect(client.labels.delete({ name: 'labels/none' })).rejects.toMatchObject({
+      code: 404,
+      ...refused('NOT_FOUND'),
+    });
   });
 });
 
 afterAll(() => {
   const template = (path: string): RegExp =>
-    new RegExp(`^${path.replace(/\{[^}]*\}/g, (part) => part.replace(/^\{\w+=|\}$/g, '').replace(/\*/g, '[^/:]+'))}$`);
+    new RegExp(
+      `^${path.replace(/\{[^}]*\}/g, (part) => part.replace(/^\{\w+=|\}$/g, '').replace(/\*/g, '[^/:]+'))}$`,
+    );
   const untold = operations(service.table)
     .map(({ operation }) => operation)
-    .filter(({ method, path }) => ![...answered].some((one) => one.startsWith(`${method} `) && template(path).test(one.slice(method.length + 1))));
+    .filter(
+      ({ method, path }) =>
+        ![...answered].some(
+          (one) => one.startsWith(`${method} `) && template(path).test(one.slice(method.length + 1)),
+        ),
+    );
   // Every row of the table was answered to this client at least once.
   expect(untold.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });

@@ -52,9 +52,19 @@ describe('oidc-provider 9.13.3', () => {
       cookies: { keys: ['test-only'] },
       features: { devInteractions: { enabled: true }, revocation: { enabled: true } },
       claims: { openid: ['sub'], email: ['email'] },
-      findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, email: `${id}@peer.example` }) }),
+      findAccount: (_: unknown, id: string) => ({
+        accountId: id,
+        claims: () => ({ sub: id, email: `${id}@peer.example` }),
+      }),
       issueRefreshToken: () => true,
-      ttl: { AccessToken: 3600, IdToken: 3600, RefreshToken: 86_400, Interaction: 600, Session: 600, Grant: 600 },
+      ttl: {
+        AccessToken: 3600,
+        IdToken: 3600,
+        RefreshToken: 86_400,
+        Interaction: 600,
+        Session: 600,
+        Grant: 600,
+      },
     });
     handle = provider.callback();
     if (!noChromium()) browser = await launchChromium();
@@ -89,31 +99,68 @@ describe('oidc-provider 9.13.3', () => {
     return text;
   };
 
-  test.skipIf(noChromium())('sign-in through chromium, id_token verified, rotated refresh tokens kept, revoked in the standard form', async () => {
-    const login = opsctl.start(['login', ...at(), '--scope', 'openid', '--scope', 'email', '--scope', 'offline_access', '--no-browser']);
-    const { url } = await addressOf(login);
-    expect(await signInWith(url.href)).toContain('signed in');
-    const { code, stdout, stderr } = await login.ended;
-    expect({ code, stderr: stderr.replace(/https?:\S+/g, '') }).toMatchObject({ code: 0 });
-    expect(JSON.parse(stdout)).toMatchObject({ subject: 'ada', has_refresh_token: true });
-    // Each status is a refresh; this server gives a new refresh token for each and ends everything when an old one is used.
-    for (let round = 0; round < 3; round++) expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
-    expect((await opsctl.run(['logout'])).code).toBe(0);
-    expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
-  });
+  test.skipIf(noChromium())(
+    'sign-in through chromium, id_token verified, rotated refresh tokens kept, revoked in the standard form',
+    async () => {
+      const login = opsctl.start([
+        'login',
+        ...at(),
+        '--scope',
+        'openid',
+        '--scope',
+        'email',
+        '--scope',
+        'offline_access',
+        '--no-browser',
+      ]);
+      const { url } = await addressOf(login);
+      expect(await signInWith(url.href)).toContain('signed in');
+      const { code, stdout, stderr } = await login.ended;
+      expect({ code, stderr: stderr.replace(/https?:\S+/g, '') }).toMatchObject({ code: 0 });
+      expect(JSON.parse(stdout)).toMatchObject({ subject: 'ada', has_refresh_token: true });
+      // Each status is a refresh; this server gives a new refresh token for each and ends everything when an old one is used.
+      for (let round = 0; round < 3; round++) expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
+      expect((await opsctl.run(['logout'])).code).toBe(0);
+      expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
+    },
+  );
 
   test('doctor auth: the redirect URI is accepted, and a wrong client is named', async () => {
     const right = await opsctl.run(['doctor', 'auth', ...at(), '--scope', 'openid', '-o', 'json']);
-    expect(JSON.parse(right.stdout)).toContainEqual(expect.objectContaining({ check: 'redirect URI', state: 'ok' }));
+    expect(JSON.parse(right.stdout)).toContainEqual(
+      expect.objectContaining({ check: 'redirect URI', state: 'ok' }),
+    );
     const wrong = await opsctl.run(['doctor', 'auth', ...at('nobody'), '--scope', 'openid']);
     expect(wrong.code).toBe(20);
   });
 
   test('conformance: the rules of the standards hold; those that only document 1 has do not', async () => {
-    const rfc = await opsctl.run(['auth', 'conformance', ...at(), '--scope', 'openid', '--only', 'rfc', '-o', 'json']);
-    const failing = (JSON.parse(rfc.stdout) as { id: string; holds: boolean; saw: string }[]).filter(({ holds }) => !holds).map(({ id }) => id);
+    const rfc = await opsctl.run([
+      'auth',
+      'conformance',
+      ...at(),
+      '--scope',
+      'openid',
+      '--only',
+      'rfc',
+      '-o',
+      'json',
+    ]);
+    const failing = (JSON.parse(rfc.stdout) as { id: string; holds: boolean; saw: string }[])
+      .filter(({ holds }) => !holds)
+      .map(({ id }) => id);
     expect(failing.filter((id) => !['A18', 'T8', 'V2'].includes(id))).toEqual([]);
-    const doc = await opsctl.run(['auth', 'conformance', ...at(), '--scope', 'openid', '--only', 'doc1', '-o', 'json']);
+    const doc = await opsctl.run([
+      'auth',
+      'conformance',
+      ...at(),
+      '--scope',
+      'openid',
+      '--only',
+      'doc1',
+      '-o',
+      'json',
+    ]);
     expect(doc.code).toBe(20);
     expect(JSON.parse(doc.stdout)).toContainEqual(expect.objectContaining({ id: 'A19', holds: false }));
   });
@@ -132,7 +179,16 @@ describe('oauth2-mock-server 8.2.3', () => {
   afterAll(() => server?.stop());
 
   test('sign-in, refresh and sign-out; its pages ask nothing, so that a plain request plays the browser', async () => {
-    const at = ['--auth-url', `${issuer}/authorize`, '--token-url', `${issuer}/token`, '--revoke-url', `${issuer}/revoke`, '--client-id', 'opsctl'];
+    const at = [
+      '--auth-url',
+      `${issuer}/authorize`,
+      '--token-url',
+      `${issuer}/token`,
+      '--revoke-url',
+      `${issuer}/revoke`,
+      '--client-id',
+      'opsctl',
+    ];
     const login = opsctl.start(['login', ...at, '--scope', 'openid', '--no-browser']);
     const { url } = await addressOf(login);
     const page = await fetch(url);

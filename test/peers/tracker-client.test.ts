@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { operations } from '../../src/kernel/operation.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { operations } from '../../src/core/operation.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
@@ -59,7 +59,9 @@ describe('the public client', () => {
   test('documents and templates', async () => {
     const doc = await data(client.createDoc({ title: 't', content: 'c' }));
     expect(await data(client.listDocs())).toContainEqual(doc);
-    const made = await data(client.createEntityTemplate({ name: 't', story_contents: { name: 'n', story_type: 'bug' } }));
+    const made = await data(
+      client.createEntityTemplate({ name: 't', story_contents: { name: 'n', story_type: 'bug' } }),
+    );
     expect(await data(client.getEntityTemplate(made.id))).toEqual(made);
     expect((await data(client.updateEntityTemplate(made.id, { name: 'u' }))).name).toBe('u');
     expect(await data(client.listEntityTemplates())).toHaveLength(2);
@@ -68,11 +70,18 @@ describe('the public client', () => {
     expect(await status(client.deleteEntityTemplate(made.id))).toBe(204);
   });
   test('epics', async () => {
-    const made = await data(client.createEpic({ name: 'e', labels: [{ name: 'new' }], owner_ids: [BEN], deadline: null }));
+    const made = await data(
+      client.createEpic({ name: 'e', labels: [{ name: 'new' }], owner_ids: [BEN], deadline: null }),
+    );
     expect(await data(client.getEpic(made.id))).toEqual(made);
-    expect((await data(client.updateEpic(made.id, { epic_state_id: 23, deadline: null }))).completed).toBe(true);
+    expect((await data(client.updateEpic(made.id, { epic_state_id: 23, deadline: null }))).completed).toBe(
+      true,
+    );
     expect(await data(client.listEpics({ includes_description: true }))).toHaveLength(2);
-    expect(await data(client.listEpicsPaginated({ page: 1, page_size: 1 }))).toMatchObject({ next: 2, total: 2 });
+    expect(await data(client.listEpicsPaginated({ page: 1, page_size: 1 }))).toMatchObject({
+      next: 2,
+      total: 2,
+    });
     expect((await data(client.getEpicWorkflow())).epic_states).toHaveLength(3);
     expect(await data(client.listEpicStories(106, { includes_description: true }))).toHaveLength(3);
     expect(await status(client.unlinkProductboardFromEpic(106))).toBe(204);
@@ -91,18 +100,24 @@ describe('the public client', () => {
     expect(await data(client.listEpicHealths(106))).toHaveLength(1);
   });
   test('files, linked files and external links', async () => {
-    const [file] = await data(client.uploadFiles({ file0: new File(['\u0000\u0001ÿ'], 'b.bin'), story_id: 107 }));
+    const [file] = await data(
+      client.uploadFiles({ file0: new File(['\u0000\u0001ÿ'], 'b.bin'), story_id: 107 }),
+    );
     expect(file).toMatchObject({ name: 'b.bin', size: 4, story_ids: [107] });
     expect(await data(client.getFile(file.id))).toEqual(file);
     expect((await data(client.updateFile(file.id, { name: 'c.bin' }))).name).toBe('c.bin');
     expect(await data(client.listFiles())).toHaveLength(1);
     expect(await status(client.deleteFile(file.id))).toBe(204);
-    const linked = await data(client.createLinkedFile({ name: 'l', type: 'url', url: 'https://x.example/a' }));
+    const linked = await data(
+      client.createLinkedFile({ name: 'l', type: 'url', url: 'https://x.example/a' }),
+    );
     expect(await data(client.getLinkedFile(linked.id))).toEqual(linked);
     expect((await data(client.updateLinkedFile(linked.id, { name: 'm' }))).name).toBe('m');
     expect(await data(client.listLinkedFiles())).toHaveLength(1);
     expect(await status(client.deleteLinkedFile(linked.id))).toBe(204);
-    expect(await data(client.getExternalLinkStories({ external_link: 'https://docs.example.com/sign-up' }))).toHaveLength(2);
+    expect(
+      await data(client.getExternalLinkStories({ external_link: 'https://docs.example.com/sign-up' })),
+    ).toHaveLength(2);
   });
   test('groups, members and webhooks', async () => {
     const made = await data(client.createGroup({ name: 'g', mention_name: 'g', member_ids: [BEN] }));
@@ -113,13 +128,18 @@ describe('the public client', () => {
     const me = await data(client.getCurrentMemberInfo());
     expect((await data(client.getMember(me.id))).profile.mention_name).toBe(me.mention_name);
     expect(await data(client.listMembers({ disabled: true }))).toHaveLength(1);
-    const hook = await client.createGenericIntegration({ webhook_url: 'http://127.0.0.1:9/none', secret: 's' });
+    const hook = await client.createGenericIntegration({
+      webhook_url: 'http://127.0.0.1:9/none',
+      secret: 's',
+    });
     const id = hook.headers.location.split('/').pop();
     expect(await data(client.getGenericIntegration(id))).toMatchObject({ has_secret: true });
     expect(await status(client.deleteGenericIntegration(id))).toBe(204);
   });
   test('iterations and key results', async () => {
-    const made = await data(client.createIteration({ name: 'i', start_date: '2026-01-01', end_date: '2026-01-14' }));
+    const made = await data(
+      client.createIteration({ name: 'i', start_date: '2026-01-01', end_date: '2026-01-14' }),
+    );
     expect(await data(client.getIteration(made.id))).toEqual(made);
     expect((await data(client.updateIteration(made.id, { name: 'j' }))).name).toBe('j');
     expect(await data(client.listIterations())).toHaveLength(2);
@@ -128,7 +148,10 @@ describe('the public client', () => {
     expect(await status(client.enableIterations())).toBe(204);
     expect(await status(client.deleteIteration(made.id))).toBe(204);
     const keyResult = await data(client.getKeyResult('55555555-0000-4000-8000-000000000002'));
-    expect((await data(client.updateKeyResult(keyResult.id, { observed_value: { numeric_value: '300' } }))).progress).toBe(100);
+    expect(
+      (await data(client.updateKeyResult(keyResult.id, { observed_value: { numeric_value: '300' } })))
+        .progress,
+    ).toBe(100);
   });
   test('labels', async () => {
     const made = await data(client.createLabel({ name: 'l' }));
@@ -142,7 +165,10 @@ describe('the public client', () => {
   test.each(['Objective', 'Milestone'])('%ss', async (kind) => {
     const made = await data(client[`create${kind}`]({ name: 'o', categories: [{ name: 'Growth' }] }));
     expect(await data(client[`get${kind}`](made.id))).toEqual(made);
-    expect((await data(client[`update${kind}`](made.id, { state: 'done', completed_at_override: null }))).completed).toBe(true);
+    expect(
+      (await data(client[`update${kind}`](made.id, { state: 'done', completed_at_override: null })))
+        .completed,
+    ).toBe(true);
     expect(await data(client[`list${kind}s`]())).toHaveLength(2);
     expect(await data(client[`list${kind}Epics`](102))).toHaveLength(1);
     expect(await status(client[`delete${kind}`](made.id))).toBe(204);
@@ -156,11 +182,15 @@ describe('the public client', () => {
     expect(await status(client.deleteProject(made.id))).toBe(204);
     const [repository] = await data(client.listRepositories());
     expect(await data(client.getRepository(repository.id))).toEqual(repository);
-    const found = await data(client.search({ query: 'is:started', entity_types: ['story', 'iteration'], page_size: 1 }));
+    const found = await data(
+      client.search({ query: 'is:started', entity_types: ['story', 'iteration'], page_size: 1 }),
+    );
     expect([Object.keys(found).sort(), found.stories.total]).toEqual([['iterations', 'stories'], 1]);
   });
   test('stories and what belongs to them', async () => {
-    const made = await data(client.createStory({ name: 's', workflow_state_id: 11, labels: [{ name: 'onboarding' }] }));
+    const made = await data(
+      client.createStory({ name: 's', workflow_state_id: 11, labels: [{ name: 'onboarding' }] }),
+    );
     expect(await data(client.getStory(made.id))).toEqual(made);
     expect((await data(client.updateStory(made.id, { estimate: 3 }))).estimate).toBe(3);
     expect(await data(client.queryStories({ estimate: 3 }))).toHaveLength(1);
@@ -182,8 +212,12 @@ describe('the public client', () => {
     expect(await status(client.deleteStory(made.id))).toBe(204);
   });
   test('errors arrive as the client gives them', async () => {
-    await expect(client.getLabel(9)).rejects.toMatchObject({ response: { status: 404, data: { message: 'Resource not found.' } } });
-    await expect(client.createLabel({ name: 'x'.repeat(129) })).rejects.toMatchObject({ response: { status: 400 } });
+    await expect(client.getLabel(9)).rejects.toMatchObject({
+      response: { status: 404, data: { message: 'Resource not found.' } },
+    });
+    await expect(client.createLabel({ name: 'x'.repeat(129) })).rejects.toMatchObject({
+      response: { status: 400 },
+    });
     await expect(client.deleteProject(103)).rejects.toMatchObject({ response: { status: 422 } });
   });
 });
@@ -194,7 +228,10 @@ afterAll(() => {
     .filter(({ operation }) => operation.path !== '/files/{file-public-id}/download')
     .filter(
       ({ operation }) =>
-        ![...answered].some((one) => one.startsWith(`${operation.method} `) && template(operation.path).test(one.split(' ')[1] ?? '')),
+        ![...answered].some(
+          (one) =>
+            one.startsWith(`${operation.method} `) && template(operation.path).test(one.split(' ')[1] ?? ''),
+        ),
     );
   // Every row of the table was answered to this client at least once.
   expect(untold.map(({ operation }) => `${operation.method} ${operation.path}`)).toEqual([]);

@@ -25,7 +25,12 @@ const move = (model: Model, { action, title, pin }: Step): boolean => {
       return true;
     case 'publish':
       if (model.state === 'disabled' || !model.hasDraft) return false;
-      Object.assign(model, { state: 'published', publishedTitle: model.title, hasDraft: false, revision: model.revision + 1 });
+      Object.assign(model, {
+        state: 'published',
+        publishedTitle: model.title,
+        hasDraft: false,
+        revision: model.revision + 1,
+      });
       return true;
     case 'disable':
       if (model.state !== 'published') return false;
@@ -43,7 +48,17 @@ const move = (model: Model, { action, title, pin }: Step): boolean => {
 
 const states = { draft: 'UNPUBLISHED_DRAFT', published: 'PUBLISHED', disabled: 'DISABLED', deleted: '' };
 const step: fc.Arbitrary<Step> = fc.record({
-  action: fc.constantFrom('delta', 'publish', 'disable', 'enable', 'delta', 'publish', 'disable', 'enable', 'delete'),
+  action: fc.constantFrom(
+    'delta',
+    'publish',
+    'disable',
+    'enable',
+    'delta',
+    'publish',
+    'disable',
+    'enable',
+    'delete',
+  ),
   title: fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }),
   pin: fc.constantFrom('none', 'none', 'right', 'wrong'),
 });
@@ -67,21 +82,33 @@ test('random sequences agree with the model of the state table', () => {
       properties: { title: model.title },
       lifecycle: { state: states[model.state] },
     });
-    expect(latest.json.lifecycle.hasUnpublishedChanges ?? false).toBe(model.state !== 'draft' && model.hasDraft);
+    expect(latest.json.lifecycle.hasUnpublishedChanges ?? false).toBe(
+      model.state !== 'draft' && model.hasDraft,
+    );
     const published = send('GET', `/labels/${id}@published`);
     expect(published.status).toBe(model.publishedTitle === undefined ? 404 : 200);
-    if (model.publishedTitle !== undefined) expect(published.json.properties.title).toBe(model.publishedTitle);
+    if (model.publishedTitle !== undefined)
+      expect(published.json.properties.title).toBe(model.publishedTitle);
   };
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 25 }), (steps) => {
       const { json } = send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'start' } });
-      const model: Model = { state: 'draft', revision: 1, publishedTitle: undefined, title: 'start', hasDraft: true };
+      const model: Model = {
+        state: 'draft',
+        revision: 1,
+        publishedTitle: undefined,
+        title: 'start',
+        hasDraft: true,
+      };
       for (const one of steps) {
-        const requiredRevisionId = one.pin === 'none' ? '' : one.pin === 'right' ? String(model.revision) : String(model.revision + 7);
+        const requiredRevisionId =
+          one.pin === 'none' ? '' : one.pin === 'right' ? String(model.revision) : String(model.revision + 7);
         const legal = move(model, one);
         const body = {
           writeControl: { requiredRevisionId },
-          ...(one.action === 'delta' ? { requests: [{ updateLabel: { properties: { title: one.title } } }] } : {}),
+          ...(one.action === 'delta'
+            ? { requests: [{ updateLabel: { properties: { title: one.title } } }] }
+            : {}),
         };
         const reply =
           one.action === 'delete'

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Field, bare } from '../../src/kernel/field.ts';
-import { operations } from '../../src/kernel/operation.ts';
-import { labelsService } from '../../src/services/labels/index.ts';
+import { type Field, bare } from '../../src/core/field.ts';
+import { operations } from '../../src/core/operation.ts';
+import { labelsService } from '../../src/api-specs/labels/index.ts';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;
@@ -15,15 +15,33 @@ afterAll(() => server.close());
 /** Values of the right shape with wrong ones in between: what a careless client sends. */
 const arbitraryOf = (outer: Field, depth: number): fc.Arbitrary<unknown> => {
   const field = bare(outer);
-  const odd = fc.constantFrom<unknown>(null, 7, -1, 'x', '', true, [], {}, [null], [[]], '__proto__', 1e300, 'deadbeef');
+  const odd = fc.constantFrom<unknown>(
+    null,
+    7,
+    -1,
+    'x',
+    '',
+    true,
+    [],
+    {},
+    [null],
+    [[]],
+    '__proto__',
+    1e300,
+    'deadbeef',
+  );
   const right = (): fc.Arbitrary<unknown> => {
     if (field.type === 'array') return fc.array(arbitraryOf(field.items, depth - 1), { maxLength: 3 });
     if (field.type === 'boolean') return fc.boolean();
     if (field.type === 'integer' || field.type === 'number') return fc.integer({ min: -3, max: 12 });
     if (field.type === 'string')
-      return field.enum ? fc.constantFrom(...field.enum) : fc.constantFrom('a', 'Title', '1', '*', 'title,description', 'labels/x', 'people/1');
+      return field.enum
+        ? fc.constantFrom(...field.enum)
+        : fc.constantFrom('a', 'Title', '1', '*', 'title,description', 'labels/x', 'people/1');
     if (field.type !== 'object' || depth <= 0) return odd;
-    const members = Object.fromEntries(Object.entries(field.fields).map(([name, member]) => [name, arbitraryOf(member, depth - 1)]));
+    const members = Object.fromEntries(
+      Object.entries(field.fields).map(([name, member]) => [name, arbitraryOf(member, depth - 1)]),
+    );
     return fc.record(members, { requiredKeys: [] });
   };
   return fc.oneof({ weight: 12, arbitrary: right() }, { weight: 1, arbitrary: odd });
@@ -37,13 +55,25 @@ test('no request, however odd, makes the service fail: it answers, or refuses wi
     fc.record({
       operation: fc.constant(operation),
       id: fc.constantFrom(...labels, 'none', '@latest'),
-      body: operation.body ? arbitraryOf({ type: 'object', fields: operation.body }, 5) : fc.constant(undefined),
-      query: fc.constantFrom('', '', '?useAdminAccess=true', '?pageSize=2', '?fields=name', '?fields=(', '?view=LABEL_VIEW_FULL'),
+      body: operation.body
+        ? arbitraryOf({ type: 'object', fields: operation.body }, 5)
+        : fc.constant(undefined),
+      query: fc.constantFrom(
+        '',
+        '',
+        '?useAdminAccess=true',
+        '?pageSize=2',
+        '?fields=name',
+        '?fields=(',
+        '?view=LABEL_VIEW_FULL',
+      ),
     }),
   );
   fc.assert(
     fc.property(request, ({ operation, id, body, query }) => {
-      const name = operation.path.replace(/\{name=users\/\*\/capabilities\}/, `users/${id}/capabilities`).replace(/labels\/\*/, `labels/${id}`);
+      const name = operation.path
+        .replace(/\{name=users\/\*\/capabilities\}/, `users/${id}/capabilities`)
+        .replace(/labels\/\*/, `labels/${id}`);
       const path = name.replace(/[{}]|name=|parent=/g, '').replaceAll('*', '1');
       const { status, json } = send(operation.method, path + query, body);
       expect([200, 400, 403, 404, 409]).toContain(status);

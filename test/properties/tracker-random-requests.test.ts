@@ -1,20 +1,22 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Field, type Fields, bare } from '../../src/kernel/field.ts';
-import { type Operation, operations } from '../../src/kernel/operation.ts';
-import { fill } from '../../src/kernel/path.ts';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import type { MockReply } from '../../src/mock/service.ts';
-import { Store } from '../../src/mock/store.ts';
-import { makeTracker } from '../../src/mock/tracker/service.ts';
-import { trackerState } from '../../src/mock/tracker/state.ts';
-import { Tallies } from '../../src/mock/tracker/tallies.ts';
-import { makeWorld } from '../../src/mock/world.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { type Field, type Fields, bare } from '../../src/core/field.ts';
+import { type Operation, operations } from '../../src/core/operation.ts';
+import { fill } from '../../src/core/path.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import type { MockReply } from '../../src/mock-server/service.ts';
+import { Store } from '../../src/mock-server/store.ts';
+import { makeTracker } from '../../src/mock-server/tracker/service.ts';
+import { trackerState } from '../../src/mock-server/tracker/state.ts';
+import { Tallies } from '../../src/mock-server/tracker/counters.ts';
+import { makeWorld } from '../../src/mock-server/environment.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from '../support/conformance.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
-const rows = operations(tracker.table).filter(({ operation }) => operation.encoding !== 'multipart' && !operation.path.endsWith('/download'));
+const rows = operations(tracker.table).filter(
+  ({ operation }) => operation.encoding !== 'multipart' && !operation.path.endsWith('/download'),
+);
 const problemsOf = conformance(tracker);
 const UUIDS = [
   '11111111-0000-4000-8000-000000000001',
@@ -66,7 +68,10 @@ const stringOf = (field: Extract<Field, { type: 'string' }>): fc.Arbitrary<strin
   };
   return (
     (field.format && formats[field.format]) ||
-    fc.oneof(fc.string({ minLength: 1, maxLength: 20 }), fc.constantFrom('onboarding', 'Growth', '@ana @platform', 'is:done', 'Low'))
+    fc.oneof(
+      fc.string({ minLength: 1, maxLength: 20 }),
+      fc.constantFrom('onboarding', 'Growth', '@ana @platform', 'is:done', 'Low'),
+    )
   );
 };
 const objectOf = (fields: Fields, depth: number): fc.Arbitrary<Record<string, unknown>> => {
@@ -74,7 +79,9 @@ const objectOf = (fields: Fields, depth: number): fc.Arbitrary<Record<string, un
   const all = Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, anyValue(field, depth)]));
   return fc.record(all, { requiredKeys: required });
 };
-const requestOf = (operation: Operation): fc.Arbitrary<{ operation: Operation; params: any; query: any; body: any }> =>
+const requestOf = (
+  operation: Operation,
+): fc.Arbitrary<{ operation: Operation; params: any; query: any; body: any }> =>
   fc.record({
     operation: fc.constant(operation),
     params: objectOf(operation.params ?? {}, 0),
@@ -91,7 +98,12 @@ const anyRequest = fc.oneof(
 const service = () => {
   const host = fakeHost({ network: { request: () => Promise.reject(new Error('nobody there')) } } as never);
   const store = new Store();
-  const { world, listensAt } = makeWorld(host, store, { ...defaultOptions, ratePerMinute: undefined, trackerToken: 't' }, 'random');
+  const { world, listensAt } = makeWorld(
+    host,
+    store,
+    { ...defaultOptions, ratePerMinute: undefined, trackerToken: 't' },
+    'random',
+  );
   listensAt('http://127.0.0.1:1');
   const made = makeTracker(world);
   store.transact(() => made.seed('demo'));
@@ -100,9 +112,15 @@ const service = () => {
 
 const text = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 const send = ({ made }: ReturnType<typeof service>, { operation, params, query, body }: any) => {
-  const path = tracker.basePath + fill(operation.path, Object.fromEntries(Object.entries(params).map(([key, value]) => [key, text(value) || 'x'])));
+  const path =
+    tracker.basePath +
+    fill(
+      operation.path,
+      Object.fromEntries(Object.entries(params).map(([key, value]) => [key, text(value) || 'x'])),
+    );
   const pairs = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) for (const one of Array.isArray(value) ? value : [value]) pairs.append(key, text(one));
+  for (const [key, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? value : [value]) pairs.append(key, text(one));
   const reply = made.handle({
     method: operation.method,
     path,
@@ -146,10 +164,14 @@ const dangling = (state: ReturnType<typeof service>['state']): string[] => {
     look(`epic ${epic.id} objective_ids`, state.objectives, epic.objective_ids);
     look(`epic ${epic.id} group_ids`, state.groups, epic.group_ids);
   }
-  for (const comment of state.comments.values()) look(`comment ${comment.id}`, state.epics, [comment.epic_id]);
-  for (const comment of state.comments.values()) look(`comment ${comment.id} parent`, state.comments, [comment.parent_id]);
-  for (const one of state.objectives.values()) look(`objective ${one.id}`, state.categories, one.category_ids);
-  for (const one of state.keyResults.values()) look(`key result ${one.id}`, state.objectives, [one.objective_id]);
+  for (const comment of state.comments.values())
+    look(`comment ${comment.id}`, state.epics, [comment.epic_id]);
+  for (const comment of state.comments.values())
+    look(`comment ${comment.id} parent`, state.comments, [comment.parent_id]);
+  for (const one of state.objectives.values())
+    look(`objective ${one.id}`, state.categories, one.category_ids);
+  for (const one of state.keyResults.values())
+    look(`key result ${one.id}`, state.objectives, [one.objective_id]);
   return found;
 };
 

@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { isRefusal, planFrom } from '../../src/upgrade/plan.ts';
-import { decide, progressOf } from '../../src/upgrade/journal/progress.ts';
-import { stopFinding } from '../../src/upgrade/guards/quorum-survives.ts';
-import { compareVersions, minorOf, nextMinor } from '../../src/services/kv/versions.ts';
-import type { JournalEntry, MemberSeen, Observation, Plan, PlanOptions, Step } from '../../src/upgrade/types.ts';
+import { isRefusal, planFrom } from '../../src/kv-upgrade/plan.ts';
+import { decide, progressOf } from '../../src/kv-upgrade/journal/progress.ts';
+import { stopFinding } from '../../src/kv-upgrade/guards/quorum-survives.ts';
+import { compareVersions, minorOf, nextMinor } from '../../src/api-specs/etcd/versions.ts';
+import type {
+  JournalEntry,
+  MemberSeen,
+  Observation,
+  Plan,
+  PlanOptions,
+  Step,
+} from '../../src/kv-upgrade/types.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 
 /** A model of a cluster and of what can go wrong with it, driven by the real planner, the real decisions and the real journal fold. */
@@ -18,14 +25,29 @@ const generator = (start: number) => {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   };
-  return { chance: (share: number) => next() < share, pick: <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] as T };
+  return {
+    chance: (share: number) => next() < share,
+    pick: <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] as T,
+  };
 };
 type Random = ReturnType<typeof generator>;
 
-type Modelled = { name: string; version: string; isUp: boolean; isHealthy: boolean; isRunning: boolean; newBinary: string };
+type Modelled = {
+  name: string;
+  version: string;
+  isUp: boolean;
+  isHealthy: boolean;
+  isRunning: boolean;
+  newBinary: string;
+};
 type World = { members: Modelled[]; leader: string; clusterVersion: string; alarm: boolean };
 
-const patches: Record<string, string> = { '3.2': '3.2.32', '3.3': '3.3.27', '3.4': '3.4.23', '3.5': '3.5.16' };
+const patches: Record<string, string> = {
+  '3.2': '3.2.32',
+  '3.3': '3.3.27',
+  '3.4': '3.4.23',
+  '3.5': '3.5.16',
+};
 const versions = ['3.2', '3.3', '3.4', '3.5'] as const;
 
 const world = (random: Random): World => {
@@ -33,7 +55,9 @@ const world = (random: Random): World => {
   const size = random.pick([1, 2, 3, 3, 3, 4, 5, 7]);
   const next = nextMinor(from) ?? '3.5';
   const members = Array.from({ length: size }, (_, i): Modelled => {
-    const version = random.chance(0.04) ? (patches[random.pick(versions)] as string) : (patches[random.chance(0.05) ? next : from] as string);
+    const version = random.chance(0.04)
+      ? (patches[random.pick(versions)] as string)
+      : (patches[random.chance(0.05) ? next : from] as string);
     const isUp = !random.chance(0.04);
     return {
       name: `n${i + 1}`,
@@ -44,7 +68,9 @@ const world = (random: Random): World => {
       newBinary: patches[random.chance(0.03) ? random.pick(versions) : next] as string,
     };
   });
-  const clusterVersion = members.map((member) => minorOf(member.version) as string).sort(compareVersions)[0] as string;
+  const clusterVersion = members
+    .map((member) => minorOf(member.version) as string)
+    .sort(compareVersions)[0] as string;
   return { members, leader: random.pick(members).name, clusterVersion, alarm: random.chance(0.02) };
 };
 
@@ -79,9 +105,11 @@ const checkStop = (now: World, plan: Plan, step: Step, isConfirmed: boolean, opt
   const others = now.members.filter((member) => member.name !== step.member && isGood(member)).length;
   const size = now.members.length;
   const mayLose = size === 1 || (size === 2 && options.accept.includes('quorum-survives'));
-  if (!mayLose && others < Math.floor(size / 2) + 1) throw new Violation(`${step.id}: ${others} of ${size} would be left`);
+  if (!mayLose && others < Math.floor(size / 2) + 1)
+    throw new Violation(`${step.id}: ${others} of ${size} would be left`);
   const old = now.members.filter((member) => minorOf(member.version) === plan.from);
-  if (old.length === 1 && old[0]?.name === step.member && !isConfirmed) throw new Violation(`${step.id}: past the point of no return unasked`);
+  if (old.length === 1 && old[0]?.name === step.member && !isConfirmed)
+    throw new Violation(`${step.id}: past the point of no return unasked`);
   if (options.hold_last && old.length === 1) throw new Violation(`${step.id}: the hold was passed`);
 };
 
@@ -97,7 +125,8 @@ const disturb = (now: World, random: Random): void => {
   if (!random.chance(0.12)) return;
   const member = random.pick(now.members);
   const kind = random.pick(['down', 'sick', 'well', 'leader', 'alarm', 'binary']);
-  if (kind === 'down') Object.assign(member, { isUp: false, isHealthy: false, isRunning: random.chance(0.3) });
+  if (kind === 'down')
+    Object.assign(member, { isUp: false, isHealthy: false, isRunning: random.chance(0.3) });
   if (kind === 'sick') member.isHealthy = false;
   if (kind === 'well') Object.assign(member, { isUp: true, isHealthy: true, isRunning: true });
   if (kind === 'leader') now.leader = member.name;
@@ -117,9 +146,15 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
     Object.assign(member, { isUp: false, isHealthy: false, isRunning: false });
   }
   if (step.kind === 'start') {
-    if (minorOf(member.newBinary) !== plan.to) throw new Violation(`${step.id}: started ${member.newBinary} on the way to ${plan.to}`);
+    if (minorOf(member.newBinary) !== plan.to)
+      throw new Violation(`${step.id}: started ${member.newBinary} on the way to ${plan.to}`);
     const isCrashing = random.chance(0.1);
-    Object.assign(member, { version: member.newBinary, isUp: !isCrashing, isHealthy: !isCrashing, isRunning: !isCrashing });
+    Object.assign(member, {
+      version: member.newBinary,
+      isUp: !isCrashing,
+      isHealthy: !isCrashing,
+      isRunning: !isCrashing,
+    });
   }
   if (step.kind === 'gate') return isGood(member) && minorOf(member.version) === plan.to;
   if (step.kind === 'confirm') return minorOf(`${now.clusterVersion}.0`) === plan.to;
@@ -133,13 +168,24 @@ const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[],
   if (isGood(member) && stopFinding(look(now), name, plan.options.accept) !== undefined) return false;
   entries.push({ kind: 'returning', at: stamp, member: name, reason: 'failed' });
   if (random.chance(0.1)) return false;
-  Object.assign(member, { version: patches[plan.from] as string, isUp: true, isHealthy: true, isRunning: true });
+  Object.assign(member, {
+    version: patches[plan.from] as string,
+    isUp: true,
+    isHealthy: true,
+    isRunning: true,
+  });
   entries.push({ kind: 'returned', at: stamp, member: name });
   return true;
 };
 
 /** One process of opsctl: until it ends by itself, or is killed. */
-const session = (now: World, plan: Plan, entries: JournalEntry[], random: Random, saysYes: boolean): 'ended' | 'killed' => {
+const session = (
+  now: World,
+  plan: Plan,
+  entries: JournalEntry[],
+  random: Random,
+  saysYes: boolean,
+): 'ended' | 'killed' => {
   for (let turns = 0; turns < 60; turns += 1) {
     settleVersion(now);
     const decision = decide(plan, progressOf(entries), look(now));
@@ -148,17 +194,24 @@ const session = (now: World, plan: Plan, entries: JournalEntry[], random: Random
       entries.push({ kind: 'no-way-back', at: stamp, confirmed_by: 'operator' });
       continue;
     }
-    if (decision.kind === 'return') return giveBack(now, plan, decision.member, entries, random) ? 'ended' : 'killed';
+    if (decision.kind === 'return')
+      return giveBack(now, plan, decision.member, entries, random) ? 'ended' : 'killed';
     if (decision.kind !== 'steps') return 'ended';
     // The binary is looked at before the first step of a member, also when its stop was done by a process that died.
     const first = now.members.find(({ name }) => name === decision.member);
-    if (first !== undefined && decision.steps.some(({ kind }) => kind === 'start') && minorOf(first.newBinary) !== plan.to) return 'ended';
+    if (
+      first !== undefined &&
+      decision.steps.some(({ kind }) => kind === 'start') &&
+      minorOf(first.newBinary) !== plan.to
+    )
+      return 'ended';
     for (const step of decision.steps) {
       entries.push({ kind: 'begin', at: stamp, step: step.id });
       if (random.chance(0.05)) return 'killed';
       if (step.kind === 'stop' || step.kind === 'snapshot') disturb(now, random);
       if (!perform(now, plan, step, entries, random)) {
-        if ((step.kind === 'gate' || step.kind === 'start') && step.member !== undefined) giveBack(now, plan, step.member, entries, random);
+        if ((step.kind === 'gate' || step.kind === 'start') && step.member !== undefined)
+          giveBack(now, plan, step.member, entries, random);
         return 'ended';
       }
       if (random.chance(0.05)) return 'killed';
@@ -172,17 +225,27 @@ const session = (now: World, plan: Plan, entries: JournalEntry[], random: Random
 type Tally = { planned: number; refused: number; done: number };
 const oneRun = (random: Random, tally: Tally): void => {
   const now = world(random);
-  const accept = [...(random.chance(0.2) ? ['quorum-survives'] : []), ...(random.chance(0.2) ? ['all-members-healthy'] : [])];
+  const accept = [
+    ...(random.chance(0.2) ? ['quorum-survives'] : []),
+    ...(random.chance(0.2) ? ['all-members-healthy'] : []),
+  ];
   const to = random.chance(0.2) ? random.pick(versions) : undefined;
   const options = planOptions({ accept, hold_last: random.chance(0.2), ...(to === undefined ? {} : { to }) });
   const observation = look(now);
-  const made = planFrom({ observation, cluster: clusterFile(now.members.length), options, describe: () => [], id: 'run' });
+  const made = planFrom({
+    observation,
+    cluster: clusterFile(now.members.length),
+    options,
+    describe: () => [],
+    id: 'run',
+  });
   if (isRefusal(made)) {
     tally.refused += 1;
     return;
   }
   tally.planned += 1;
-  if (made.to !== made.from && nextMinor(made.from) !== made.to) throw new Violation(`${made.from} → ${made.to}`);
+  if (made.to !== made.from && nextMinor(made.from) !== made.to)
+    throw new Violation(`${made.from} → ${made.to}`);
   const entries: JournalEntry[] = [];
   for (let tries = 0; tries < 6; tries += 1) {
     session(now, made, entries, random, random.chance(0.8));
@@ -200,7 +263,9 @@ describe('planner and resume', () => {
       try {
         oneRun(generator(seed * 100_003 + i), tally);
       } catch (error) {
-        throw new Error(`cluster ${i} of seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`);
+        throw new Error(
+          `cluster ${i} of seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`,
+        );
       }
     }
     // A planner that refuses everything would be safe and of no use.

@@ -1,2 +1,5 @@
 export const cacheFolder: (env?: NodeJS.ProcessEnv) => string;
-export const realServers: (options?: { readonly env?: NodeJS.ProcessEnv; readonly isFetching?: boolean }) => any;
+export const realServers: (options?: {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly isFetching?: boolean;
+}) => any;

@@ -15,9 +15,11 @@ export const releases = [
 ];
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const cacheFolder = (env = process.env) => resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
+export const cacheFolder = (env = process.env) =>
+  resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
 
-const versionOf = (binary) => /etcd Version: (\S+)/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))?.[1];
+const versionOf = (binary) =>
+  /etcd Version: (\S+)/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))?.[1];
 const paths = (release, folder) => ({
   server: join(folder, release.suite, 'usr/bin/etcd'),
   ctl: join(folder, release.suite, 'usr/bin/etcdctl'),
@@ -25,8 +27,12 @@ const paths = (release, folder) => ({
 
 const provide = (release, folder) => {
   const found = paths(release, folder);
-  if (existsSync(found.server) && existsSync(found.ctl)) return { ...found, version: versionOf(found.server) };
-  const missing = fetchPackages({ suite: release.suite, name: release.suite, packages: ['etcd-server', 'etcd-client'] }, folder);
+  if (existsSync(found.server) && existsSync(found.ctl))
+    return { ...found, version: versionOf(found.server) };
+  const missing = fetchPackages(
+    { suite: release.suite, name: release.suite, packages: ['etcd-server', 'etcd-client'] },
+    folder,
+  );
   return missing === undefined ? { ...found, version: versionOf(found.server) } : { missing };
 };
 
@@ -37,7 +43,10 @@ export const realServers = ({ env = process.env, isFetching = true } = {}) => {
   const result = { missing: [] };
   for (const release of releases) {
     const cached = paths(release, folder);
-    const given = isFetching || existsSync(cached.server) ? provide(release, folder) : { missing: 'not downloaded yet; run node test/real/etcd.mjs' };
+    const given =
+      isFetching || existsSync(cached.server)
+        ? provide(release, folder)
+        : { missing: 'not downloaded yet; run node test/real/etcd.mjs' };
     if (given.missing === undefined) result[release.minor] = given;
     else result.missing.push({ minor: release.minor, reason: given.missing });
   }

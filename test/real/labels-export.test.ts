@@ -20,9 +20,16 @@ beforeAll(async () => {
     { userOptions: {} },
     { selectionOptions: { choices: ['a', 'b', 'c'].map((id) => ({ id, properties: { displayName: id } })) } },
   ];
-  const fields = Array.from({ length: 10 }, (_, i) => ({ properties: { displayName: `Field ${i}` }, ...kinds[i % kinds.length] }));
+  const fields = Array.from({ length: 10 }, (_, i) => ({
+    properties: { displayName: `Field ${i}` },
+    ...kinds[i % kinds.length],
+  }));
   for (let i = 0; i < count; i++)
-    send('POST', '/labels', { labelType: 'SHARED', properties: { title: `Label ${i}`, description: 'x'.repeat(200) }, fields });
+    send('POST', '/labels', {
+      labelType: 'SHARED',
+      properties: { title: `Label ${i}`, description: 'x'.repeat(200) },
+      fields,
+    });
 });
 afterAll(async () => {
   await server.close();
@@ -30,12 +37,29 @@ afterAll(async () => {
 });
 
 /** Runs the built program as a process; `maxRssKb` is its largest memory, told by the process itself when it ends. */
-const run = async (...argv: string[]): Promise<{ stdout: string; stderr: string; code: number | null; maxRssKb: number; firstAtByte: number }> => {
+const run = async (
+  ...argv: string[]
+): Promise<{
+  stdout: string;
+  stderr: string;
+  code: number | null;
+  maxRssKb: number;
+  firstAtByte: number;
+}> => {
   const watch = join(folder, 'watch.mjs');
-  await writeFile(watch, "process.on('exit', () => process.stderr.write('\\nmax-rss ' + process.resourceUsage().maxRSS + '\\n'));");
+  await writeFile(
+    watch,
+    "process.on('exit', () => process.stderr.write('\\nmax-rss ' + process.resourceUsage().maxRSS + '\\n'));",
+  );
   const bin = new URL('../../bin/opsctl.js', import.meta.url).pathname;
   const child = spawn(process.execPath, ['--import', watch, bin, ...argv], {
-    env: { PATH: process.env.PATH, HOME: folder, OPSCTL_HOME: folder, OPSCTL_LABELS_URL: server.mock.origin, OPSCTL_LABELS_TOKEN: 'any' },
+    env: {
+      PATH: process.env.PATH,
+      HOME: folder,
+      OPSCTL_HOME: folder,
+      OPSCTL_LABELS_URL: server.mock.origin,
+      OPSCTL_LABELS_TOKEN: 'any',
+    },
   });
   const out: Buffer[] = [];
   const err: Buffer[] = [];

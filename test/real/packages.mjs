@@ -7,7 +7,8 @@ import { join } from 'node:path';
 /** Mirrors that this machine itself uses for Debian, first the ones it names; the public one is the last resort. */
 const mirrors = () => {
   const files = ['/etc/apt/sources.list'];
-  if (existsSync('/etc/apt/sources.list.d')) files.push(...readdirSync('/etc/apt/sources.list.d').map((name) => `/etc/apt/sources.list.d/${name}`));
+  if (existsSync('/etc/apt/sources.list.d'))
+    files.push(...readdirSync('/etc/apt/sources.list.d').map((name) => `/etc/apt/sources.list.d/${name}`));
   const found = [];
   for (const file of files.filter(existsSync)) {
     for (const line of readFileSync(file, 'utf8').split('\n')) {
@@ -19,7 +20,12 @@ const mirrors = () => {
 };
 
 const run = (command, args, cwd) => {
-  const done = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 240_000, env: { ...process.env, LC_ALL: 'C' } });
+  const done = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    timeout: 240_000,
+    env: { ...process.env, LC_ALL: 'C' },
+  });
   if (done.error !== undefined) throw new Error(`${command}: ${done.error.message}`);
   if (done.status !== 0) {
     const text = `${done.stderr}${done.stdout}`.trim().split('\n').slice(-3).join(' ');
@@ -54,13 +60,15 @@ const aptOptions = (folder) => {
 const download = ({ suite, packages, name }, mirror, folder) => {
   const work = join(folder, `apt-${name}-${process.pid}`);
   rmSync(work, { recursive: true, force: true });
-  for (const part of ['lists/partial', 'cache/archives/partial', 'state', 'tree']) mkdirSync(join(work, part), { recursive: true });
+  for (const part of ['lists/partial', 'cache/archives/partial', 'state', 'tree'])
+    mkdirSync(join(work, part), { recursive: true });
   try {
     writeFileSync(join(work, 'sources.list'), `deb ${mirror} ${suite} main\n`);
     const options = aptOptions(work);
     run('apt-get', [...options, '-q', 'update'], work);
     run('apt-get', [...options, '-q', 'download', ...packages.map((word) => `${word}/${suite}`)], work);
-    for (const deb of readdirSync(work).filter((file) => file.endsWith('.deb'))) run('dpkg', ['-x', join(work, deb), join(work, 'tree')], work);
+    for (const deb of readdirSync(work).filter((file) => file.endsWith('.deb')))
+      run('dpkg', ['-x', join(work, deb), join(work, 'tree')], work);
     rmSync(join(folder, name), { recursive: true, force: true });
     renameSync(join(work, 'tree'), join(folder, name));
   } finally {

@@ -1,1 +1,3 @@
-export const realSshd: () => { readonly sshd: string; readonly libraries?: string } | { readonly missing: string };
+export const realSshd: () =>
+  | { readonly sshd: string; readonly libraries?: string }
+  | { readonly missing: string };

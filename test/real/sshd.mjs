@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { cacheFolder } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
 
-const release = () => /^VERSION_CODENAME=(\S+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'stable';
+const release = () =>
+  /^VERSION_CODENAME=(\S+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'stable';
 
 /** {"sshd": path, "libraries": folder} or {"missing": why}. */
 export const realSshd = () => {
@@ -14,6 +15,9 @@ export const realSshd = () => {
   const root = join(folder, 'sshd');
   const found = { sshd: join(root, 'usr/sbin/sshd'), libraries: join(root, 'usr/lib/x86_64-linux-gnu') };
   if (existsSync(found.sshd)) return found;
-  const missing = fetchPackages({ suite: release(), name: 'sshd', packages: ['openssh-server', 'libwrap0', 'libnsl2', 'libtirpc3'] }, folder);
+  const missing = fetchPackages(
+    { suite: release(), name: 'sshd', packages: ['openssh-server', 'libwrap0', 'libnsl2', 'libtirpc3'] },
+    folder,
+  );
   return missing === undefined ? found : { missing };
 };

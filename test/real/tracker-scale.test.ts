@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import { openState } from '../../src/mock/journal.ts';
-import { seedTracker } from '../../src/mock/tracker/seed.ts';
-import { trackerState } from '../../src/mock/tracker/state.ts';
-import { createStory } from '../../src/mock/tracker/stories.ts';
-import { makeWorld } from '../../src/mock/world.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { openState } from '../../src/mock-server/journal.ts';
+import { seedTracker } from '../../src/mock-server/tracker/seed.ts';
+import { trackerState } from '../../src/mock-server/tracker/state.ts';
+import { createStory } from '../../src/mock-server/tracker/stories.ts';
+import { makeWorld } from '../../src/mock-server/environment.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { realHost } from '../support/real-host.ts';
 
@@ -72,11 +72,17 @@ const serve = async (home: Program): Promise<Server> => {
     ask: (path) =>
       new Promise((resolve, reject) => {
         const since = performance.now();
-        request(`${ready.tracker.base_url}/api/v3${path}`, { headers: { 'Tracker-Token': ready.tracker.token }, agent }, (reply) => {
-          const chunks: Buffer[] = [];
-          reply.on('data', (chunk: Buffer) => chunks.push(chunk));
-          reply.on('end', () => resolve({ ms: performance.now() - since, body: JSON.parse(Buffer.concat(chunks).toString()) }));
-        })
+        request(
+          `${ready.tracker.base_url}/api/v3${path}`,
+          { headers: { 'Tracker-Token': ready.tracker.token }, agent },
+          (reply) => {
+            const chunks: Buffer[] = [];
+            reply.on('data', (chunk: Buffer) => chunks.push(chunk));
+            reply.on('end', () =>
+              resolve({ ms: performance.now() - since, body: JSON.parse(Buffer.concat(chunks).toString()) }),
+            );
+          },
+        )
           .on('error', reject)
           .end();
       }),
@@ -95,14 +101,20 @@ const leastMs = async (server: Server, paths: readonly string[]): Promise<number
   for (const path of paths) least = Math.min(least, (await server.ask(path)).ms);
   return least;
 };
-const pages = (stories: number): string[] => Array.from({ length: 60 }, (_, i) => `${PAGE}&offset=${Math.floor((stories / 60) * i)}`);
-const memoryMb = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+const pages = (stories: number): string[] =>
+  Array.from({ length: 60 }, (_, i) => `${PAGE}&offset=${Math.floor((stories / 60) * i)}`);
+const memoryMb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
 test(`a state of ${MANY} stories: pages, counts and search are right, in bounded memory`, async () => {
   const server = await serve(await homeWith(MANY));
   const last = (await server.ask(`${PAGE}&offset=${MANY}`)).body;
   // The demo data has three stories of the group before the others.
-  expect(last.map((story: { name: string }) => story.name)).toEqual([`Story ${MANY - 3}`, `Story ${MANY - 2}`, `Story ${MANY - 1}`]);
+  expect(last.map((story: { name: string }) => story.name)).toEqual([
+    `Story ${MANY - 3}`,
+    `Story ${MANY - 2}`,
+    `Story ${MANY - 1}`,
+  ]);
   expect((await server.ask('/projects/103')).body.stats.num_stories).toBe(MANY + 3);
   expect((await server.ask('/epics/106')).body.stats.num_stories_total).toBe(MANY + 3);
   const labels = (await server.ask('/labels')).body;

@@ -1,16 +1,25 @@
 import { expect, test } from 'vitest';
 import { discovery } from '../../src/reference/discovery.ts';
-import { labelsService } from '../../src/services/labels/index.ts';
+import { labelsService } from '../../src/api-specs/labels/index.ts';
 import { readSpec } from '../spec/read.ts';
 
 const document = discovery(labelsService, 'http://127.0.0.1:1') as any;
-const methods = (node: any): any[] => [...Object.values(node.methods ?? {}), ...Object.values(node.resources ?? {}).flatMap(methods)];
+const methods = (node: any): any[] => [
+  ...Object.values(node.methods ?? {}),
+  ...Object.values(node.resources ?? {}).flatMap(methods),
+];
 const all = methods(document);
-const kebab = (id: string): string => id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('.', '-');
+const kebab = (id: string): string =>
+  id.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('.', '-');
 const list = (text = ''): string[] => (text === '' ? [] : text.split('|'));
 
 test('every method of the transcribed table, under the name that it has there', () => {
-  const found = Object.fromEntries(all.map((method) => [kebab(method.id.replace(/^labels\./, '')).replace(/update-label-/, 'update-'), method]));
+  const found = Object.fromEntries(
+    all.map((method) => [
+      kebab(method.id.replace(/^labels\./, '')).replace(/update-label-/, 'update-'),
+      method,
+    ]),
+  );
   const lines = readSpec('labels-endpoints');
   expect(Object.keys(found).sort()).toEqual(lines.map(({ id }) => id).sort());
   for (const { id = '', method, query, body, response } of lines) {
@@ -29,7 +38,9 @@ test('every method of the transcribed table, under the name that it has there', 
 
 test('every field of the transcribed schemas with its type, format, words and whether only the service sets it', () => {
   const formats: Record<string, string> = { datetime: 'google-datetime', fieldmask: 'google-fieldmask' };
-  for (const { schema = '', field = '', type = '', flags = '', enum: words = '' } of readSpec('labels-schemas')) {
+  for (const { schema = '', field = '', type = '', flags = '', enum: words = '' } of readSpec(
+    'labels-schemas',
+  )) {
     if (field === '') continue;
     const { readOnly = false, ...property } = document.schemas[schema].properties[field];
     const isList = type.endsWith('[]');
@@ -65,7 +76,9 @@ test('defaults and bounds of parameters, the ones of every method, and the scope
   expect(labels.resources.revisions.resources.permissions.methods.delete).toMatchObject({
     path: 'v2beta/{+name}',
     flatPath: 'v2beta/labels/{labelsId}/revisions/{revisionsId}/permissions/{permissionsId}',
-    parameters: { name: { required: true, location: 'path', pattern: '^labels/[^/]+/revisions/[^/]+/permissions/[^/]+$' } },
+    parameters: {
+      name: { required: true, location: 'path', pattern: '^labels/[^/]+/revisions/[^/]+/permissions/[^/]+$' },
+    },
   });
   expect(Object.keys(document.parameters).sort()).toEqual(
     [
@@ -82,6 +95,10 @@ test('defaults and bounds of parameters, the ones of every method, and the scope
       'upload_protocol',
     ].sort(),
   );
-  expect(document.parameters.alt).toMatchObject({ enum: ['json', 'media', 'proto'], default: 'json', location: 'query' });
+  expect(document.parameters.alt).toMatchObject({
+    enum: ['json', 'media', 'proto'],
+    default: 'json',
+    location: 'query',
+  });
   expect(Object.keys(document.auth.oauth2.scopes)).toHaveLength(4);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openApi } from '../../src/reference/openapi.ts';
-import { labelsService } from '../../src/services/labels/index.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { labelsService } from '../../src/api-specs/labels/index.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const labels = openApi(labelsService, 'http://127.0.0.1:1') as any;
 
@@ -9,15 +9,27 @@ test('the label service: its 20 paths, its own refusals with their body, and the
   expect(Object.keys(labels.paths)).toHaveLength(20);
   const { responses, parameters } = labels.paths['/labels/{labelId}:publish'].post;
   expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404', '409', '429']);
-  expect(responses[404].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorBody' });
-  expect(labels.components.schemas.ErrorBody.properties.error).toEqual({ $ref: '#/components/schemas/Status' });
+  expect(responses[404].content['application/json'].schema).toEqual({
+    $ref: '#/components/schemas/ErrorBody',
+  });
+  expect(labels.components.schemas.ErrorBody.properties.error).toEqual({
+    $ref: '#/components/schemas/Status',
+  });
   expect(parameters).toContainEqual({ $ref: '#/components/parameters/fields' });
   expect(Object.keys(labels.components.parameters)).toHaveLength(11);
-  expect(labels.components.parameters.xgafv).toMatchObject({ name: '$.xgafv', in: 'query', schema: { enum: ['1', '2'] } });
+  expect(labels.components.parameters.xgafv).toMatchObject({
+    name: '$.xgafv',
+    in: 'query',
+    schema: { enum: ['1', '2'] },
+  });
 });
 
 test('every reference in the document leads somewhere', () => {
-  const found = new Set([...JSON.stringify(labels).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)].map(([, kind, name]) => `${kind}/${name}`));
+  const found = new Set(
+    [...JSON.stringify(labels).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)].map(
+      ([, kind, name]) => `${kind}/${name}`,
+    ),
+  );
   expect(found.size).toBeGreaterThan(80);
   for (const each of found) {
     const [kind = '', name = ''] = each.split('/');
@@ -27,6 +39,8 @@ test('every reference in the document leads somewhere', () => {
 
 test('the tracker keeps the refusals of document 2', () => {
   const document = openApi(tracker, 'http://127.0.0.1:1') as any;
-  expect(Object.keys(document.paths['/labels'].post.responses)).toEqual(expect.arrayContaining(['400', '401', '404', '422', '429']));
+  expect(Object.keys(document.paths['/labels'].post.responses)).toEqual(
+    expect.arrayContaining(['400', '401', '404', '422', '429']),
+  );
   expect(document.components.parameters).toBeUndefined();
 });

@@ -17,4 +17,5 @@ export const rowsFrom = (name: string, text: string): SpecRow[] => {
 };
 
 /** The rows of `<name>.tsv` beside this file. */
-export const readSpec = (name: string): Record<string, string>[] => rowsFrom(name, readFileSync(new URL(`./${name}.tsv`, import.meta.url), 'utf8'));
+export const readSpec = (name: string): Record<string, string>[] =>
+  rowsFrom(name, readFileSync(new URL(`./${name}.tsv`, import.meta.url), 'utf8'));

@@ -94,9 +94,9 @@ test('tracker: 99 endpoints by method and status', () => {
     'GET /milestones/{milestone-public-id}/epics',
   ]);
   // doc2: the reply of GET /integrations/webhook/{id} is not shown; a 204 has none
-  expect(rows.filter((row) => cell(row, 'success') === '' && cell(row, 'status') !== '204').map(endpointOf)).toEqual([
-    'GET /integrations/webhook/{integration-public-id}',
-  ]);
+  expect(
+    rows.filter((row) => cell(row, 'success') === '' && cell(row, 'status') !== '204').map(endpointOf),
+  ).toEqual(['GET /integrations/webhook/{integration-public-id}']);
 });
 
 test('tracker: every success record is described', () => {
@@ -120,7 +120,9 @@ test('tracker: 199 body fields over 31 endpoints, 13 query parameters over 10', 
 
 test('tracker: input cells hold what their column says', () => {
   const types = new Set(
-    'str int bool uuid datetime date color file enum object [int] [uuid] [object] KeyResultValue CreateStoryContents UpdateStoryContents'.split(' '),
+    'str int bool uuid datetime date color file enum object [int] [uuid] [object] KeyResultValue CreateStoryContents UpdateStoryContents'.split(
+      ' ',
+    ),
   );
   for (const row of readSpec('tracker-inputs')) {
     const at = `${endpointOf(row)} ${cell(row, 'field')}`;
@@ -129,7 +131,8 @@ test('tracker: input cells hold what their column says', () => {
     expect(cell(row, 'max'), at).toMatch(/^\d*$/);
     expect(cell(row, 'min'), at).toMatch(/^\d*$/);
     expect(list(cell(row, 'enum')).length > 0, at).toBe(cell(row, 'type') === 'enum');
-    for (const column of ['required', 'nullable', 'deprecated']) expect(['', 'yes'], at).toContain(cell(row, column));
+    for (const column of ['required', 'nullable', 'deprecated'])
+      expect(['', 'yes'], at).toContain(cell(row, column));
     if (cell(row, 'limit-source') !== '') {
       expect(cell(row, 'limit-source'), at).toBe('text-limits');
       expect(cell(row, 'type'), at).toBe('str');
@@ -141,11 +144,14 @@ test('tracker: input cells hold what their column says', () => {
 test('tracker: milestone endpoints take and give what the objective endpoints do', () => {
   const asObjective = (row: SpecRow): string =>
     Object.values(row).join('\t').replaceAll('milestone', 'objective').replaceAll('Milestone', 'Objective');
-  const under = (name: string, start: string): SpecRow[] => readSpec(name).filter((row) => cell(row, 'path').startsWith(start));
-  expect(under('tracker-inputs', '/milestones').map(asObjective)).toEqual(under('tracker-inputs', '/objectives').map(asObjective));
-  expect(under('tracker-endpoints', '/milestones').map((row) => asObjective({ ...row, deprecated: '' }))).toEqual(
-    under('tracker-endpoints', '/objectives').map(asObjective),
+  const under = (name: string, start: string): SpecRow[] =>
+    readSpec(name).filter((row) => cell(row, 'path').startsWith(start));
+  expect(under('tracker-inputs', '/milestones').map(asObjective)).toEqual(
+    under('tracker-inputs', '/objectives').map(asObjective),
   );
+  expect(
+    under('tracker-endpoints', '/milestones').map((row) => asObjective({ ...row, deprecated: '' })),
+  ).toEqual(under('tracker-endpoints', '/objectives').map(asObjective));
 });
 
 test('tracker: EpicSlim and IterationSlim are the full records less what the document says', () => {
@@ -153,7 +159,9 @@ test('tracker: EpicSlim and IterationSlim are the full records less what the doc
     readSpec('tracker-records')
       .filter((row) => cell(row, 'record') === record)
       .map((row) => cell(row, 'field'));
-  expect(fields('EpicSlim')).toEqual(fields('Epic').filter((field) => field !== 'comments' && field !== 'health'));
+  expect(fields('EpicSlim')).toEqual(
+    fields('Epic').filter((field) => field !== 'comments' && field !== 'health'),
+  );
   expect(fields('IterationSlim')).toEqual(fields('Iteration').filter((field) => field !== 'description'));
 });
 
@@ -173,7 +181,9 @@ test('labels: 26 methods on 20 paths', () => {
   expect(repeated(rows.map((row) => cell(row, 'id')))).toEqual([]);
   expect(new Set(rows.map((row) => cell(row, 'path'))).size).toBe(20);
   const listed = rows.flatMap((row) => list(cell(row, 'query')).map((name) => `${cell(row, 'id')} ${name}`));
-  expect(listed).toEqual(readSpec('labels-query').map((row) => `${cell(row, 'id')} ${cell(row, 'parameter')}`));
+  expect(listed).toEqual(
+    readSpec('labels-query').map((row) => `${cell(row, 'id')} ${cell(row, 'parameter')}`),
+  );
 });
 
 test('labels: 88 schemas with 292 fields, every reference described', () => {
@@ -186,7 +196,8 @@ test('labels: 88 schemas with 292 fields, every reference described', () => {
     if (/^[A-Z]/.test(type)) expect(schemas).toContain(type);
   }
   for (const row of readSpec('labels-endpoints')) {
-    for (const schema of [cell(row, 'body'), cell(row, 'response')]) if (schema !== '') expect(schemas).toContain(schema);
+    for (const schema of [cell(row, 'body'), cell(row, 'response')])
+      if (schema !== '') expect(schemas).toContain(schema);
   }
 });
 

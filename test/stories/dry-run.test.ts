@@ -3,7 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
-type Seen = { readonly method: string; readonly url: string; readonly headers: Record<string, unknown>; readonly body: string };
+type Seen = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, unknown>;
+  readonly body: string;
+};
 let opsctl: Program;
 let server: Server;
 let url: string;
@@ -15,7 +20,9 @@ beforeAll(async () => {
     let body = '';
     for await (const chunk of request) body += chunk;
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
-    reply.setHeader('content-type', 'application/json').end(request.method === 'GET' ? '[]' : '{"id":1,"name":"x"}');
+    reply
+      .setHeader('content-type', 'application/json')
+      .end(request.method === 'GET' ? '[]' : '{"id":1,"name":"x"}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -29,7 +36,8 @@ afterAll(async () => {
 const TRANSPORT = ['host', 'connection', 'content-length', 'keep-alive', 'transfer-encoding'];
 const own = (headers: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !TRANSPORT.includes(name.toLowerCase())));
-const lower = (headers: Record<string, string>) => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+const lower = (headers: Record<string, string>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 test.each<[string[]]>([
   [['labels', 'create', '--name', "it's", '--color', '#112233']],
@@ -57,9 +65,13 @@ test.each<[string[]]>([
 test('the curl line of a dry run makes the same request', async () => {
   const { execFileSync } = await import('node:child_process');
   const env = { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'secret-token-1' };
-  const shown = await opsctl.json(['tracker', 'labels', 'create', '--name', "it's $HOME `x`", '--dry-run'], { env });
+  const shown = await opsctl.json(['tracker', 'labels', 'create', '--name', "it's $HOME `x`", '--dry-run'], {
+    env,
+  });
   // The line is read by a shell as a user would paste it; here words are all it has to make.
-  const words = execFileSync('sh', ['-c', `set -- ${shown.curl}; printf '%s\\n' "$@"`], { encoding: 'utf8' }).split('\n');
+  const words = execFileSync('sh', ['-c', `set -- ${shown.curl}; printf '%s\\n' "$@"`], {
+    encoding: 'utf8',
+  }).split('\n');
   expect(words.slice(0, 4)).toEqual(['curl', '-X', 'POST', `${url}/api/v3/labels`]);
   expect(words[words.indexOf('--data-raw') + 1]).toBe('{"name":"it\'s $HOME `x`"}');
 });

@@ -30,12 +30,21 @@ const typed = (hint: string): string[] => hint.split('; ')[0]?.split(' ').slice(
 
 it('each refusal for want of a scope names it, and the line that it gives is enough', async () => {
   const nobody = await refusal('labels', 'list');
-  expect(nobody).toMatchObject({ code: 'NOT_SIGNED_IN', exit_code: 4, hint: 'opsctl login --add-scope labels.readonly' });
+  expect(nobody).toMatchObject({
+    code: 'NOT_SIGNED_IN',
+    exit_code: 4,
+    hint: 'opsctl login --add-scope labels.readonly',
+  });
   await works(...typed(nobody.hint));
   await works('labels', 'list');
   const make = ['labels', 'create', '--label-type', 'SHARED', '--title', 'Mine'];
   const reader = await refusal(...make);
-  expect(reader).toMatchObject({ code: 'MISSING_SCOPE', exit_code: 4, http_status: 403, message: expect.stringContaining('/labels, ') });
+  expect(reader).toMatchObject({
+    code: 'MISSING_SCOPE',
+    exit_code: 4,
+    http_status: 403,
+    message: expect.stringContaining('/labels, '),
+  });
   expect(reader.hint).toMatch(/^opsctl login --add-scope https:\/\/\S+\/labels$/);
   expect((await refusal('api', 'labels', 'POST', '/labels', '--body', '{}')).hint).toBe(reader.hint);
   await works(...typed(reader.hint));

@@ -14,7 +14,8 @@ afterEach(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', dir, '--kill']);
   await home.close();
 });
-const kv = (verb: string, ...args: string[]): Promise<Ended> => home.run(['mock', 'kv', verb, ...args, '--dir', dir]);
+const kv = (verb: string, ...args: string[]): Promise<Ended> =>
+  home.run(['mock', 'kv', verb, ...args, '--dir', dir]);
 const complaint = ({ stderr }: Ended) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 describe('opsctl mock kv', () => {
@@ -23,7 +24,8 @@ describe('opsctl mock kv', () => {
     expect(started.code).toBe(0);
     expect(started.stdout).toContain('This is a rehearsal, not a database.');
     expect(started.stdout).toContain(`opsctl kv upgrade --cluster ${dir}/cluster.yaml`);
-    for (const name of ['cluster.yaml', 'bin/kv-3.2.32', 'bin/kv-3.3.27', 'n1.log', 'n1.pid']) expect(existsSync(join(dir, name)), name).toBe(true);
+    for (const name of ['cluster.yaml', 'bin/kv-3.2.32', 'bin/kv-3.3.27', 'n1.log', 'n1.pid'])
+      expect(existsSync(join(dir, name)), name).toBe(true);
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
   });
   it('two folders are two clusters: their runs and locks are not one', async () => {
@@ -39,21 +41,40 @@ describe('opsctl mock kv', () => {
   });
   it('TAB offers the members of the cluster file that the line names, versions and guards', async () => {
     await kv('start', '--members', '3');
-    const tab = async (...words: string[]) => (await home.run(['__complete', ...words])).stdout.trim().split('\n');
+    const tab = async (...words: string[]) =>
+      (await home.run(['__complete', ...words])).stdout.trim().split('\n');
     const file = join(dir, 'cluster.yaml');
     expect(await tab('kv', 'move-leader', '--cluster', file, '')).toEqual(['n1', 'n2', 'n3']);
-    expect(await tab('kv', 'snapshot', 'save', `--cluster=${file}`, '--member', 'n')).toEqual(['n1', 'n2', 'n3']);
+    expect(await tab('kv', 'snapshot', 'save', `--cluster=${file}`, '--member', 'n')).toEqual([
+      'n1',
+      'n2',
+      'n3',
+    ]);
     expect(await tab('mock', 'kv', 'fault', '--dir', dir, '--member', '')).toEqual(['n1', 'n2', 'n3']);
     expect(await tab('kv', 'move-leader', '--cluster', join(dir, 'nothing.yaml'), '')).toEqual(['']);
     expect(await tab('kv', 'upgrade', '--to', '')).toEqual(['3.3', '3.4', '3.5']);
     expect(await tab('kv', 'upgrade', '--accept', 'quo')).toEqual(['quorum-survives']);
     expect(await tab('mock', 'kv', 'fault', 'cr')).toEqual(['crash-at-start']);
     const runs = join(home.home, 'state', 'kv-clusters', 'rehearsal');
-    for (const run of ['20260331T120000Z-0001', '20260401T120000Z-0002']) mkdirSync(join(runs, run), { recursive: true });
-    expect(await tab('kv', 'report', '--cluster', file, '')).toEqual(['20260401T120000Z-0002', '20260331T120000Z-0001']);
+    for (const run of ['20260331T120000Z-0001', '20260401T120000Z-0002'])
+      mkdirSync(join(runs, run), { recursive: true });
+    expect(await tab('kv', 'report', '--cluster', file, '')).toEqual([
+      '20260401T120000Z-0002',
+      '20260331T120000Z-0001',
+    ]);
   });
   it('the generated binaries say their version', async () => {
-    await kv('start', '--members', '1', '--version', '3.4.23', '--new-version', '3.5.16', '--field-words', 'etcd');
+    await kv(
+      'start',
+      '--members',
+      '1',
+      '--version',
+      '3.4.23',
+      '--new-version',
+      '3.5.16',
+      '--field-words',
+      'etcd',
+    );
     const said = await new Promise<string>((resolve) => {
       let text = '';
       const child = spawn(join(dir, 'bin/etcd-3.5.16'), ['--version']);
@@ -81,21 +102,29 @@ describe('opsctl mock kv', () => {
   it('members stop, start again with their data, and show their state', async () => {
     await kv('start');
     const { endpoints } = JSON.parse(readFileSync(join(dir, 'rehearsal.json'), 'utf8')).members.reduce(
-      (sum: { endpoints: string[] }, member: { clientUrl: string }) => ({ endpoints: [...sum.endpoints, member.clientUrl] }),
+      (sum: { endpoints: string[] }, member: { clientUrl: string }) => ({
+        endpoints: [...sum.endpoints, member.clientUrl],
+      }),
       { endpoints: [] },
     );
-    await fetch(`${endpoints[0]}/v3alpha/kv/put`, { method: 'POST', body: JSON.stringify({ key: 'YQ==', value: 'MQ==' }) });
+    await fetch(`${endpoints[0]}/v3alpha/kv/put`, {
+      method: 'POST',
+      body: JSON.stringify({ key: 'YQ==', value: 'MQ==' }),
+    });
     expect((await kv('stop')).code).toBe(0);
     const off = JSON.parse((await kv('status', '-o', 'json')).stdout);
-    expect(off.map(({ pid, is_healthy }: { pid: unknown; is_healthy: boolean }) => [pid, is_healthy])).toEqual([
+    expect(
+      off.map(({ pid, is_healthy }: { pid: unknown; is_healthy: boolean }) => [pid, is_healthy]),
+    ).toEqual([
       [null, false],
       [null, false],
       [null, false],
     ]);
     expect((await kv('start', '--again')).code).toBe(0);
-    const read = await fetch(`${endpoints[2]}/v3alpha/kv/range`, { method: 'POST', body: JSON.stringify({ key: 'YQ==' }) }).then(
-      (reply) => reply.json() as any,
-    );
+    const read = await fetch(`${endpoints[2]}/v3alpha/kv/range`, {
+      method: 'POST',
+      body: JSON.stringify({ key: 'YQ==' }),
+    }).then((reply) => reply.json() as any);
     expect(read.kvs[0].value).toBe('MQ==');
     const on = JSON.parse((await kv('status', '-o', 'json')).stdout);
     expect(on.filter(({ is_leader }: { is_leader: boolean }) => is_leader)).toHaveLength(1);
@@ -105,7 +134,10 @@ describe('opsctl mock kv', () => {
     await kv('start', '--members', '1');
     await kv('fault', 'slow', '--member', 'n1', '--ms', '5');
     await kv('fault', 'crash-at-start', '--only-version', '3.3');
-    expect(JSON.parse((await kv('status', '-o', 'json')).stdout)[0].faults).toEqual(['slow 5 ms', 'crash-at-start only 3.3']);
+    expect(JSON.parse((await kv('status', '-o', 'json')).stdout)[0].faults).toEqual([
+      'slow 5 ms',
+      'crash-at-start only 3.3',
+    ]);
     await kv('fault', 'clear');
     expect(JSON.parse((await kv('status', '-o', 'json')).stdout)[0].faults).toEqual([]);
     expect((await kv('fault', 'slow', '--member', 'n9')).code).toBe(2);
@@ -143,7 +175,8 @@ describe('on a terminal', () => {
     expect(frames.length).toBeGreaterThan(5);
     expect(frames.some((frame) => /n\d +3\.[23]\.\d+ +away/.test(frame))).toBe(true);
     const last = frames.at(-1) ?? '';
-    for (const name of ['n1', 'n2', 'n3']) expect(last).toMatch(new RegExp(`${name} +3\\.3\\.27 .*✓ .*✓ .*✓ .*✓`));
+    for (const name of ['n1', 'n2', 'n3'])
+      expect(last).toMatch(new RegExp(`${name} +3\\.3\\.27 .*✓ .*✓ .*✓ .*✓`));
     expect(last).toContain('✓ cluster rehearsal runs 3.3');
   });
 });

@@ -12,10 +12,14 @@ afterEach(() => home.close());
 
 const serve = (...flags: string[]) => home.start(['mock', 'serve', '-o', 'json', ...flags]);
 const ask = async (url: string, path: string, token = 'mock-tracker-token', init: RequestInit = {}) => {
-  const reply = await fetch(`${url}${path}`, { ...init, headers: { 'Tracker-Token': token, 'content-type': 'application/json', ...init.headers } });
+  const reply = await fetch(`${url}${path}`, {
+    ...init,
+    headers: { 'Tracker-Token': token, 'content-type': 'application/json', ...init.headers },
+  });
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
 };
-const labelNames = async (): Promise<string[]> => (await home.json(['tracker', 'labels', 'list'])).map(({ name }: { name: string }) => name);
+const labelNames = async (): Promise<string[]> =>
+  (await home.json(['tracker', 'labels', 'list'])).map(({ name }: { name: string }) => name);
 /** The error object that -o json writes on stderr, after the lines for people. */
 const problemIn = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
@@ -47,7 +51,10 @@ describe('opsctl mock serve', () => {
   });
 
   it('ends cleanly on Ctrl-C and when it is asked to', async () => {
-    for (const end of [async (s: ReturnType<typeof serve>) => s.kill('SIGINT'), () => home.run(['mock', 'stop'])]) {
+    for (const end of [
+      async (s: ReturnType<typeof serve>) => s.kill('SIGINT'),
+      () => home.run(['mock', 'stop']),
+    ]) {
       const serving = serve();
       await serving.first;
       await end(serving);
@@ -61,7 +68,8 @@ describe('opsctl mock serve', () => {
     expect(await serving.first).toMatch(/^mock server at http:\/\/127\.0\.0\.1:\d+ \(process \d+\)$/);
     serving.kill('SIGTERM');
     const { stdout } = await serving.ended;
-    for (const word of ['Tracker-Token', 'client_id', 'ada@demo.example', 'plain HTTP', 'none is kept']) expect(stdout).toContain(word);
+    for (const word of ['Tracker-Token', 'client_id', 'ada@demo.example', 'plain HTTP', 'none is kept'])
+      expect(stdout).toContain(word);
   });
 
   it('says that its port is taken', async () => {
@@ -72,7 +80,10 @@ describe('opsctl mock serve', () => {
     const { code, stderr, stdout } = await home.run(['mock', 'serve', '--port', String(port), '-o', 'json']);
     other.close();
     expect([code, stdout]).toEqual([3, '']);
-    expect(problemIn(stderr)).toMatchObject({ code: 'PORT_IN_USE', message: `port ${port} of 127.0.0.1 is in use` });
+    expect(problemIn(stderr)).toMatchObject({
+      code: 'PORT_IN_USE',
+      message: `port ${port} of 127.0.0.1 is in use`,
+    });
     // The state folder was let go.
     expect((await home.run(['mock', 'status'])).code).toBe(0);
   });
@@ -82,7 +93,15 @@ describe('opsctl mock serve', () => {
     const { url } = await serving.first;
     const second = await home.run(['mock', 'serve', '-o', 'json']);
     expect([second.code, problemIn(second.stderr).code]).toEqual([3, 'MOCK_RUNNING']);
-    const made = await home.run(['tracker', 'labels', 'create', '--name', 'through the server', '-o', 'json']);
+    const made = await home.run([
+      'tracker',
+      'labels',
+      'create',
+      '--name',
+      'through the server',
+      '-o',
+      'json',
+    ]);
     expect(made.stderr).toContain(`using the mock server at ${url}`);
     expect((await ask(url, '/api/v3/labels')).text).toContain('through the server');
     serving.kill('SIGTERM');
@@ -106,7 +125,9 @@ describe('opsctl mock serve', () => {
     expect(readFileSync(caFile, 'utf8')).toContain('BEGIN CERTIFICATE');
     const env = { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'mock-tracker-token' };
     expect((await home.run(['tracker', 'labels', 'list'], { env })).code).toBe(11);
-    expect((await home.run(['tracker', 'labels', 'list'], { env: { ...env, OPSCTL_CA_FILE: caFile } })).code).toBe(0);
+    expect(
+      (await home.run(['tracker', 'labels', 'list'], { env: { ...env, OPSCTL_CA_FILE: caFile } })).code,
+    ).toBe(0);
     await expect(ask(url.replace('https:', 'http:'), '/o/oauth2/v2/auth')).rejects.toThrow();
     serving.kill('SIGTERM');
     await serving.ended;
@@ -116,11 +137,24 @@ describe('opsctl mock serve', () => {
   it('starts its clock and repeats its identifiers when told to', async () => {
     const made: string[] = [];
     for (let i = 0; i < 2; i++) {
-      const serving = serve('--ephemeral', '--seed', 'empty', '--clock', '2031-02-03T04:05:06Z', '--seed-ids', 'golden');
+      const serving = serve(
+        '--ephemeral',
+        '--seed',
+        'empty',
+        '--clock',
+        '2031-02-03T04:05:06Z',
+        '--seed-ids',
+        'golden',
+      );
       const { url } = await serving.first;
-      const { text } = await ask(url, '/api/v3/groups', undefined, { method: 'POST', body: JSON.stringify({ name: 'g', mention_name: 'g' }) });
+      const { text } = await ask(url, '/api/v3/groups', undefined, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'g', mention_name: 'g' }),
+      });
       made.push(JSON.parse(text).id);
-      expect((await ask(url, '/api/v3/labels', undefined, { method: 'POST', body: '{"name":"x"}' })).text).toContain('2031-02-03T04:05:');
+      expect(
+        (await ask(url, '/api/v3/labels', undefined, { method: 'POST', body: '{"name":"x"}' })).text,
+      ).toContain('2031-02-03T04:05:');
       serving.kill('SIGTERM');
       await serving.ended;
     }
@@ -163,9 +197,9 @@ describe('opsctl mock serve', () => {
     expect((await read('/openapi.json')).openapi).toMatch(/^3\.1/);
     expect((await read('/swagger.json')).swagger).toBe('2.0');
     const discovery = await read('/discovery/labels/v2beta');
-    expect(discovery.resources.labels.resources.revisions.resources.permissions.methods.batchDelete.path).toBe(
-      'v2beta/{+parent}/permissions:batchDelete',
-    );
+    expect(
+      discovery.resources.labels.resources.revisions.resources.permissions.methods.batchDelete.path,
+    ).toBe('v2beta/{+parent}/permissions:batchDelete');
     expect(await read('/$discovery/rest?version=v2beta')).toEqual(discovery);
     expect(await read('/discovery/v1/apis/labels/v2beta/rest')).toEqual(discovery);
     expect((await ask(url, '/v2beta')).text).toContain('"status": "UNAUTHENTICATED"');
@@ -184,13 +218,19 @@ describe('opsctl mock run', () => {
   });
   it('hands over standard input, output and words as they are', async () => {
     const code = `process.stdin.pipe(process.stdout); process.stderr.write(JSON.stringify(process.argv.slice(1)))`;
-    const { stdout, stderr, code: exit } = await home.run([...script(code), '--', '--flag', 'a b', '*'], { input: 'in and out' });
+    const {
+      stdout,
+      stderr,
+      code: exit,
+    } = await home.run([...script(code), '--', '--flag', 'a b', '*'], { input: 'in and out' });
     expect([stdout, stderr, exit]).toEqual(['in and out', '["--flag","a b","*"]', 0]);
   });
   it('sets every name that commands read', async () => {
     const { stdout } = await home.run(script('console.log(JSON.stringify(process.env))'));
     const env = JSON.parse(stdout);
-    for (const name of 'TRACKER_URL TRACKER_TOKEN LABELS_URL LABELS_TOKEN AUTH_URL TOKEN_URL REVOKE_URL CLIENT_ID API_URL'.split(' ')) {
+    for (const name of 'TRACKER_URL TRACKER_TOKEN LABELS_URL LABELS_TOKEN AUTH_URL TOKEN_URL REVOKE_URL CLIENT_ID API_URL'.split(
+      ' ',
+    )) {
       expect(env[`OPSCTL_${name}`], name).toMatch(/./);
     }
   });
@@ -216,7 +256,9 @@ describe('twenty commands at once', () => {
   it('all succeed on the kept state', async () => {
     await home.run(['mock', 'seed', 'empty']);
     const names = Array.from({ length: 20 }, (_, i) => `label ${i}`);
-    const ended = await Promise.all(names.map((name) => home.run(['tracker', 'labels', 'create', '--name', name])));
+    const ended = await Promise.all(
+      names.map((name) => home.run(['tracker', 'labels', 'create', '--name', name])),
+    );
     expect(ended.filter(({ code }) => code !== 0)).toEqual([]);
     expect((await labelNames()).sort()).toEqual(names.sort());
   });
@@ -255,15 +297,31 @@ describe('the data of the mock', () => {
   it('has its own clock, faults and list of requests', async () => {
     const serving = serve();
     await serving.first;
-    expect((await home.json(['mock', 'clock', 'set', '2030-01-01T00:00:00Z', '--freeze'])).time).toBe('2030-01-01T00:00:00.000Z');
+    expect((await home.json(['mock', 'clock', 'set', '2030-01-01T00:00:00Z', '--freeze'])).time).toBe(
+      '2030-01-01T00:00:00.000Z',
+    );
     expect((await home.json(['mock', 'clock', 'advance', '31d'])).time).toBe('2030-02-01T00:00:00.000Z');
     const label = await home.json(['tracker', 'labels', 'create', '--name', 'dated']);
     expect(label.created_at).toBe('2030-02-01T00:00:00Z');
-    await home.run(['mock', 'faults', 'add', '--method', 'GET', '--path', '/api/v3/labels/*', '--status', '422', '--count', '1']);
+    await home.run([
+      'mock',
+      'faults',
+      'add',
+      '--method',
+      'GET',
+      '--path',
+      '/api/v3/labels/*',
+      '--status',
+      '422',
+      '--count',
+      '1',
+    ]);
     expect((await home.run(['tracker', 'labels', 'get', String(label.id)])).code).toBe(5);
     expect((await home.run(['tracker', 'labels', 'get', String(label.id)])).code).toBe(0);
     const requests = await home.json(['mock', 'requests', '--limit', '3']);
-    expect(requests.map(({ method, status }: { method: string; status: number }) => [method, status])).toEqual([
+    expect(
+      requests.map(({ method, status }: { method: string; status: number }) => [method, status]),
+    ).toEqual([
       ['POST', 201],
       ['GET', 422],
       ['GET', 200],

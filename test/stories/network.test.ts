@@ -4,7 +4,7 @@ import { type Server, createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { makeIdentity } from '../../src/mock/local-authority.ts';
+import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { startProxy } from '../support/proxy-server.ts';
 
@@ -13,7 +13,10 @@ let server: Server;
 let port = 0;
 let opsctl: Program;
 beforeAll(async () => {
-  server = createServer({ cert, key }, (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]'));
+  server = createServer(
+    { cert, key },
+    (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('[{"id":1}]'),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   port = (server.address() as AddressInfo).port;
 });
@@ -24,21 +27,36 @@ beforeEach(() => {
 });
 afterEach(() => opsctl.close());
 const list = (env: Record<string, string>) =>
-  opsctl.run(['tracker', 'labels', 'list', '-o', 'name'], { env: { OPSCTL_TRACKER_URL: `https://localhost:${port}`, ...env } });
+  opsctl.run(['tracker', 'labels', 'list', '-o', 'name'], {
+    env: { OPSCTL_TRACKER_URL: `https://localhost:${port}`, ...env },
+  });
 
 test('a company authority: refused with the way out, then trusted by either setting', async () => {
   const refused = await list({});
   expect(refused).toMatchObject({ code: 11, stdout: '' });
   expect(refused.stderr).toContain('NODE_EXTRA_CA_CERTS');
-  expect(await list({ NODE_EXTRA_CA_CERTS: join(opsctl.home, 'ca.pem') })).toMatchObject({ code: 0, stdout: '1\n' });
-  expect(await list({ OPSCTL_CA_FILE: join(opsctl.home, 'ca.pem') })).toMatchObject({ code: 0, stdout: '1\n' });
+  expect(await list({ NODE_EXTRA_CA_CERTS: join(opsctl.home, 'ca.pem') })).toMatchObject({
+    code: 0,
+    stdout: '1\n',
+  });
+  expect(await list({ OPSCTL_CA_FILE: join(opsctl.home, 'ca.pem') })).toMatchObject({
+    code: 0,
+    stdout: '1\n',
+  });
   expect(await list({ OPSCTL_CA_FILE: 'ca.pem' })).toMatchObject({ code: 0, stdout: '1\n' });
-  expect(await list({ OPSCTL_CA_FILE: 'missing.pem' })).toMatchObject({ code: 3, stderr: expect.stringContaining('missing.pem does not exist') });
+  expect(await list({ OPSCTL_CA_FILE: 'missing.pem' })).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('missing.pem does not exist'),
+  });
 });
 
 test('a proxy carries the tunnel, the certificate is still checked, and nothing of the request is shown to the proxy', async () => {
   const proxy = await startProxy(port);
-  const env = { OPSCTL_TRACKER_URL: 'https://tracker.test', HTTPS_PROXY: proxy.url, OPSCTL_CA_FILE: join(opsctl.home, 'ca.pem') };
+  const env = {
+    OPSCTL_TRACKER_URL: 'https://tracker.test',
+    HTTPS_PROXY: proxy.url,
+    OPSCTL_CA_FILE: join(opsctl.home, 'ca.pem'),
+  };
   const { code, stderr } = await list(env);
   expect(code, stderr).toBe(11);
   expect(stderr).toContain('tracker.test');

@@ -9,7 +9,12 @@ import { parse } from 'yaml';
 import { type Program, program } from '../support/built-program.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
-const label = (id: number) => ({ id, name: `label ${id} \u001b[31m`, color: '#ff0000', stats: { num_stories_total: id } });
+const label = (id: number) => ({
+  id,
+  name: `label ${id} \u001b[31m`,
+  color: '#ff0000',
+  stats: { num_stories_total: id },
+});
 let server: Server;
 let url = '';
 const seen: string[] = [];
@@ -17,8 +22,13 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     seen.push(String(request.headers['tracker-token']));
     const status = request.url?.endsWith('/labels/9') ? 404 : 200;
-    const body = status === 404 ? { message: `no label; your token is ${request.headers['tracker-token']}` } : [label(1), label(2)];
-    response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req-7' }).end(JSON.stringify(body));
+    const body =
+      status === 404
+        ? { message: `no label; your token is ${request.headers['tracker-token']}` }
+        : [label(1), label(2)];
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'req-7' })
+      .end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -31,7 +41,8 @@ beforeEach(() => {
 });
 afterEach(() => opsctl.close());
 const list = (...more: string[]) => opsctl.run(['tracker', 'labels', 'list', ...more]);
-const ended = (child: ChildProcess): Promise<number | null> => new Promise((resolve) => child.once('close', resolve));
+const ended = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => child.once('close', resolve));
 
 describe('one list, every format', () => {
   test('each can be read back, and says the same', async () => {
@@ -46,10 +57,14 @@ describe('one list, every format', () => {
         .map((line) => JSON.parse(line)),
     ).toEqual(json);
     expect((await list('-o', 'name')).stdout).toBe('1\n2\n');
-    expect((await list('-o', 'csv', '--columns', 'id,stats.num_stories_total')).stdout).toBe('id,stats.num_stories_total\n1,1\n2,2\n');
+    expect((await list('-o', 'csv', '--columns', 'id,stats.num_stories_total')).stdout).toBe(
+      'id,stats.num_stories_total\n1,1\n2,2\n',
+    );
     expect((await list('-o', 'csv', '--no-header', '--columns', 'id')).stdout).toBe('1\n2\n');
     expect((await list('--jq', '.[] | select(.id > 1) | .color')).stdout).toBe('#ff0000\n');
-    expect((await list('-o', 'table', '--columns', 'id,name')).stdout).toBe('ID  NAME\n1   label 1 \\u001b[31m\n2   label 2 \\u001b[31m\n');
+    expect((await list('-o', 'table', '--columns', 'id,name')).stdout).toBe(
+      'ID  NAME\n1   label 1 \\u001b[31m\n2   label 2 \\u001b[31m\n',
+    );
   });
 
   test('what the flags cannot do together is said before anything is sent', async () => {
@@ -72,7 +87,12 @@ describe('errors', () => {
     expect(text.stderr).toContain('your token is ***');
     const json = await opsctl.run(['tracker', 'labels', 'get', '9', '-o', 'json']);
     expect(json).toMatchObject({ code: 6, stdout: '' });
-    expect(JSON.parse(json.stderr)).toMatchObject({ http_status: 404, exit_code: 6, request_id: 'req-7', message: expect.stringContaining('***') });
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      http_status: 404,
+      exit_code: 6,
+      request_id: 'req-7',
+      message: expect.stringContaining('***'),
+    });
   });
 
   test('--verbose and --dry-run show requests without the token', async () => {
@@ -86,10 +106,14 @@ describe('errors', () => {
 });
 
 test('a reader that takes one line ends the program quietly', async () => {
-  const shell = spawn('sh', ['-c', `(${process.execPath} ${BIN} commands -o ndjson; echo "exit $?" >&2) | head -1`], {
-    env: { PATH: process.env.PATH, OPSCTL_HOME: opsctl.home },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const shell = spawn(
+    'sh',
+    ['-c', `(${process.execPath} ${BIN} commands -o ndjson; echo "exit $?" >&2) | head -1`],
+    {
+      env: { PATH: process.env.PATH, OPSCTL_HOME: opsctl.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let [out, err] = ['', ''];
   shell.stdout.on('data', (chunk) => (out += chunk));
   shell.stderr.on('data', (chunk) => (err += chunk));
@@ -104,7 +128,12 @@ describe('settings', () => {
     const run = (...args: string[]) => opsctl.run(args, { env: plain });
     expect((await run('config', 'set', 'tracker.url', url, '--profile', 'work')).code).toBe(0);
     expect(
-      (await opsctl.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'work'], { env: plain, input: 'kept-secret-2\n' })).code,
+      (
+        await opsctl.run(['config', 'set', 'tracker.token', '--stdin', '--profile', 'work'], {
+          env: plain,
+          input: 'kept-secret-2\n',
+        })
+      ).code,
     ).toBe(0);
     expect((await run('config', 'use', 'work')).code).toBe(0);
     expect((await run('tracker', 'labels', 'list', '-o', 'name')).stdout).toBe('1\n2\n');
@@ -118,9 +147,24 @@ describe('settings', () => {
 
   test.each<[string, Record<string, string | undefined>, string[], number]>([
     ['a token without a URL', { OPSCTL_TRACKER_URL: undefined }, [], 3],
-    ['a profile that is not there', { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined, OPSCTL_PROFILE: 'prod' }, [], 3],
-    ['the same by flag', { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined }, ['--profile', 'prod'], 3],
-    ['the mock switched off', { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined, OPSCTL_MOCK: 'never' }, [], 3],
+    [
+      'a profile that is not there',
+      { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined, OPSCTL_PROFILE: 'prod' },
+      [],
+      3,
+    ],
+    [
+      'the same by flag',
+      { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined },
+      ['--profile', 'prod'],
+      3,
+    ],
+    [
+      'the mock switched off',
+      { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined, OPSCTL_MOCK: 'never' },
+      [],
+      3,
+    ],
     ['plain HTTP to another machine', { OPSCTL_TRACKER_URL: 'http://tracker.example.com' }, [], 3],
     ['a URL that is none', { OPSCTL_TRACKER_URL: 'tracker' }, [], 3],
     ['no token', { OPSCTL_TRACKER_TOKEN: undefined }, [], 4],

@@ -32,7 +32,8 @@ const cut = (reply: ServerResponse): void => {
 };
 
 test('a read whose answer breaks off is asked for again; a write is not', async () => {
-  answer = (reply, count) => (count === 1 ? cut(reply) : reply.writeHead(200, json).end('[{"id":7,"name":"bug"}]'));
+  answer = (reply, count) =>
+    count === 1 ? cut(reply) : reply.writeHead(200, json).end('[{"id":7,"name":"bug"}]');
   expect(await opsctl.json(['tracker', 'labels', 'list'])).toEqual([{ id: 7, name: 'bug' }]);
   expect(got).toHaveLength(2);
   got = [];
@@ -44,22 +45,32 @@ test('a read whose answer breaks off is asked for again; a write is not', async 
 test('a list that comes back empty of everything is an error, not a success without rows', async () => {
   answer = (reply) => reply.writeHead(200).end();
   const ran = await opsctl.run(['tracker', 'labels', 'list']);
-  expect([ran.code, ran.stdout, ran.stderr]).toEqual([11, '', expect.stringContaining('GET /api/v3/labels: the answer (200) is empty')]);
+  expect([ran.code, ran.stdout, ran.stderr]).toEqual([
+    11,
+    '',
+    expect.stringContaining('GET /api/v3/labels: the answer (200) is empty'),
+  ]);
 });
 
 test('an error names the record that was asked for; a page instead of JSON points at the base URL', async () => {
   answer = (reply) => reply.writeHead(404, json).end('{"message":"Resource not found."}');
   const gone = await opsctl.run(['tracker', 'labels', 'get', '4711']);
-  expect([gone.code, gone.stderr]).toEqual([6, expect.stringContaining('GET /api/v3/labels/4711: Resource not found.')]);
+  expect([gone.code, gone.stderr]).toEqual([
+    6,
+    expect.stringContaining('GET /api/v3/labels/4711: Resource not found.'),
+  ]);
   answer = (reply) => reply.writeHead(404, { 'content-type': 'text/html' }).end('<html>nothing here</html>');
   const page = await opsctl.run(['tracker', 'labels', 'list']);
   expect([page.code, page.stderr]).toEqual([6, expect.stringContaining('check the base URL')]);
 });
 
-test.each(['bulk', 'diff', 'apply'])('tracker %s without its file says so, and nothing is sent', async (verb) => {
-  const ran = await opsctl.run(['tracker', verb]);
-  expect([ran.code, ran.stderr, got]).toEqual([2, expect.stringContaining('--file is required'), []]);
-});
+test.each(['bulk', 'diff', 'apply'])(
+  'tracker %s without its file says so, and nothing is sent',
+  async (verb) => {
+    const ran = await opsctl.run(['tracker', verb]);
+    expect([ran.code, ran.stderr, got]).toEqual([2, expect.stringContaining('--file is required'), []]);
+  },
+);
 
 const reply = (status: number, body: unknown) => {
   answer = (to) => to.writeHead(status, json).end(JSON.stringify(body));
@@ -70,10 +81,17 @@ test('a refusal says what can be done about it; JSON of another shape is no succ
   const refused = await opsctl.run(['tracker', 'labels', 'get', '4711']);
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
   const raw = await opsctl.run(['api', 'tracker', 'GET', '/labels', '-o', 'json']);
-  expect([raw.code, JSON.parse(raw.stderr).hint]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
+  expect([raw.code, JSON.parse(raw.stderr).hint]).toEqual([
+    4,
+    expect.stringContaining('OPSCTL_TRACKER_TOKEN=…'),
+  ]);
   reply(200, { error: 'weird' });
   const ran = await opsctl.run(['tracker', 'labels', 'list']);
-  expect([ran.code, ran.stdout, ran.stderr]).toEqual([11, '', expect.stringContaining('the answer is an object, not the list')]);
+  expect([ran.code, ran.stdout, ran.stderr]).toEqual([
+    11,
+    '',
+    expect.stringContaining('the answer is an object, not the list'),
+  ]);
 });
 
 test('api takes a whole address below the base URL, and sends the token nowhere else', async () => {

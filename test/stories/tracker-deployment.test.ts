@@ -20,7 +20,9 @@ beforeAll(async () => {
     const line = `${request.method} ${request.url}`;
     got.push({ line, headers: request.headers });
     const answer = answers[line];
-    reply.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? { message: 'no' }));
+    reply
+      .writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(answer ?? { message: 'no' }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -67,6 +69,9 @@ test('and stands in the path of a request', async () => {
   expect(shown.headers['x-acme-token']).toBe('***');
 });
 
-test.each(['/search/more', '/rest/9/search/more'])('a raw request may leave the prefix out: %s', async (path) => {
-  expect(await json(['api', 'tracker', 'GET', path])).toEqual({ hello: true });
-});
+test.each(['/search/more', '/rest/9/search/more'])(
+  'a raw request may leave the prefix out: %s',
+  async (path) => {
+    expect(await json(['api', 'tracker', 'GET', path])).toEqual({ hello: true });
+  },
+);

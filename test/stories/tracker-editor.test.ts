@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 
@@ -19,7 +19,11 @@ afterAll(async () => {
 
 const atTerminal = (host: Host): Host => ({
   ...host,
-  terminal: { ...host.terminal, stdin: { ...host.terminal.stdin, isTty: true }, stderr: { ...host.terminal.stderr, isTty: true } },
+  terminal: {
+    ...host.terminal,
+    stdin: { ...host.terminal.stdin, isTty: true },
+    stderr: { ...host.terminal.stderr, isTty: true },
+  },
 });
 /** An editor of one line of shell; `$1` is the file. */
 const editor = (script: string): string => {
@@ -39,12 +43,17 @@ const run = (argv: readonly string[], script: string): Promise<Ran> =>
       EDITOR: editor(script),
     },
   });
-const newEpic = async (description: string): Promise<number> => (await server.ask('POST', '/epics', { name: 'Edited', description })).body.id;
-const description = async (id: number): Promise<string> => (await server.ask('GET', `/epics/${id}`)).body.description;
+const newEpic = async (description: string): Promise<number> =>
+  (await server.ask('POST', '/epics', { name: 'Edited', description })).body.id;
+const description = async (id: number): Promise<string> =>
+  (await server.ask('GET', `/epics/${id}`)).body.description;
 
 test('--edit starts with the text as it is, and sends what was saved', async () => {
   const id = await newEpic('First line\nsecond line');
-  const ran = await run(['epics', 'update', String(id), '--edit'], `cp "$1" ${home}/seen.md; echo third line >> "$1"`);
+  const ran = await run(
+    ['epics', 'update', String(id), '--edit'],
+    `cp "$1" ${home}/seen.md; echo third line >> "$1"`,
+  );
   expect(ran.code).toBe(0);
   expect(readFileSync(join(home, 'seen.md'), 'utf8')).toBe('First line\nsecond line\n');
   expect(await description(id)).toBe('First line\nsecond line\nthird line');
@@ -54,36 +63,56 @@ test('an editor that is left without a change changes nothing, and nothing is se
   const id = await newEpic('Precious');
   const before = (await server.ask('GET', `/epics/${id}`)).body.updated_at;
   const ran = await run(['epics', 'update', String(id), '--edit'], 'true');
-  expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('the description was left as it was; nothing was sent')]);
-  expect([await description(id), (await server.ask('GET', `/epics/${id}`)).body.updated_at]).toEqual(['Precious', before]);
+  expect([ran.code, ran.stderr]).toEqual([
+    0,
+    expect.stringContaining('the description was left as it was; nothing was sent'),
+  ]);
+  expect([await description(id), (await server.ask('GET', `/epics/${id}`)).body.updated_at]).toEqual([
+    'Precious',
+    before,
+  ]);
 });
 
 test('another flag goes out alone when the text was left as it was, and a name finds the record', async () => {
   const id = await newEpic('Kept');
   await server.ask('PUT', `/epics/${id}`, { name: 'Named for the editor' });
   const ran = await run(['epics', 'update', 'Named for the editor', '--name', 'Renamed', '--edit'], 'true');
-  expect([ran.code, ran.json()]).toEqual([0, expect.objectContaining({ id, name: 'Renamed', description: 'Kept' })]);
+  expect([ran.code, ran.json()]).toEqual([
+    0,
+    expect.objectContaining({ id, name: 'Renamed', description: 'Kept' }),
+  ]);
 });
 
 test('an emptied text empties the field; a text from a flag is what the editor starts with', async () => {
   const id = await newEpic('Away with it');
   expect((await run(['epics', 'update', String(id), '--edit'], ': > "$1"')).code).toBe(0);
   expect(await description(id)).toBe('');
-  expect((await run(['epics', 'update', String(id), '--description', 'from the flag', '--edit'], 'true')).code).toBe(0);
+  expect(
+    (await run(['epics', 'update', String(id), '--description', 'from the flag', '--edit'], 'true')).code,
+  ).toBe(0);
   expect(await description(id)).toBe('from the flag');
 });
 
 test('what was written is kept when the service refuses it', async () => {
-  const ran = await run(['epics', 'create', '--name', 'x', '--epic-state-id', '999999', '--edit'], 'echo an hour of work > "$1"');
+  const ran = await run(
+    ['epics', 'create', '--name', 'x', '--epic-state-id', '999999', '--edit'],
+    'echo an hour of work > "$1"',
+  );
   expect(ran.code).toBe(5);
-  const path = /your text is kept; send it with --description-file (\S+)/.exec(JSON.stringify(ran.stderr))?.[1]?.replace(/[\\"].*/, '') ?? '';
+  const path =
+    /your text is kept; send it with --description-file (\S+)/
+      .exec(JSON.stringify(ran.stderr))?.[1]
+      ?.replace(/[\\"].*/, '') ?? '';
   expect(readFileSync(path, 'utf8')).toBe('an hour of work\n');
   rmSync(join(path, '..'), { recursive: true });
 });
 
 test('a dry run shows the edited text and leaves no file behind', async () => {
   const id = await newEpic('Dry');
-  const ran = await run(['epics', 'update', String(id), '--edit', '--dry-run'], `echo "$1" > ${home}/where; echo wet > "$1"`);
+  const ran = await run(
+    ['epics', 'update', String(id), '--edit', '--dry-run'],
+    `echo "$1" > ${home}/where; echo wet > "$1"`,
+  );
   expect([ran.code, ran.json().body]).toEqual([0, { description: 'wet' }]);
   expect(existsSync(readFileSync(join(home, 'where'), 'utf8').trim())).toBe(false);
   expect(await description(id)).toBe('Dry');

@@ -18,7 +18,8 @@ const elsewhere = async (method: string, path: string, body?: object): Promise<a
 };
 beforeAll(async () => {
   owner = program();
-  const ready = await owner.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--ephemeral']).first;
+  const ready = await owner.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--ephemeral'])
+    .first;
   url = ready.tracker.base_url;
   opsctl = program({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: TOKEN });
 });
@@ -26,7 +27,8 @@ afterAll(async () => {
   await opsctl.close();
   await owner.close();
 });
-const id = async (...args: string[]): Promise<number> => (await opsctl.json(['tracker', 'labels', ...args])).id;
+const id = async (...args: string[]): Promise<number> =>
+  (await opsctl.json(['tracker', 'labels', ...args])).id;
 
 test('a name that was deleted and made again is the new record', async () => {
   const first = await id('create', '--name', 'again');
@@ -63,7 +65,9 @@ test('bulk looks names up anew, also after a row that renames', async () => {
     { op: 'delete', resource: 'labels', id: 'bulk-b' },
   ];
   const input = rows.map((row) => JSON.stringify(row)).join('\n');
-  const run = await opsctl.run(['tracker', 'bulk', '-f', '-', '-o', 'ndjson', '--concurrency', '1'], { input });
+  const run = await opsctl.run(['tracker', 'bulk', '-f', '-', '-o', 'ndjson', '--concurrency', '1'], {
+    input,
+  });
   const outcomes = run.stdout.trim().split('\n');
   expect(outcomes.map((line) => JSON.parse(line).status)).toEqual(['failed', 'done', 'failed']);
   expect((await elsewhere('GET', `/labels/${first}`)).name).toBe('bulk-c');
@@ -71,22 +75,41 @@ test('bulk looks names up anew, also after a row that renames', async () => {
 
 test('what is missing is named by its flag', async () => {
   const bare = await opsctl.run(['tracker', 'iterations', 'create', '--name', 'x']);
-  expect([bare.code, bare.stderr]).toEqual([2, expect.stringMatching(/--start-date is required\n {2}--end-date is required/)]);
+  expect([bare.code, bare.stderr]).toEqual([
+    2,
+    expect.stringMatching(/--start-date is required\n {2}--end-date is required/),
+  ]);
 });
 
 test('a webhook that was registered tells its id, though the service answers without a body', async () => {
   const made = await opsctl.json(['tracker', 'webhooks', 'create', '--webhook-url', 'http://127.0.0.1:9/']);
-  expect(await opsctl.json(['tracker', 'webhooks', 'get', String(made.id)])).toMatchObject({ id: made.id, webhook_url: 'http://127.0.0.1:9/' });
+  expect(await opsctl.json(['tracker', 'webhooks', 'get', String(made.id)])).toMatchObject({
+    id: made.id,
+    webhook_url: 'http://127.0.0.1:9/',
+  });
 });
 
 test('ensure and upsert name what is missing, and take a list in another order or by name for the same', async () => {
   for (const verb of ['ensure', 'upsert']) {
     const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
-    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining(`opsctl tracker labels ${verb}: wrong usage\n  --name is required`)]);
+    expect([bare.code, bare.stderr]).toEqual([
+      2,
+      expect.stringContaining(`opsctl tracker labels ${verb}: wrong usage\n  --name is required`),
+    ]);
   }
   const epic = async (...owners: string[]): Promise<string[]> => {
     const named = owners.flatMap((owner) => ['--owner', owner]);
-    const { stderr } = await opsctl.run(['tracker', 'epics', 'upsert', '--name', 'set', '--label', 'onboarding', ...named, '-v']);
+    const { stderr } = await opsctl.run([
+      'tracker',
+      'epics',
+      'upsert',
+      '--name',
+      'set',
+      '--label',
+      'onboarding',
+      ...named,
+      '-v',
+    ]);
     return [...stderr.matchAll(/^(?:debug: )?(POST|PUT) /gm)].map(([, method = '']) => method);
   };
   expect(await epic('@ana', '@ben')).toEqual(['POST']);
@@ -96,7 +119,10 @@ test('ensure and upsert name what is missing, and take a list in another order o
 
 test('a long text comes from a file or from standard input', async () => {
   const text = 'First line\n\n@ben, 日本 🚀';
-  const made = await opsctl.json(['tracker', 'labels', 'create', '--name', 'from stdin', '--description-file', '-'], { input: `${text}\n` });
+  const made = await opsctl.json(
+    ['tracker', 'labels', 'create', '--name', 'from stdin', '--description-file', '-'],
+    { input: `${text}\n` },
+  );
   expect(made.description).toBe(text);
   writeFileSync(join(opsctl.home, 'text.md'), `${text}\r\n`);
   const comment = await opsctl.json(['tracker', 'epic-comments', 'create', '106', '--text-file', 'text.md']);
@@ -119,7 +145,10 @@ test('names may be given with commas, and a name that has one is still a name', 
   const wrong = await opsctl.run(['tracker', 'epics', 'create', '--name', 'o', '--owner', 'ana,nobody']);
   expect([wrong.code, wrong.stderr]).toEqual([6, expect.stringContaining('no member is called "nobody"')]);
   const { id: whole } = await opsctl.json(['tracker', 'objectives', 'create', '--name', 'Fast, safe']);
-  expect((await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--objective', 'Fast, safe'])).objective_ids).toEqual([whole]);
+  expect(
+    (await opsctl.json(['tracker', 'epics', 'create', '--name', 'o', '--objective', 'Fast, safe']))
+      .objective_ids,
+  ).toEqual([whole]);
 });
 
 test.each([
@@ -137,15 +166,24 @@ test.each([
 
 test('a name that nothing has: where to look', async () => {
   const gone = await opsctl.run(['tracker', 'epics', 'get', 'nothing like it']);
-  expect([gone.code, gone.stderr]).toEqual([6, expect.stringMatching(/names an epic that does not exist[\s\S]*opsctl tracker epics list/)]);
+  expect([gone.code, gone.stderr]).toEqual([
+    6,
+    expect.stringMatching(/names an epic that does not exist[\s\S]*opsctl tracker epics list/),
+  ]);
 });
 
 test('a day where a time belongs is its first moment in UTC', async () => {
-  expect(await opsctl.json(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-12-31'])).toMatchObject({
+  expect(
+    await opsctl.json(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-12-31']),
+  ).toMatchObject({
     deadline: '2026-12-31T00:00:00Z',
   });
   const input = 'op,resource,name,deadline\ncreate,epics,from csv,2026-12-30\n';
   await opsctl.run(['tracker', 'bulk', '-f', '-', '--input-format', 'csv'], { input });
-  expect(await opsctl.json(['tracker', 'epics', 'get', 'from csv'])).toMatchObject({ deadline: '2026-12-30T00:00:00Z' });
-  expect((await opsctl.run(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-02-30'])).code).toBe(2);
+  expect(await opsctl.json(['tracker', 'epics', 'get', 'from csv'])).toMatchObject({
+    deadline: '2026-12-30T00:00:00Z',
+  });
+  expect(
+    (await opsctl.run(['tracker', 'epics', 'create', '--name', 'x', '--deadline', '2026-02-30'])).code,
+  ).toBe(2);
 });

@@ -21,12 +21,24 @@ const file = (name: string, text: string): string => {
   return join(folder, name);
 };
 /** Writes that the server got since `clear` was called. */
-const requests = async (): Promise<{ method: string; path: string }[]> => opsctl.json(['mock', 'requests', '--limit', '500']);
-const writes = async (): Promise<number> => (await requests()).filter(({ method }) => method !== 'GET').length;
+const requests = async (): Promise<{ method: string; path: string }[]> =>
+  opsctl.json(['mock', 'requests', '--limit', '500']);
+const writes = async (): Promise<number> =>
+  (await requests()).filter(({ method }) => method !== 'GET').length;
 
 test('names instead of ids, null apart from absent, and a dry run that shows what would be sent', async () => {
   const made = await opsctl.json(['tracker', 'labels', 'create', '--name', 'bug', '--color', '#cc0000']);
-  const epic = await opsctl.json(['tracker', 'epics', 'create', '--name', 'Q4', '--label', 'bug', '--owner', '@ana']);
+  const epic = await opsctl.json([
+    'tracker',
+    'epics',
+    'create',
+    '--name',
+    'Q4',
+    '--label',
+    'bug',
+    '--owner',
+    '@ana',
+  ]);
   expect(epic.label_ids).toEqual([made.id]);
   expect(epic.owner_ids).toHaveLength(1);
   const changed = await opsctl.json(['tracker', 'labels', 'update', 'bug', '--unset', 'color']);
@@ -42,7 +54,10 @@ test('an unknown and an ambiguous name are explained', async () => {
   expect([unknown.code, unknown.stderr]).toEqual([6, expect.stringContaining('did you mean bug?')]);
   for (const name of ['Twin', 'Twin']) await opsctl.json(['tracker', 'epics', 'create', '--name', name]);
   const twin = await opsctl.run(['tracker', 'epics', 'get', 'Twin']);
-  expect([twin.code, twin.stderr]).toEqual([2, expect.stringMatching(/2 epics are called "Twin": \d+ \(Twin\); \d+ \(Twin\)/)]);
+  expect([twin.code, twin.stderr]).toEqual([
+    2,
+    expect.stringMatching(/2 epics are called "Twin": \d+ \(Twin\); \d+ \(Twin\)/),
+  ]);
 });
 
 test('ensure and upsert: made once, changed only where it differs', async () => {
@@ -50,9 +65,13 @@ test('ensure and upsert: made once, changed only where it differs', async () => 
   const again = await opsctl.json(['tracker', 'labels', 'ensure', '--name', 'once', '--color', '#445566']);
   expect([again.id, again.color]).toEqual([first.id, '#112233']);
   const before = await writes();
-  expect((await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#112233'])).id).toBe(first.id);
+  expect(
+    (await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#112233'])).id,
+  ).toBe(first.id);
   expect(await writes()).toBe(before);
-  expect((await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#445566'])).color).toBe('#445566');
+  expect(
+    (await opsctl.json(['tracker', 'labels', 'upsert', '--name', 'once', '--color', '#445566'])).color,
+  ).toBe('#445566');
 });
 
 test('bulk: dry run sends nothing, good rows are done, bad ones are named by line, and resume skips what is done', async () => {
@@ -86,11 +105,30 @@ test('bulk: dry run sends nothing, good rows are done, bad ones are named by lin
 });
 
 test('bulk from CSV on standard input', async () => {
-  const done = await opsctl.run(['tracker', 'bulk', '-f', '-', '--input-format', 'csv', '--resource', 'labels', '--op', 'create', '-o', 'ndjson'], {
-    input: 'name,color,description\ncsv1,#112233,"one, two"\ncsv2,,\n',
-  });
+  const done = await opsctl.run(
+    [
+      'tracker',
+      'bulk',
+      '-f',
+      '-',
+      '--input-format',
+      'csv',
+      '--resource',
+      'labels',
+      '--op',
+      'create',
+      '-o',
+      'ndjson',
+    ],
+    {
+      input: 'name,color,description\ncsv1,#112233,"one, two"\ncsv2,,\n',
+    },
+  );
   expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('2 done, 0 failed')]);
-  expect(await opsctl.json(['tracker', 'labels', 'get', 'csv1'])).toMatchObject({ color: '#112233', description: 'one, two' });
+  expect(await opsctl.json(['tracker', 'labels', 'get', 'csv1'])).toMatchObject({
+    color: '#112233',
+    description: 'one, two',
+  });
 });
 
 test('export, change, diff, apply; the second apply sends nothing', async () => {
@@ -119,7 +157,10 @@ test('export, change, diff, apply; the second apply sends nothing', async () => 
 test('prune leaves what is in use and says by what', async () => {
   const path = file('few.yaml', 'labels: []\n');
   const refused = await opsctl.run(['tracker', 'apply', '-f', path, '--prune', '--yes']);
-  expect([refused.code, refused.stderr]).toEqual([10, expect.stringMatching(/welcome is used by \d stories and is not pruned/)]);
+  expect([refused.code, refused.stderr]).toEqual([
+    10,
+    expect.stringMatching(/welcome is used by \d stories and is not pruned/),
+  ]);
 });
 
 test.each<[string, string]>([
@@ -136,8 +177,19 @@ test('five files go up in two requests and come down byte for byte', async () =>
   const bytes = Buffer.from(Array.from({ length: 3000 }, (_, i) => (i * 7) % 256));
   writeFileSync(join(folder, 'raw.bin'), bytes);
   const paths = [join(folder, 'raw.bin'), ...[1, 2, 3, 4].map((n) => file(`é ${n}.txt`, `text ${n}`))];
-  const made: { id: number; filename: string }[] = await opsctl.json(['tracker', 'files', 'upload', ...paths]);
-  expect(made.map(({ filename }) => filename)).toEqual(['raw.bin', 'é 1.txt', 'é 2.txt', 'é 3.txt', 'é 4.txt']);
+  const made: { id: number; filename: string }[] = await opsctl.json([
+    'tracker',
+    'files',
+    'upload',
+    ...paths,
+  ]);
+  expect(made.map(({ filename }) => filename)).toEqual([
+    'raw.bin',
+    'é 1.txt',
+    'é 2.txt',
+    'é 3.txt',
+    'é 4.txt',
+  ]);
   const target = join(folder, 'down.bin');
   await opsctl.json(['tracker', 'files', 'download', String(made[0]?.id), '--to', target]);
   expect(readFileSync(target).equals(bytes)).toBe(true);
@@ -146,10 +198,18 @@ test('five files go up in two requests and come down byte for byte', async () =>
 });
 
 test('search pages to the end and never cuts silently', async () => {
-  const rows = Array.from({ length: 60 }, (_, i) => JSON.stringify({ op: 'create', resource: 'stories', name: `needle ${i}` })).join('\n');
-  expect((await opsctl.run(['tracker', 'bulk', '-f', '-', '--concurrency', '8', '-o', 'ndjson'], { input: rows })).code).toBe(0);
+  const rows = Array.from({ length: 60 }, (_, i) =>
+    JSON.stringify({ op: 'create', resource: 'stories', name: `needle ${i}` }),
+  ).join('\n');
+  expect(
+    (await opsctl.run(['tracker', 'bulk', '-f', '-', '--concurrency', '8', '-o', 'ndjson'], { input: rows }))
+      .code,
+  ).toBe(0);
   const some = await opsctl.run(['tracker', 'search', 'needle', '--type', 'story', '-o', 'name']);
-  expect([some.stdout.trim().split('\n').length, some.stderr]).toEqual([25, expect.stringContaining('25 of 60 shown')]);
+  expect([some.stdout.trim().split('\n').length, some.stderr]).toEqual([
+    25,
+    expect.stringContaining('25 of 60 shown'),
+  ]);
   const every = await opsctl.run(['tracker', 'search', 'needle', '--type', 'story', '--all', '-o', 'name']);
   expect(new Set(every.stdout.trim().split('\n')).size).toBe(60);
 });
@@ -162,10 +222,21 @@ test('deprecated things warn once on stderr with the replacement', async () => {
 
 test('webhooks listen: a good delivery is a line, a forged one is refused', async () => {
   const secret = file('secret', 's3cret\n');
-  const listening = opsctl.start(['tracker', 'webhooks', 'listen', '--secret-file', secret, '--count', '1', '-o', 'ndjson']);
+  const listening = opsctl.start([
+    'tracker',
+    'webhooks',
+    'listen',
+    '--secret-file',
+    secret,
+    '--count',
+    '1',
+    '-o',
+    'ndjson',
+  ]);
   const [, url = ''] = await listening.said(/listening on (http:\S+)/);
   const body = '{"id":"e1","version":"v1","actions":[]}';
-  const deliver = async (signature: string) => (await fetch(url, { method: 'POST', body, headers: { 'payload-signature': signature } })).status;
+  const deliver = async (signature: string) =>
+    (await fetch(url, { method: 'POST', body, headers: { 'payload-signature': signature } })).status;
   expect(await deliver('0'.repeat(64))).toBe(401);
   expect(await deliver(createHmac('sha256', 's3cret').update(body).digest('hex'))).toBe(200);
   const { code, stdout, stderr } = await listening.ended;
@@ -177,23 +248,57 @@ test('a derived list takes --limit and says how many there are', async () => {
   for (const name of ['cut-1', 'cut-2']) await opsctl.json(['tracker', 'labels', 'ensure', '--name', name]);
   const all: unknown[] = await opsctl.json(['tracker', 'labels', 'list']);
   const some = await opsctl.run(['tracker', 'labels', 'list', '--limit', '1', '-o', 'name']);
-  expect([some.code, some.stdout.trim().split('\n').length, some.stderr]).toEqual([0, 1, expect.stringContaining(`1 of ${all.length} shown`)]);
+  expect([some.code, some.stdout.trim().split('\n').length, some.stderr]).toEqual([
+    0,
+    1,
+    expect.stringContaining(`1 of ${all.length} shown`),
+  ]);
   const enough = await opsctl.run(['tracker', 'labels', 'list', '--limit', String(all.length), '-o', 'name']);
-  expect([enough.stdout.trim().split('\n').length, enough.stderr]).toEqual([all.length, expect.not.stringContaining('shown')]);
+  expect([enough.stdout.trim().split('\n').length, enough.stderr]).toEqual([
+    all.length,
+    expect.not.stringContaining('shown'),
+  ]);
   const wrong = await opsctl.run(['tracker', 'labels', 'list', '--limit', '0']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--limit must be at least 1')]);
 });
 
 test('an interrupted bulk run ends with 8 and its resume line; going on does each row once, with many requests at a time', async () => {
   const count = 2500;
-  const path = file('many rows.ndjson', Array.from({ length: count }, (_, i) => JSON.stringify({ name: `many ${i}` })).join('\n'));
+  const path = file(
+    'many rows.ndjson',
+    Array.from({ length: count }, (_, i) => JSON.stringify({ name: `many ${i}` })).join('\n'),
+  );
   const what = ['--resource', 'labels', '--op', 'create'];
-  const running = opsctl.start(['tracker', 'bulk', '-f', path, ...what, '-o', 'ndjson', '--concurrency', '2']);
+  const running = opsctl.start([
+    'tracker',
+    'bulk',
+    '-f',
+    path,
+    ...what,
+    '-o',
+    'ndjson',
+    '--concurrency',
+    '2',
+  ]);
   await running.first;
   running.kill('SIGINT');
   const { code, stderr } = await running.ended;
-  expect([code, stderr]).toEqual([8, expect.stringContaining(`opsctl tracker bulk -f '${path}' --resource labels --op create --resume`)]);
-  const resumed = await opsctl.run(['tracker', 'bulk', '-f', path, ...what, '-o', 'ndjson', '--resume', '--concurrency', '16']);
+  expect([code, stderr]).toEqual([
+    8,
+    expect.stringContaining(`opsctl tracker bulk -f '${path}' --resource labels --op create --resume`),
+  ]);
+  const resumed = await opsctl.run([
+    'tracker',
+    'bulk',
+    '-f',
+    path,
+    ...what,
+    '-o',
+    'ndjson',
+    '--resume',
+    '--concurrency',
+    '16',
+  ]);
   expect([resumed.code, resumed.stderr]).toEqual([0, expect.not.stringContaining('Warning')]);
   const labels: { name: string }[] = await opsctl.json(['tracker', 'labels', 'list']);
   const names = labels.map(({ name }) => name).filter((name) => name.startsWith('many '));
@@ -204,14 +309,27 @@ test.each<[string, string[], number, string]>([
   ['a folder as rows', ['bulk', '-f', '.'], 2, '--file names ., which is a folder'],
   ['a folder as workspace', ['diff', '-f', '.'], 2, '--file names ., which is a folder'],
   ['a journal that is a device', ['bulk', '-f', '-', '--journal', '/dev/null'], 2, 'is not a plain file'],
-  ['a journal in a folder that is not there', ['bulk', '-f', '-', '--journal', 'nowhere/journal'], 3, 'cannot be written'],
+  [
+    'a journal in a folder that is not there',
+    ['bulk', '-f', '-', '--journal', 'nowhere/journal'],
+    3,
+    'cannot be written',
+  ],
 ])('%s is explained', async (_, args, code, message) => {
   const wrong = await opsctl.run(['tracker', ...args], { input: '{}' });
   expect([wrong.code, wrong.stderr]).toEqual([code, expect.stringContaining(message)]);
 });
 
 test('mention names may be given with commas, and an empty text of a workspace file is an empty text', async () => {
-  const epic = await opsctl.json(['tracker', 'epics', 'create', '--name', 'both', '--owner-ids', '@ana,@ben']);
+  const epic = await opsctl.json([
+    'tracker',
+    'epics',
+    'create',
+    '--name',
+    'both',
+    '--owner-ids',
+    '@ana,@ben',
+  ]);
   expect(epic.owner_ids).toHaveLength(2);
   const path = file('empty-text.yaml', 'labels:\n  - name: "ünï"\n    description:\n');
   expect((await opsctl.run(['tracker', 'apply', '-f', path, '--yes'])).code).toBe(0);

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { request as send } from 'node:http';
 import { request as sendTls } from 'node:https';
-import type { MockOptions, ServiceEntry, World } from '../../src/mock/service.ts';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import { type RunningMock, startMock } from '../../src/mock/server.ts';
-import { Store } from '../../src/mock/store.ts';
-import { makeAuth } from '../../src/mock/auth/service.ts';
+import type { MockOptions, ServiceEntry, World } from '../../src/mock-server/service.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
+import { Store } from '../../src/mock-server/store.ts';
+import { makeAuth } from '../../src/mock-server/oauth/service.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
 export type Reply = {
@@ -73,7 +73,11 @@ export const authServer = async (
   };
 };
 
-export type Sent = { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: string };
+export type Sent = {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+};
 /** One raw request; redirects are not followed. */
 export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = {}): Promise<Reply> =>
   new Promise((resolve, reject) => {
@@ -81,7 +85,10 @@ export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = 
       url,
       {
         method,
-        headers: { ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }), ...headers },
+        headers: {
+          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+          ...headers,
+        },
         agent: false,
         rejectUnauthorized: false,
       },
@@ -106,13 +113,28 @@ export const raw = (url: string, { method = 'GET', headers = {}, body }: Sent = 
   });
 
 export const form = (fields: Record<string, string | undefined>): string =>
-  new URLSearchParams(Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined)).toString();
+  new URLSearchParams(
+    Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  ).toString();
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-export const post = (url: string, fields: Record<string, string | undefined> | string, headers: Record<string, string> = {}): Promise<Reply> =>
-  raw(url, { method: 'POST', headers: { ...FORM, ...headers }, body: typeof fields === 'string' ? fields : form(fields) });
+export const post = (
+  url: string,
+  fields: Record<string, string | undefined> | string,
+  headers: Record<string, string> = {},
+): Promise<Reply> =>
+  raw(url, {
+    method: 'POST',
+    headers: { ...FORM, ...headers },
+    body: typeof fields === 'string' ? fields : form(fields),
+  });
 
 /** A call of the control API. */
-export const control = (server: { origin: string }, method: string, path: string, body?: unknown): Promise<Reply> =>
+export const control = (
+  server: { origin: string },
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Reply> =>
   raw(`${server.origin}/__opsctl/oauth${path}`, {
     method,
     headers: body === undefined ? {} : { 'content-type': 'application/json' },
@@ -152,19 +174,35 @@ export const request = (more: Asked = {}): Asked => ({
   state: 'state-of-the-test',
   ...more,
 });
-export const authorizeUrl = (server: { origin: string }, more: Asked = {}): string => `${server.origin}/o/oauth2/v2/auth?${form(request(more))}`;
+export const authorizeUrl = (server: { origin: string }, more: Asked = {}): string =>
+  `${server.origin}/o/oauth2/v2/auth?${form(request(more))}`;
 /** The first page or redirect of an authorization request. */
-export const ask = (server: { origin: string }, more: Asked = {}, headers: Record<string, string> = {}): Promise<Reply> =>
-  raw(authorizeUrl(server, more), { headers });
+export const ask = (
+  server: { origin: string },
+  more: Asked = {},
+  headers: Record<string, string> = {},
+): Promise<Reply> => raw(authorizeUrl(server, more), { headers });
 
 export const location = (reply: Reply): URL => new URL(String(reply.headers.location));
 /** The code of an `[OAuth error]` page, from its title. */
-export const pageError = (reply: Reply): string => /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
+export const pageError = (reply: Reply): string =>
+  /<title>Error \d+: ([a-z_]+)<\/title>/.exec(reply.text)?.[1] ?? `no error page (${reply.status})`;
 
 const unescaped = (text: string): string =>
-  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
 /** The first form of a page: where it goes, its hidden fields and its checkboxes. */
-export const formOf = (page: string): { readonly action: string; readonly hidden: Record<string, string>; readonly boxes: readonly string[] } => {
+export const formOf = (
+  page: string,
+): {
+  readonly action: string;
+  readonly hidden: Record<string, string>;
+  readonly boxes: readonly string[];
+} => {
   const inputs = [...page.matchAll(/<input\b[^>]*>/g)].map(
     ([tag]) =>
       (name: string) =>
@@ -172,7 +210,9 @@ export const formOf = (page: string): { readonly action: string; readonly hidden
   );
   return {
     action: unescaped(/<form[^>]*action="([^"]*)"/.exec(page)?.[1] ?? ''),
-    hidden: Object.fromEntries(inputs.filter((get) => get('type') === 'hidden').map((get) => [get('name'), get('value')])),
+    hidden: Object.fromEntries(
+      inputs.filter((get) => get('type') === 'hidden').map((get) => [get('name'), get('value')]),
+    ),
     boxes: inputs.filter((get) => get('type') === 'checkbox').map((get) => get('value')),
   };
 };
@@ -192,14 +232,19 @@ export class Browser {
     this.#cookies = new Map(text.split('; ').map((pair) => pair.split('=') as [string, string]));
   }
   async #send(url: string, sent: Sent): Promise<Reply> {
-    const reply = await raw(url, { ...sent, headers: { ...sent.headers, ...(this.#cookies.size > 0 ? { cookie: this.cookie } : {}) } });
+    const reply = await raw(url, {
+      ...sent,
+      headers: { ...sent.headers, ...(this.#cookies.size > 0 ? { cookie: this.cookie } : {}) },
+    });
     for (const line of [reply.headers['set-cookie'] ?? []].flat()) {
       const [name = '', value = ''] = (line.split(';')[0] ?? '').split('=');
       this.#cookies.set(name, value);
     }
     this.page = reply;
     const to = reply.headers.location;
-    return typeof to === 'string' && to.startsWith('/') ? this.#send(this.#origin + to, { method: 'GET' }) : reply;
+    return typeof to === 'string' && to.startsWith('/')
+      ? this.#send(this.#origin + to, { method: 'GET' })
+      : reply;
   }
   open(url: string): Promise<Reply> {
     return this.#send(url, {});
@@ -208,18 +253,28 @@ export class Browser {
     return this.open(authorizeUrl({ origin: this.#origin }, more));
   }
   /** Submits the form of the page with these values beside the hidden ones; a list is a repeated name. */
-  submit(values: Record<string, string | readonly string[]>, change: Record<string, string> = {}): Promise<Reply> {
+  submit(
+    values: Record<string, string | readonly string[]>,
+    change: Record<string, string> = {},
+  ): Promise<Reply> {
     const { action, hidden } = formOf(this.page.text);
     const pairs = Object.entries({ ...hidden, ...change, ...values }).flatMap(([name, value]) =>
       typeof value === 'string' ? [[name, value]] : value.map((one) => [name, one]),
     );
-    return this.#send(this.#origin + action, { method: 'POST', headers: FORM, body: new URLSearchParams(pairs as [string, string][]).toString() });
+    return this.#send(this.#origin + action, {
+      method: 'POST',
+      headers: FORM,
+      body: new URLSearchParams(pairs as [string, string][]).toString(),
+    });
   }
   signIn(user: { email: string; password: string } = ada): Promise<Reply> {
     return this.submit({ email: user.email, password: user.password, decision: 'signin' });
   }
   /** Grants these scopes, or all that have a checkbox. */
-  allow(scope: readonly string[] = formOf(this.page.text).boxes, more: Record<string, string> = {}): Promise<Reply> {
+  allow(
+    scope: readonly string[] = formOf(this.page.text).boxes,
+    more: Record<string, string> = {},
+  ): Promise<Reply> {
     return this.submit({ scope, decision: 'allow', ...more });
   }
 }
@@ -235,7 +290,8 @@ export const codeFor = async (
   if (browser.page.text.includes('name="password"')) await browser.signIn(user);
   const reply = await browser.allow();
   const code = location(reply).searchParams.get('code');
-  if (code === null) throw new Error(`no code: ${reply.status} ${String(reply.headers.location)} ${reply.text.slice(0, 300)}`);
+  if (code === null)
+    throw new Error(`no code: ${reply.status} ${String(reply.headers.location)} ${reply.text.slice(0, 300)}`);
   return code;
 };
 export const exchange = (server: { origin: string }, code: string, more: Asked = {}): Promise<Reply> =>
@@ -248,9 +304,18 @@ export const exchange = (server: { origin: string }, code: string, more: Asked =
     ...more,
   });
 export const refresh = (server: { origin: string }, token: string, more: Asked = {}): Promise<Reply> =>
-  post(`${server.origin}/token`, { client_id: clients.desktop, grant_type: 'refresh_token', refresh_token: token, ...more });
+  post(`${server.origin}/token`, {
+    client_id: clients.desktop,
+    grant_type: 'refresh_token',
+    refresh_token: token,
+    ...more,
+  });
 /** The tokens of a whole sign-in. */
-export const tokensFor = async (server: { origin: string }, more: Asked = {}, user?: { email: string; password: string }): Promise<any> => {
+export const tokensFor = async (
+  server: { origin: string },
+  more: Asked = {},
+  user?: { email: string; password: string },
+): Promise<any> => {
   const reply = await exchange(server, await codeFor(server, more, user), {
     client_id: more.client_id ?? clients.desktop,
     redirect_uri: more.redirect_uri ?? redirect,
@@ -259,5 +324,9 @@ export const tokensFor = async (server: { origin: string }, more: Asked = {}, us
   if (reply.status !== 200) throw new Error(`no tokens: ${reply.status} ${reply.text}`);
   return reply.json;
 };
-export const channels = (server: { origin: string }, token: string, query = 'part=id&mine=true'): Promise<Reply> =>
+export const channels = (
+  server: { origin: string },
+  token: string,
+  query = 'part=id&mine=true',
+): Promise<Reply> =>
   raw(`${server.origin}/media/v3/channels?${query}`, { headers: { authorization: `Bearer ${token}` } });

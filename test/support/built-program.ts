@@ -8,7 +8,12 @@ import { fileURLToPath } from 'node:url';
 /** The built program; `npm test` builds it first. */
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 
-export type Ended = { readonly code: number | null; readonly signal: string | null; readonly stdout: string; readonly stderr: string };
+export type Ended = {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
 export type RunningProgram = {
   readonly pid: number;
   /** The first line on stdout, parsed when it is JSON. */
@@ -18,7 +23,11 @@ export type RunningProgram = {
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
 };
-type Options = { readonly env?: Readonly<Record<string, string | undefined>>; readonly input?: string; readonly cwd?: string };
+type Options = {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly input?: string;
+  readonly cwd?: string;
+};
 export type Program = {
   /** OPSCTL_HOME, and the working folder unless another is given. */
   readonly home: string;
@@ -32,7 +41,9 @@ export type Program = {
 
 const environment = (home: string, more: Options['env']): NodeJS.ProcessEnv => {
   const kept = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|XDG_|CI$|NO_COLOR$|FORCE_COLOR$|.*_PROXY$|.*_proxy$)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(OPSCTL_|XDG_|CI$|NO_COLOR$|FORCE_COLOR$|.*_PROXY$|.*_proxy$)/.test(name),
+    ),
   );
   return { ...kept, HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', ...more };
 };
@@ -47,7 +58,9 @@ const firstLine = (child: ChildProcess, ended: Promise<Ended>): Promise<any> =>
         resolve(line);
       }
     });
-    void ended.then(({ stdout, stderr, code }) => reject(new Error(`ended with ${code} before its first line: ${stderr}${stdout}`)));
+    void ended.then(({ stdout, stderr, code }) =>
+      reject(new Error(`ended with ${code} before its first line: ${stderr}${stdout}`)),
+    );
   });
 
 const saidBy = (child: ChildProcess, ended: Promise<Ended>, pattern: RegExp): Promise<RegExpExecArray> =>
@@ -58,7 +71,10 @@ const saidBy = (child: ChildProcess, ended: Promise<Ended>, pattern: RegExp): Pr
       const found = pattern.exec(text);
       if (found) resolve(found);
     });
-    void ended.then(({ stderr, code }) => reject(new Error(`ended with ${code} and never said ${pattern}: ${stderr}`)), reject);
+    void ended.then(
+      ({ stderr, code }) => reject(new Error(`ended with ${code} and never said ${pattern}: ${stderr}`)),
+      reject,
+    );
   });
 
 const endOf = (child: ChildProcess): Promise<Ended> =>
@@ -75,7 +91,10 @@ export const program = (env: Options['env'] = {}): Program => {
   const home = mkdtempSync(join(tmpdir(), 'opsctl-home-'));
   const alive = new Set<ChildProcess>();
   const launch = (args: readonly string[], options: Options = {}) => {
-    const child = spawn(process.execPath, [BIN, ...args], { env: environment(home, { ...env, ...options.env }), cwd: options.cwd ?? home });
+    const child = spawn(process.execPath, [BIN, ...args], {
+      env: environment(home, { ...env, ...options.env }),
+      cwd: options.cwd ?? home,
+    });
     alive.add(child);
     child.once('close', () => alive.delete(child));
     child.stdin.on('error', () => {});
@@ -95,7 +114,13 @@ export const program = (env: Options['env'] = {}): Program => {
       const { child, ended } = launch(args, options);
       const first = firstLine(child, ended);
       first.catch(() => {});
-      return { pid: child.pid ?? 0, first, said: (pattern) => saidBy(child, ended, pattern), ended, kill: (signal) => void child.kill(signal) };
+      return {
+        pid: child.pid ?? 0,
+        first,
+        said: (pattern) => saidBy(child, ended, pattern),
+        ended,
+        kill: (signal) => void child.kill(signal),
+      };
     },
     close: async () => {
       for (const child of alive) child.kill('SIGKILL');

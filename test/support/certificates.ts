@@ -2,7 +2,18 @@
 import { type KeyObject, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bits, boolean, der, integer, octets, oid, sequence, setOf, time, utf8 } from '../../src/mock/der.ts';
+import {
+  bits,
+  boolean,
+  der,
+  integer,
+  octets,
+  oid,
+  sequence,
+  setOf,
+  time,
+  utf8,
+} from '../../src/mock-server/der.ts';
 
 const HOUR_MS = 3_600_000;
 const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
@@ -21,15 +32,27 @@ export type CertificateOptions = {
 const extension = (id: string, value: Uint8Array, critical = false): Uint8Array =>
   sequence(oid(id), ...(critical ? [boolean(true)] : []), octets(value));
 const hostName = (host: string): Uint8Array =>
-  /^[\d.]+$/.test(host) ? der(0x87, Uint8Array.from(host.split('.').map(Number))) : der(0x82, Buffer.from(host));
-const nameOf = (common: string): Uint8Array => (common === '' ? sequence() : sequence(setOf(sequence(oid('2.5.4.3'), utf8(common)))));
+  /^[\d.]+$/.test(host)
+    ? der(0x87, Uint8Array.from(host.split('.').map(Number)))
+    : der(0x82, Buffer.from(host));
+const nameOf = (common: string): Uint8Array =>
+  common === '' ? sequence() : sequence(setOf(sequence(oid('2.5.4.3'), utf8(common))));
 const pem = (bytes: Uint8Array): string =>
   `-----BEGIN CERTIFICATE-----\n${Buffer.from(bytes)
     .toString('base64')
     .replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
 
-type Content = { readonly issuer: string; readonly common: string; readonly publicKey: KeyObject; readonly extensions: readonly Uint8Array[] };
-const signed = ({ issuer, common, publicKey, extensions }: Content, { from = -1, until = 24 }: CertificateOptions, authority: KeyObject): string => {
+type Content = {
+  readonly issuer: string;
+  readonly common: string;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Uint8Array[];
+};
+const signed = (
+  { issuer, common, publicKey, extensions }: Content,
+  { from = -1, until = 24 }: CertificateOptions,
+  authority: KeyObject,
+): string => {
   const now = Date.now();
   const content = sequence(
     der(0xa0, integer(Uint8Array.of(2))),
@@ -48,7 +71,10 @@ const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 export type Authority = { readonly cert: string; issue(options?: CertificateOptions): Pair };
 export const makeAuthority = (name = 'test authority', times: CertificateOptions = {}): Authority => {
   const own = newKeys();
-  const extensions = [extension('2.5.29.19', sequence(boolean(true)), true), extension('2.5.29.15', bits(Uint8Array.of(0x06), 1), true)];
+  const extensions = [
+    extension('2.5.29.19', sequence(boolean(true)), true),
+    extension('2.5.29.15', bits(Uint8Array.of(0x06), 1), true),
+  ];
   return {
     cert: signed({ issuer: name, common: name, publicKey: own.publicKey, extensions }, times, own.privateKey),
     issue: (options = {}) => {
@@ -85,7 +111,10 @@ export const certificateFiles = (folder: string, server: CertificateOptions = {}
     writeFileSync(path, text, { mode: 0o600 });
     return path;
   };
-  const [served, client] = [authority.issue({ hosts: ['127.0.0.1', 'localhost'], ...server }), authority.issue({ uses: ['client'] })];
+  const [served, client] = [
+    authority.issue({ hosts: ['127.0.0.1', 'localhost'], ...server }),
+    authority.issue({ uses: ['client'] }),
+  ];
   return {
     ...{ folder, authority, add, ca: add('ca.pem', authority.cert) },
     ...{ cert: add('client.pem', client.cert), key: add('client-key.pem', client.key) },

@@ -1,13 +1,21 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-const places = [process.env.OPSCTL_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const places = [
+  process.env.OPSCTL_CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+];
 export const chromiumPath = places.find((path) => path !== undefined && existsSync(path));
 /** Why browser tests are left out; on CI a missing browser is a failure. */
 export const noChromium = (): boolean => {
   if (chromiumPath !== undefined) return false;
-  if (process.env.CI === 'true') throw new Error('no chromium: install the Debian package or set OPSCTL_CHROMIUM');
-  process.stderr.write('left out: browser tests: no chromium (Debian package chromium, or OPSCTL_CHROMIUM)\n');
+  if (process.env.CI === 'true')
+    throw new Error('no chromium: install the Debian package or set OPSCTL_CHROMIUM');
+  process.stderr.write(
+    'left out: browser tests: no chromium (Debian package chromium, or OPSCTL_CHROMIUM)\n',
+  );
   return true;
 };
 export const launchChromium = (): Promise<Browser> =>

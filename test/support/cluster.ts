@@ -6,7 +6,7 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePorts } from '../../src/host/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { realServers } from '../real/etcd.mjs';
 import { type CertificateFiles, certificateFiles } from './certificates.ts';
 import type { CertificateOptions } from './certificates.ts';
@@ -15,8 +15,10 @@ export type Binaries = { readonly server: string; readonly ctl: string; readonly
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
 let known: Found | undefined;
 /** Binaries for 3.2 → 3.3 come from nowhere but the environment; the ctl of 3.2 too (`OPSCTL_KV_CTL`), without which its own tests are left out. */
-const given = (minor: string): string | undefined => ({ '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] })[minor];
-const versionOf = (server: string): string => / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
+const given = (minor: string): string | undefined =>
+  ({ '3.2': process.env['OPSCTL_KV_OLD'], '3.3': process.env['OPSCTL_KV_NEW'] })[minor];
+const versionOf = (server: string): string =>
+  / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
 /** The versions of the fault tests: 3.3 → 3.4, or 3.2 → 3.3 when a 3.2 is given. `beyond` is one minor too far, `prefix` answers on both versions. */
 export const pair =
   process.env['OPSCTL_KV_OLD'] === undefined
@@ -26,14 +28,17 @@ export const pair =
 export const binariesOf = (minor: string): Binaries | { missing: string } => {
   known ??= realServers() as Found;
   const [server, found] = [given(minor), known[minor]];
-  if (server !== undefined) return { server, ctl: found?.ctl ?? process.env['OPSCTL_KV_CTL'] ?? '', version: versionOf(server) };
+  if (server !== undefined)
+    return { server, ctl: found?.ctl ?? process.env['OPSCTL_KV_CTL'] ?? '', version: versionOf(server) };
   if (found !== undefined) return found;
-  const reason = known.missing.find((row) => row.minor === minor)?.reason ?? 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW';
+  const reason =
+    known.missing.find((row) => row.minor === minor)?.reason ?? 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW';
   if (process.env['CI'] === 'true' && minor !== '3.2') throw new Error(`no server of ${minor}: ${reason}`);
   process.stderr.write(`left out: real servers of ${minor}: ${reason}\n`);
   return { missing: reason };
 };
-export const hasBinaries = (...minors: string[]): boolean => minors.every((minor) => !('missing' in binariesOf(minor)));
+export const hasBinaries = (...minors: string[]): boolean =>
+  minors.every((minor) => !('missing' in binariesOf(minor)));
 
 export type RealMember = {
   readonly name: string;
@@ -72,14 +77,26 @@ const agent = new Agent({ keepAlive: true });
 /** By origin: members that serve TLS are called with the certificates of their cluster. */
 const secureAgents = new Map<string, SecureAgent>();
 /** One request; rejects when nothing answers. */
-export const call = (url: string, body?: unknown, headers: Record<string, string> = {}, timeoutMs = 2000): Promise<Reply> =>
+export const call = (
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+  timeoutMs = 2000,
+): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const secure = secureAgents.get(new URL(url).origin);
-    const options = { method: body === undefined ? 'GET' : 'POST', agent: secure ?? agent, headers, timeout: timeoutMs };
+    const options = {
+      method: body === undefined ? 'GET' : 'POST',
+      agent: secure ?? agent,
+      headers,
+      timeout: timeoutMs,
+    };
     const sent = (secure === undefined ? request : secureRequest)(url, options, (reply) => {
       const chunks: Buffer[] = [];
       reply.on('data', (chunk: Buffer) => chunks.push(chunk));
-      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      reply.on('end', () =>
+        resolve({ status: reply.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      );
       reply.on('error', reject);
     });
     sent.on('error', reject).on('timeout', () => sent.destroy(new Error('timeout')));
@@ -97,9 +114,20 @@ export type ClusterOptions = {
   /** Members listen elsewhere, and what they advertise is opened by this, which passes everything on: a network that can be cut. */
   readonly front?: (door: Door) => Promise<void>;
 };
-export type Door = { readonly member: string; readonly kind: 'client' | 'peer'; readonly at: number; readonly behind: number };
+export type Door = {
+  readonly member: string;
+  readonly kind: 'client' | 'peer';
+  readonly at: number;
+  readonly behind: number;
+};
 
-const memberOf = (folder: string, name: string, options: ClusterOptions, client: number, peer: number): RealMember => {
+const memberOf = (
+  folder: string,
+  name: string,
+  options: ClusterOptions,
+  client: number,
+  peer: number,
+): RealMember => {
   const [from, to] = [binariesOf(options.from), binariesOf(options.to)];
   if ('missing' in from || 'missing' in to) throw new Error('no binaries');
   const scheme = options.tls === undefined ? 'http' : 'https';
@@ -118,7 +146,11 @@ const memberOf = (folder: string, name: string, options: ClusterOptions, client:
 };
 
 type Listening = (member: RealMember) => { readonly client: string; readonly peer: string };
-const withCommands = (members: readonly RealMember[], extra: readonly string[], listening: Listening): RealMember[] => {
+const withCommands = (
+  members: readonly RealMember[],
+  extra: readonly string[],
+  listening: Listening,
+): RealMember[] => {
   const initial = members.map((member) => `${member.name}=${member.peer_url}`).join(',');
   const words = (member: RealMember): string[] => [
     ...['--name', member.name, '--data-dir', member.data_dir],
@@ -148,13 +180,23 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
     memberOf(folder, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
   );
   const behind = options.front === undefined ? undefined : await freePorts(2 * options.size);
-  const portOf = (member: RealMember, kind: Door['kind']): number => Number(new URL(member[`${kind}_url`]).port);
-  const listening = (member: RealMember, kind: Door['kind']): number => behind?.[ports.indexOf(portOf(member, kind))] ?? portOf(member, kind);
+  const portOf = (member: RealMember, kind: Door['kind']): number =>
+    Number(new URL(member[`${kind}_url`]).port);
+  const listening = (member: RealMember, kind: Door['kind']): number =>
+    behind?.[ports.indexOf(portOf(member, kind))] ?? portOf(member, kind);
   for (const member of bare)
     for (const kind of ['client', 'peer'] as const)
-      await options.front?.({ member: member.name, kind, at: portOf(member, kind), behind: listening(member, kind) });
+      await options.front?.({
+        member: member.name,
+        kind,
+        at: portOf(member, kind),
+        behind: listening(member, kind),
+      });
   const url = (port: number): string => `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
-  const urls: Listening = (member) => ({ client: url(listening(member, 'client')), peer: url(listening(member, 'peer')) });
+  const urls: Listening = (member) => ({
+    client: url(listening(member, 'client')),
+    peer: url(listening(member, 'peer')),
+  });
   const extra = [...(certificates === undefined ? [] : tlsFlags(certificates)), ...(options.extra ?? [])];
   const cluster = clusterOf(folder, withCommands(bare, extra, urls), options, certificates);
   for (const member of cluster.members) cluster.start(member);
@@ -167,19 +209,33 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
   return cluster;
 };
 
-const tlsSettings = ({ ca, cert, key }: CertificateFiles): Record<string, unknown> => ({ tls: { ca_file: ca, cert_file: cert, key_file: key } });
+const tlsSettings = ({ ca, cert, key }: CertificateFiles): Record<string, unknown> => ({
+  tls: { ca_file: ca, cert_file: cert, key_file: key },
+});
 /** What is wrong with a server's certificate must not keep the test itself away. */
 const trustCluster = (members: readonly RealMember[], { ca, cert, key }: CertificateFiles): void => {
   const [own, client, secret] = [ca, cert, key].map((path) => readFileSync(path));
-  const secure = new SecureAgent({ keepAlive: true, ca: own, cert: client, key: secret, rejectUnauthorized: false });
+  const secure = new SecureAgent({
+    keepAlive: true,
+    ca: own,
+    cert: client,
+    key: secret,
+    rejectUnauthorized: false,
+  });
   for (const { client_url } of members) secureAgents.set(client_url, secure);
 };
 
-const clusterOf = (folder: string, members: readonly RealMember[], options: ClusterOptions, certificates?: CertificateFiles): RealCluster => {
+const clusterOf = (
+  folder: string,
+  members: readonly RealMember[],
+  options: ClusterOptions,
+  certificates?: CertificateFiles,
+): RealCluster => {
   const file = join(folder, 'cluster.yaml');
   const secured = certificates === undefined ? {} : tlsSettings(certificates);
   if (certificates !== undefined) trustCluster(members, certificates);
-  const pid = (member: RealMember): number | undefined => (existsSync(member.pid_file) ? Number(readFileSync(member.pid_file, 'utf8')) : undefined);
+  const pid = (member: RealMember): number | undefined =>
+    existsSync(member.pid_file) ? Number(readFileSync(member.pid_file, 'utf8')) : undefined;
   const isAlive = (member: RealMember): boolean => isRunning(pid(member));
   const kill = (member: RealMember, signal: NodeJS.Signals): void => {
     if (isAlive(member)) process.kill(pid(member) as number, signal);
@@ -188,7 +244,18 @@ const clusterOf = (folder: string, members: readonly RealMember[], options: Clus
     for (let i = 0; i < 400 && isAlive(member); i += 1) await pause(25);
   };
   const write: RealCluster['write'] = (settings, rows = members) =>
-    writeFileSync(file, stringify({ name: 'test', to: options.to, driver: 'local', ...secured, ...options.settings, ...settings, members: rows }));
+    writeFileSync(
+      file,
+      stringify({
+        name: 'test',
+        to: options.to,
+        driver: 'local',
+        ...secured,
+        ...options.settings,
+        ...settings,
+        members: rows,
+      }),
+    );
   mkdirSync(folder, { recursive: true });
   write({});
   return {
@@ -232,7 +299,9 @@ const isRunning = (pid: number | undefined): boolean => {
 
 const waitHealthy = async (members: readonly RealMember[], folder: string): Promise<void> => {
   for (let i = 0; i < 600; i += 1) {
-    const answers = await Promise.all(members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))));
+    const answers = await Promise.all(
+      members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))),
+    );
     if (answers.every((answer) => answer.status === 200)) return;
     await pause(50);
   }
@@ -242,7 +311,12 @@ const waitHealthy = async (members: readonly RealMember[], folder: string): Prom
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
 /** /v3beta answers on 3.3, 3.4 and 3.5; 3.2 knows only /v3alpha, which 3.3 still answers. */
-export const gatewayPut = async (url: string, key: string, value: string, prefix = pair.prefix): Promise<void> => {
+export const gatewayPut = async (
+  url: string,
+  key: string,
+  value: string,
+  prefix = pair.prefix,
+): Promise<void> => {
   const reply = await call(`${url}${prefix}/kv/put`, { key: base64(key), value: base64(value) });
   if (reply.status !== 200) throw new Error(`put ${key}: ${reply.status} ${reply.text}`);
 };
@@ -288,8 +362,17 @@ export const startWriter = (urls: readonly string[], prefix = pair.prefix, every
 };
 
 /** Acknowledged writes that a member does not have any more. */
-export const missingWrites = async (url: string, acknowledged: readonly string[], prefix = pair.prefix): Promise<string[]> => {
-  const reply = await call(`${url}${prefix}/kv/range`, { key: base64('w/'), range_end: base64('w0'), keys_only: true }, {}, 20_000);
+export const missingWrites = async (
+  url: string,
+  acknowledged: readonly string[],
+  prefix = pair.prefix,
+): Promise<string[]> => {
+  const reply = await call(
+    `${url}${prefix}/kv/range`,
+    { key: base64('w/'), range_end: base64('w0'), keys_only: true },
+    {},
+    20_000,
+  );
   const kvs = (JSON.parse(reply.text) as { kvs?: { key: string }[] }).kvs ?? [];
   const there = new Set(kvs.map((kv) => Buffer.from(kv.key, 'base64').toString()));
   return acknowledged.filter((key) => !there.has(key));

@@ -1,14 +1,15 @@
-import { check } from '../../src/kernel/check.ts';
-import { type Field, bare } from '../../src/kernel/field.ts';
-import type { Service } from '../../src/kernel/operation.ts';
-import { problemText } from '../../src/kernel/problem.ts';
-import { routerFor } from '../../src/mock/router.ts';
+import { check } from '../../src/core/check.ts';
+import { type Field, bare } from '../../src/core/field.ts';
+import type { Service } from '../../src/core/operation.ts';
+import { problemText } from '../../src/core/problem.ts';
+import { routerFor } from '../../src/mock-server/router.ts';
 
 /** Keys of records that an answer lacks although their row says that they are there. */
 const missing = (outer: Field, value: unknown, path: string): string[] => {
   const field = bare(outer);
   if (value === null || value === undefined) return [];
-  if (field.type === 'array') return (value as unknown[]).flatMap((one, i) => missing(field.items, one, `${path}[${i}]`));
+  if (field.type === 'array')
+    return (value as unknown[]).flatMap((one, i) => missing(field.items, one, `${path}[${i}]`));
   if (field.type !== 'object') return [];
   const record = value as Record<string, unknown>;
   return Object.entries(field.fields).flatMap(([key, inner]) => {
@@ -21,7 +22,11 @@ const missing = (outer: Field, value: unknown, path: string): string[] => {
 /** What is wrong with an answer, by the row that it belongs to: status, unknown and missing keys, types, limits. */
 export const conformance = (service: Service) => {
   const route = routerFor(service.table);
-  return (method: string, path: string, answer: { readonly status: number; readonly text: string; readonly body: unknown }): string[] => {
+  return (
+    method: string,
+    path: string,
+    answer: { readonly status: number; readonly text: string; readonly body: unknown },
+  ): string[] => {
     if (answer.status >= 300 || !path.startsWith(`${service.basePath}/`)) return [];
     const match = route(method, path.slice(service.basePath.length));
     if (match.kind !== 'operation') return [`${answer.status} for a path without a row`];

@@ -14,10 +14,16 @@ type Link = {
 };
 
 /** Members say who they are when they talk to each other. */
-const diallerId = (chunk: Buffer): string | undefined => /^x-server-from: *([0-9a-f]+)/im.exec(chunk.toString('latin1'))?.[1];
+const diallerId = (chunk: Buffer): string | undefined =>
+  /^x-server-from: *([0-9a-f]+)/im.exec(chunk.toString('latin1'))?.[1];
 
 export const cutNetwork = () => {
-  const [links, servers, cuts, names] = [new Set<Link>(), new Map<Door, Server>(), new Map<string, Cut>(), new Map<string, string>()];
+  const [links, servers, cuts, names] = [
+    new Set<Link>(),
+    new Map<Door, Server>(),
+    new Map<string, Cut>(),
+    new Map<string, string>(),
+  ];
   /** A member is cut in both directions: who dials it, and whom it dials. */
   const cutOf = ({ door, dialler }: Link): Cut | undefined =>
     [cuts.get(door.member), door.kind === 'peer' ? cuts.get(names.get(dialler ?? '') ?? '') : undefined].find(
@@ -57,7 +63,8 @@ export const cutNetwork = () => {
     links.add(link);
     for (const half of link.halves) {
       half.from.on('data', (chunk: Buffer) => {
-        if (half.from === client && link.dialler === undefined && door.kind === 'peer') link.dialler = diallerId(chunk);
+        if (half.from === client && link.dialler === undefined && door.kind === 'peer')
+          link.dialler = diallerId(chunk);
         half.waiting.push(chunk);
         flow(link);
       });
@@ -82,12 +89,14 @@ export const cutNetwork = () => {
     knows: (id: string, member: string): void => void names.set(id, member),
     cut: (member: string, cut: Cut): void => {
       cuts.set(member, cut);
-      for (const [door, server] of servers) if (door.member === member && cut.how === 'refused' && cut.sides.includes(door.kind)) server.close();
+      for (const [door, server] of servers)
+        if (door.member === member && cut.how === 'refused' && cut.sides.includes(door.kind)) server.close();
       for (const link of [...links]) flow(link);
     },
     heal: async (member: string): Promise<void> => {
       cuts.delete(member);
-      for (const [door, server] of [...servers]) if (door.member === member && !server.listening) await open(door);
+      for (const [door, server] of [...servers])
+        if (door.member === member && !server.listening) await open(door);
       for (const link of [...links]) flow(link);
     },
     close: (): void => {

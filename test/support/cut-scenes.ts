@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { call, missingWrites, pair, pause, startCluster, startWriter } from './cluster.ts';
 import type { RealCluster, RealMember, Writer } from './cluster.ts';
 import { cutNetwork } from './cut-network.ts';
@@ -20,9 +20,18 @@ let home: string;
 /** Three members behind the network, and a constant writer. */
 const start = async (gateSeconds: number): Promise<void> => {
   network = cutNetwork();
-  cluster = await startCluster({ size: 3, from, to, front: network.open, settings: { timeouts: { gate_seconds: gateSeconds } } });
-  const statuses = await Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}${prefix}/maintenance/status`, {})).text)));
-  for (const [at, { header }] of statuses.entries()) network.knows(BigInt(header.member_id).toString(16), cluster.members[at]?.name as string);
+  cluster = await startCluster({
+    size: 3,
+    from,
+    to,
+    front: network.open,
+    settings: { timeouts: { gate_seconds: gateSeconds } },
+  });
+  const statuses = await Promise.all(
+    cluster.urls.map(async (url) => JSON.parse((await call(`${url}${prefix}/maintenance/status`, {})).text)),
+  );
+  for (const [at, { header }] of statuses.entries())
+    network.knows(BigInt(header.member_id).toString(16), cluster.members[at]?.name as string);
   writer = startWriter(cluster.urls, prefix, 25);
 };
 type Role = 'first' | 'second' | 'leader';
@@ -34,8 +43,12 @@ const nameOf = (role: Role, journal: string): string => {
 };
 
 const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ran> =>
-  opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], { home, ...(host === undefined ? {} : { host }) });
-const error = (ran: Ran): { code: string; message: string } => JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+  opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], {
+    home,
+    ...(host === undefined ? {} : { host }),
+  });
+const error = (ran: Ran): { code: string; message: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 /** Processes that run, looked at all the time: never two members down by anybody's hand. */
 const watchProcesses = () => {
   let [isOver, most] = [false, 0];
@@ -52,7 +65,11 @@ const watchProcesses = () => {
   };
 };
 const versions = async (): Promise<string[]> =>
-  Promise.all(cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string));
+  Promise.all(
+    cluster.urls.map(
+      async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3) as string,
+    ),
+  );
 const nothingIsLost = async (): Promise<void> => {
   const { acknowledged } = (await writer?.stop()) ?? { acknowledged: [] };
   writer = undefined;
@@ -72,7 +89,10 @@ type Scene = {
 const firstStart = /"begin","step":"\w+\.start"/;
 const firstGate = /"begin","step":"\w+\.gate"/;
 /** Cuts a member in the middle of the upgrade, heals it when the run has ended, and resumes to the end. */
-const play = async ({ at, who, cut, gateSeconds = 20, isResumed = true }: Scene, judge: (ran: Ran, victim: string) => void): Promise<void> => {
+const play = async (
+  { at, who, cut, gateSeconds = 20, isResumed = true }: Scene,
+  judge: (ran: Ran, victim: string) => void,
+): Promise<void> => {
   await start(gateSeconds);
   let victim = 'nobody was cut';
   const most = watchProcesses();
@@ -118,21 +138,32 @@ export const cutScenes = (how: Cut['how']): void => {
     network?.close();
     rmSync(home, { recursive: true, force: true });
   });
-  scene('refused', 'a member whose turn has not come: the one in work comes up, the run stops and names the other', async () => {
-    await play({ at: firstStart, who: 'second', cut: { how, sides: both } }, (ran, victim) => {
-      stopsAndNames(ran, victim);
-      expect(error(ran).message).toContain('does not answer');
-    });
-  });
+  scene(
+    'refused',
+    'a member whose turn has not come: the one in work comes up, the run stops and names the other',
+    async () => {
+      await play({ at: firstStart, who: 'second', cut: { how, sides: both } }, (ran, victim) => {
+        stopsAndNames(ran, victim);
+        expect(error(ran).message).toContain('does not answer');
+      });
+    },
+  );
   scene('silent', 'the leader: the others find a new one, the run stops and names it', async () => {
     await play({ at: firstGate, who: 'leader', cut: { how, sides: both } }, stopsAndNames);
   });
-  scene('silent', 'the one that was just replaced, during its gate: it gets its old version back, now or with the resume', async () => {
-    await play({ at: firstGate, who: 'first', cut: { how, sides: both }, gateSeconds: 3 }, (ran, victim) => {
-      expect([8, 12]).toContain(ran.code);
-      expect(error(ran).message).toMatch(new RegExp(`^${victim} did not pass its gate: `));
-    });
-  });
+  scene(
+    'silent',
+    'the one that was just replaced, during its gate: it gets its old version back, now or with the resume',
+    async () => {
+      await play(
+        { at: firstGate, who: 'first', cut: { how, sides: both }, gateSeconds: 3 },
+        (ran, victim) => {
+          expect([8, 12]).toContain(ran.code);
+          expect(error(ran).message).toMatch(new RegExp(`^${victim} did not pass its gate: `));
+        },
+      );
+    },
+  );
   scene('refused', 'for a moment only: the run waits for it, and goes on', async () => {
     await start(20);
     const cutShort = (journal: string): void => {
@@ -145,12 +176,18 @@ export const cutScenes = (how: Cut['how']): void => {
     await nothingIsLost();
   });
   scene('refused', 'only its side of the clients, the peers are fine', async () => {
-    await play({ at: firstStart, who: 'second', cut: { how, sides: ['client'] }, isResumed: false }, stopsAndNames);
+    await play(
+      { at: firstStart, who: 'second', cut: { how, sides: ['client'] }, isResumed: false },
+      stopsAndNames,
+    );
   });
   scene('silent', 'only its side of the peers: it answers, is not touched, and nobody else is', async () => {
-    await play({ at: firstStart, who: 'second', cut: { how, sides: ['peer'] }, isResumed: false }, (ran, victim) => {
-      stopsAndNames(ran, victim);
-      expect(error(ran).message).toContain(`${victim} is not healthy`);
-    });
+    await play(
+      { at: firstStart, who: 'second', cut: { how, sides: ['peer'] }, isResumed: false },
+      (ran, victim) => {
+        stopsAndNames(ran, victim);
+        expect(error(ran).message).toContain(`${victim} is not healthy`);
+      },
+    );
   });
 };

@@ -8,7 +8,11 @@ export type Exchange = {
   readonly status: number;
   readonly expected: unknown;
 };
-export type Case = { readonly title: string; readonly options: Record<string, string>; readonly exchanges: readonly Exchange[] };
+export type Case = {
+  readonly title: string;
+  readonly options: Record<string, string>;
+  readonly exchanges: readonly Exchange[];
+};
 
 /**
  * A text of cases. `# title`, then optional `! name=value` lines (server options), then pairs:
@@ -27,11 +31,14 @@ export const casesFrom = (text: string): Case[] => {
     if (line === '' || line.startsWith('//')) continue;
     if (line.startsWith('# ')) cases.push({ title: line.slice(2), options: {}, exchanges: [] });
     else if (line.startsWith('! '))
-      for (const pair of line.slice(2).split(' ')) (current?.options ?? {})[pair.split('=')[0] ?? ''] = pair.split('=')[1] ?? '';
-    else if (line.startsWith('+ ')) headers[line.slice(2, line.indexOf(':'))] = line.slice(line.indexOf(':') + 1).trim();
+      for (const pair of line.slice(2).split(' '))
+        (current?.options ?? {})[pair.split('=')[0] ?? ''] = pair.split('=')[1] ?? '';
+    else if (line.startsWith('+ '))
+      headers[line.slice(2, line.indexOf(':'))] = line.slice(line.indexOf(':') + 1).trim();
     else if (line.startsWith('- ')) delete headers[line.slice(2)];
     else if (/^\d{3}\b/.test(line)) {
-      if (request === undefined || current === undefined) throw new Error(`line ${index + 1}: an answer without a request`);
+      if (request === undefined || current === undefined)
+        throw new Error(`line ${index + 1}: an answer without a request`);
       current.exchanges.push({
         ...request,
         headers,
@@ -50,14 +57,17 @@ export const casesFrom = (text: string): Case[] => {
 };
 
 export type Bound = Map<string, string>;
-export const filled = (text: string, bound: Bound): string => text.replace(/\$([A-Z][A-Z0-9]*)/g, (whole, name: string) => bound.get(name) ?? whole);
+export const filled = (text: string, bound: Bound): string =>
+  text.replace(/\$([A-Z][A-Z0-9]*)/g, (whole, name: string) => bound.get(name) ?? whole);
 
 /** Every way in which a value is not what was expected; binds "$X" on the way. */
 export const differences = (actual: unknown, expected: unknown, bound: Bound, path = ''): string[] => {
   if (expected === '*') return actual === undefined ? [`${path} is absent`] : [];
-  if (expected === '-') return actual === undefined ? [] : [`${path} should be absent, is ${JSON.stringify(actual)}`];
+  if (expected === '-')
+    return actual === undefined ? [] : [`${path} should be absent, is ${JSON.stringify(actual)}`];
   if (typeof expected === 'string' && /^\$[A-Z][A-Z0-9]*$/.test(expected) && !bound.has(expected.slice(1))) {
-    if (typeof actual !== 'string' || actual === '') return [`${path} should be text, is ${JSON.stringify(actual)}`];
+    if (typeof actual !== 'string' || actual === '')
+      return [`${path} should be text, is ${JSON.stringify(actual)}`];
     bound.set(expected.slice(1), actual);
     return [];
   }
@@ -68,11 +78,14 @@ export const differences = (actual: unknown, expected: unknown, bound: Bound, pa
   }
   if (typeof expected !== 'object' || expected === null)
     return actual === expected ? [] : [`${path}: expected ${expected}, got ${JSON.stringify(actual)}`];
-  if (typeof actual !== 'object' || actual === null) return [`${path}: expected an object, got ${JSON.stringify(actual)}`];
+  if (typeof actual !== 'object' || actual === null)
+    return [`${path}: expected an object, got ${JSON.stringify(actual)}`];
   if (Array.isArray(expected)) {
     if (!Array.isArray(actual) || actual.length !== expected.length)
       return [`${path}: expected ${expected.length} entries, got ${JSON.stringify(actual)}`];
     return expected.flatMap((item, i) => differences(actual[i], item, bound, `${path}[${i}]`));
   }
-  return Object.entries(expected).flatMap(([key, value]) => differences((actual as Record<string, unknown>)[key], value, bound, `${path}.${key}`));
+  return Object.entries(expected).flatMap(([key, value]) =>
+    differences((actual as Record<string, unknown>)[key], value, bound, `${path}.${key}`),
+  );
 };

@@ -1,18 +1,29 @@
 import { basename, dirname } from 'node:path';
-import type { Bytes, FileInfo, Files } from '../../src/host/host.ts';
+import type { Bytes, FileInfo, Files } from '../../src/platform/host.ts';
 
 type Entry = { bytes: Bytes; mode: number; modifiedMs: number };
 
 const utf8 = new TextEncoder();
-const bytesOf = (data: string | Bytes): Bytes => (typeof data === 'string' ? utf8.encode(data) : Uint8Array.from(data));
-const textOf = (entry: Entry | undefined): string | undefined => entry && new TextDecoder().decode(entry.bytes);
-const missing = (path: string): Error => Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' });
+const bytesOf = (data: string | Bytes): Bytes =>
+  typeof data === 'string' ? utf8.encode(data) : Uint8Array.from(data);
+const textOf = (entry: Entry | undefined): string | undefined =>
+  entry && new TextDecoder().decode(entry.bytes);
+const missing = (path: string): Error =>
+  Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' });
 const joined = (parts: readonly Bytes[]): Bytes => Uint8Array.from(Buffer.concat(parts));
 
-export type FakeFiles = Files & { /** Path → content. */ all(): Record<string, string>; mode(path: string): number | undefined };
+export type FakeFiles = Files & {
+  /** Path → content. */ all(): Record<string, string>;
+  mode(path: string): number | undefined;
+};
 
 /** Files in memory, with the same answers as the real ones; folders exist when something made them or lies in them. */
-export const fakeFiles = (start: Readonly<Record<string, string>>, now: () => number, temporary: string, home: string): FakeFiles => {
+export const fakeFiles = (
+  start: Readonly<Record<string, string>>,
+  now: () => number,
+  temporary: string,
+  home: string,
+): FakeFiles => {
   const entries = new Map<string, Entry>();
   const folders = new Map<string, number>([['/', 0o755]]);
   const makeFolders = (path: string, mode = 0o755): void => {
@@ -27,11 +38,19 @@ export const fakeFiles = (start: Readonly<Record<string, string>>, now: () => nu
     if (entry === undefined) throw missing(path);
     return entry;
   };
-  const inside = (folder: string): string[] => [...entries.keys(), ...folders.keys()].filter((path) => path.startsWith(`${folder}/`));
+  const inside = (folder: string): string[] =>
+    [...entries.keys(), ...folders.keys()].filter((path) => path.startsWith(`${folder}/`));
   const info = (path: string): FileInfo | undefined => {
     const entry = entries.get(path);
     const owner = { uid: 1000, gid: 1000 };
-    if (entry !== undefined) return { kind: 'file', sizeBytes: entry.bytes.length, mode: entry.mode, modifiedMs: entry.modifiedMs, ...owner };
+    if (entry !== undefined)
+      return {
+        kind: 'file',
+        sizeBytes: entry.bytes.length,
+        mode: entry.mode,
+        modifiedMs: entry.modifiedMs,
+        ...owner,
+      };
     const mode = folders.get(path);
     return mode === undefined ? undefined : { kind: 'folder', sizeBytes: 0, mode, modifiedMs: 0, ...owner };
   };

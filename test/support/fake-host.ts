@@ -1,9 +1,24 @@
-import type { Address, Choice, Exit, Finished, Handler, Host, HttpReply, HttpRequest, Listener, RunOptions } from '../../src/host/host.ts';
-import { NetworkError } from '../../src/host/host.ts';
-import { AppError } from '../../src/kernel/problem.ts';
+import type {
+  Address,
+  Choice,
+  Exit,
+  Finished,
+  Handler,
+  Host,
+  HttpReply,
+  HttpRequest,
+  Listener,
+  RunOptions,
+} from '../../src/platform/host.ts';
+import { NetworkError } from '../../src/platform/host.ts';
+import { AppError } from '../../src/core/problem.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';
 
-export type ScriptedReply = { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown };
+export type ScriptedReply = {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+};
 /** A command that was run or started. */
 export type Ran = {
   readonly command: string;
@@ -59,7 +74,8 @@ const utf8 = new TextEncoder();
 export const replyFrom = ({ status = 200, headers = {}, body = '' }: ScriptedReply): HttpReply => {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const bytes = body instanceof Uint8Array ? body : utf8.encode(text);
-  const type: Record<string, string> = typeof body === 'string' || body instanceof Uint8Array ? {} : { 'content-type': 'application/json' };
+  const type: Record<string, string> =
+    typeof body === 'string' || body instanceof Uint8Array ? {} : { 'content-type': 'application/json' };
   return {
     status,
     headers: { ...type, ...headers },
@@ -72,7 +88,11 @@ export const replyFrom = ({ status = 200, headers = {}, body = '' }: ScriptedRep
 };
 
 const refusing = (request: HttpRequest): never => {
-  throw new NetworkError('REFUSED', `cannot reach ${new URL(request.url).origin}: nothing was scripted`, false);
+  throw new NetworkError(
+    'REFUSED',
+    `cannot reach ${new URL(request.url).origin}: nothing was scripted`,
+    false,
+  );
 };
 
 const clock = (start: number) => {
@@ -100,7 +120,10 @@ const clock = (start: number) => {
   };
 };
 
-const fakePrompts = (given: NonNullable<FakeHostOptions['answers']>, asked: string[]): Host['terminal']['prompts'] => {
+const fakePrompts = (
+  given: NonNullable<FakeHostOptions['answers']>,
+  asked: string[],
+): Host['terminal']['prompts'] => {
   const answers = [...given];
   const answer = async (question: string): Promise<string | boolean> => {
     asked.push(question);
@@ -165,7 +188,8 @@ const fakeProcesses = (options: FakeHostOptions) => {
     run: (command, args, given = {}) => finish({ command, args, options: given }),
     async start(command, args, given = {}) {
       const finished = await finish({ command, args, options: given });
-      if (finished.startError !== undefined) throw Object.assign(new Error(finished.startError), { code: 'ENOENT' });
+      if (finished.startError !== undefined)
+        throw Object.assign(new Error(finished.startError), { code: 'ENOENT' });
       const exited: Promise<Exit> = Promise.resolve({ code: finished.code, signal: finished.signal });
       async function* lines() {
         yield* finished.stdout.split('\n').filter((line) => line !== '');
@@ -198,7 +222,8 @@ const fakeNetwork = (options: FakeHostOptions) => {
       };
       return { host: at.host, port, close };
     },
-    canConnect: async (_, port) => served.some(({ at, isOpen }, i) => isOpen && (at.port === port || port === 40_001 + i)),
+    canConnect: async (_, port) =>
+      served.some(({ at, isOpen }, i) => isOpen && (at.port === port || port === 40_001 + i)),
     freePorts: async (count) => Array.from({ length: count }, () => nextPort++),
     close: async () => {},
   };
@@ -219,7 +244,14 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     return seed & 0xff;
   };
   return {
-    ...{ env: options.env ?? {}, platform: options.platform ?? 'linux', pid: 4242, uid: 1000, hostname: 'testhost', cwd: '/place' },
+    ...{
+      env: options.env ?? {},
+      platform: options.platform ?? 'linux',
+      pid: 4242,
+      uid: 1000,
+      hostname: 'testhost',
+      cwd: '/place',
+    },
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     self: ['/usr/bin/node', '/opt/opsctl/bin/opsctl.js'],
     ...time,
@@ -231,7 +263,9 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     err: () => errors.join(''),
     async openBrowser(url) {
       opened.push(url);
-      return typeof options.opensBrowser === 'function' ? options.opensBrowser(url) : (options.opensBrowser ?? false);
+      return typeof options.opensBrowser === 'function'
+        ? options.opensBrowser(url)
+        : (options.opensBrowser ?? false);
     },
     onSignal(listener) {
       listeners.add(listener);

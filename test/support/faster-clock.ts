@@ -1,4 +1,4 @@
-import type { Host } from '../../src/host/host.ts';
+import type { Host } from '../../src/platform/host.ts';
 
 /** A machine whose clock moves by its sleeps alone, each of them shown `times` as long: what waits for seconds is over sooner, however busy the machine is. */
 export const withFasterClock = (host: Host, times: number): Host => {

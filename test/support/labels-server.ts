@@ -1,8 +1,14 @@
-import type { MockOptions, MockRequest, MockReply, ServiceEntry, World } from '../../src/mock/service.ts';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import { type RunningMock, startMock } from '../../src/mock/server.ts';
-import { Store } from '../../src/mock/store.ts';
-import { makeLabels } from '../../src/mock/labels/service.ts';
+import type {
+  MockOptions,
+  MockRequest,
+  MockReply,
+  ServiceEntry,
+  World,
+} from '../../src/mock-server/service.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
+import { Store } from '../../src/mock-server/store.ts';
+import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
 export type LabelServer = {
@@ -79,7 +85,9 @@ export const labelServer = async (
 };
 
 /** A service called without a socket: for long loops over its rules. */
-export const directly = (world: World): ((method: string, path: string, body?: unknown) => { status: number; json: any }) => {
+export const directly = (
+  world: World,
+): ((method: string, path: string, body?: unknown) => { status: number; json: any }) => {
   const service = makeLabels(world);
   return (method, path, body) => {
     const [bare = '', query = ''] = path.split('?');

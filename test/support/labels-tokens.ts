@@ -1,9 +1,13 @@
-import { fullScope } from '../../src/services/auth/scopes.ts';
-import { authState } from '../../src/mock/auth/state.ts';
-import { accessAnswer, issueFamily, revokeFamily } from '../../src/mock/auth/tokens.ts';
-import type { World } from '../../src/mock/service.ts';
+import { fullScope } from '../../src/api-specs/oauth/scopes.ts';
+import { authState } from '../../src/mock-server/oauth/state.ts';
+import { accessAnswer, issueFamily, revokeFamily } from '../../src/mock-server/oauth/tokens.ts';
+import type { World } from '../../src/mock-server/service.ts';
 
-export type GivenToken = { readonly token: string; readonly headers: { readonly authorization: string }; revoke(): void };
+export type GivenToken = {
+  readonly token: string;
+  readonly headers: { readonly authorization: string };
+  revoke(): void;
+};
 
 /** An access token of the embedded authorization server for a user, as if they had signed in and granted these scopes. */
 export const grantedToken = (world: World, user: string, ...scopes: readonly string[]): GivenToken => {
@@ -24,10 +28,17 @@ export const grantedToken = (world: World, user: string, ...scopes: readonly str
       });
     }
     const full = scopes.map(fullScope);
-    const { family } = issueFamily(auth, { asked: { client: '' }, user, scopes: full, access_for_seconds: null } as unknown as Parameters<
-      typeof issueFamily
-    >[1]);
+    const { family } = issueFamily(auth, {
+      asked: { client: '' },
+      user,
+      scopes: full,
+      access_for_seconds: null,
+    } as unknown as Parameters<typeof issueFamily>[1]);
     const token = accessAnswer(auth, family, full, world.now()).access_token;
-    return { token, headers: { authorization: `Bearer ${token}` }, revoke: () => world.store.transact(() => revokeFamily(auth, family)) };
+    return {
+      token,
+      headers: { authorization: `Bearer ${token}` },
+      revoke: () => world.store.transact(() => revokeFamily(auth, family)),
+    };
   });
 };

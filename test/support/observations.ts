@@ -1,7 +1,7 @@
 /** Clusters as values, for the pure parts of the upgrade. */
-import { observationFrom } from '../../src/upgrade/observe/observe.ts';
-import { planFrom } from '../../src/upgrade/plan.ts';
-import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/upgrade/types.ts';
+import { observationFrom } from '../../src/kv-upgrade/observe/observe.ts';
+import { planFrom } from '../../src/kv-upgrade/plan.ts';
+import type { ClusterFile, MemberSeen, Observation, Plan, PlanOptions } from '../../src/kv-upgrade/types.ts';
 
 export const idOf = (name: string): string => String(1000 + Number(name.slice(1)));
 
@@ -53,9 +53,18 @@ export const away = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
   ...patch,
 });
 
-export const observed = (members: readonly MemberSeen[] = [seen('n1'), seen('n2'), seen('n3')], patch: Partial<Observation> = {}): Observation => {
+export const observed = (
+  members: readonly MemberSeen[] = [seen('n1'), seen('n2'), seen('n3')],
+  patch: Partial<Observation> = {},
+): Observation => {
   const made = observationFrom('test', '2026-01-01T00:00:00.000Z', members, { is_on: false }, {});
-  const listed = members.map(({ name, client_url }) => ({ id: idOf(name), name, peer_urls: [], client_urls: [client_url], is_learner: false }));
+  const listed = members.map(({ name, client_url }) => ({
+    id: idOf(name),
+    name,
+    peer_urls: [],
+    client_urls: [client_url],
+    is_learner: false,
+  }));
   return { ...made, listed, ...patch };
 };
 

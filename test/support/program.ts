@@ -1,9 +1,15 @@
 /** The whole program in this process, with the real machine under it: only stdout and stderr are caught, and no terminal is there. */
 import { runProgram } from '../../src/cli/run.ts';
-import type { Host } from '../../src/host/host.ts';
-import { nodeHost } from '../../src/host/node/host.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
 
-export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string; readonly tookMs: number; json(): any };
+export type Ran = {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tookMs: number;
+  json(): any;
+};
 export type ProgramOptions = {
   /** OPSCTL_HOME: configuration and state. */
   readonly home: string;
@@ -16,20 +22,30 @@ export type ProgramOptions = {
 const caught = (texts: string[]) => ({
   isTty: false,
   columns: 80,
-  write: async (text: string | Uint8Array): Promise<void> => void texts.push(typeof text === 'string' ? text : Buffer.from(text).toString()),
+  write: async (text: string | Uint8Array): Promise<void> =>
+    void texts.push(typeof text === 'string' ? text : Buffer.from(text).toString()),
 });
 
 export const opsctl = async (
   argv: readonly string[],
   { home, env = {}, host: change = (host) => host, cwd = home }: ProgramOptions,
 ): Promise<Ran> => {
-  const real = nodeHost({ env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...env }, cwd });
+  const real = nodeHost({
+    env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, CI: 'true', ...env },
+    cwd,
+  });
   const [out, err]: [string[], string[]] = [[], []];
   const host = change({ ...real, terminal: { ...real.terminal, stdout: caught(out), stderr: caught(err) } });
   const began = performance.now();
   const code = await runProgram(host, argv);
   const stdout = out.join('');
-  return { code, stdout, stderr: err.join(''), tookMs: performance.now() - began, json: () => JSON.parse(stdout) };
+  return {
+    code,
+    stdout,
+    stderr: err.join(''),
+    tookMs: performance.now() - began,
+    json: () => JSON.parse(stdout),
+  };
 };
 
 /**

@@ -10,7 +10,8 @@ export type ProxyServer = {
 export type ProxyOptions = { readonly credentials?: string; readonly refuses?: boolean };
 
 const isAllowed = (message: IncomingMessage, { credentials }: ProxyOptions): boolean =>
-  credentials === undefined || message.headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
+  credentials === undefined ||
+  message.headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
 
 /** A proxy on loopback that sends everything to one port, whatever host was asked for: names need not exist. */
 export const startProxy = async (targetPort: number, options: ProxyOptions = {}): Promise<ProxyServer> => {
@@ -21,14 +22,21 @@ export const startProxy = async (targetPort: number, options: ProxyOptions = {})
     if (!isAllowed(incoming, options)) return void outgoing.writeHead(407).end('who are you?');
     const { pathname, search } = new URL(incoming.url ?? '');
     const { 'proxy-authorization': _, 'proxy-connection': __, ...headers } = incoming.headers;
-    const onward = request({ host: '127.0.0.1', port: targetPort, method: incoming.method, path: pathname + search, headers });
+    const onward = request({
+      host: '127.0.0.1',
+      port: targetPort,
+      method: incoming.method,
+      path: pathname + search,
+      headers,
+    });
     onward.on('response', (reply) => reply.pipe(outgoing.writeHead(reply.statusCode ?? 0, reply.headers)));
     onward.on('error', () => outgoing.writeHead(502).end());
     incoming.pipe(onward);
   });
   server.on('connect', (incoming: IncomingMessage, socket: Socket) => {
     seen.push(`CONNECT ${incoming.url}`);
-    if (!isAllowed(incoming, options)) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+    if (!isAllowed(incoming, options))
+      return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
     if (options.refuses) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
     const onward = connect(targetPort, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');

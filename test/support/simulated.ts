@@ -6,8 +6,18 @@ import type { Ended, Program } from './built-program.ts';
 export const text64 = (text: string): string => Buffer.from(text).toString('base64');
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 /** 3.3 redirects /v3alpha, so that one path serves every member of a 3.2 → 3.3 upgrade. */
-export const post = async (url: string, path: string, body: unknown, headers: Record<string, string> = {}) => {
-  const reply = await fetch(`${url}/v3alpha${path}`, { method: 'POST', body: JSON.stringify(body), headers, signal: AbortSignal.timeout(3000) });
+export const post = async (
+  url: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+) => {
+  const reply = await fetch(`${url}/v3alpha${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers,
+    signal: AbortSignal.timeout(3000),
+  });
   const text = await reply.text();
   return { status: reply.status, json: JSON.parse(text) };
 };
@@ -44,7 +54,8 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
     urls,
     names: started.members.map(({ name }: { name: string }) => name),
     mock: (verb, ...args) => program.run(['mock', 'kv', verb, ...args, '--dir', dir, '-o', 'json']),
-    kv: (verb, ...args) => program.run(['kv', verb, '--cluster', started.cluster_file, '--yes', '-o', 'json', ...args]),
+    kv: (verb, ...args) =>
+      program.run(['kv', verb, '--cluster', started.cluster_file, '--yes', '-o', 'json', ...args]),
     versions: () => Promise.all(urls.map(field('kvserver'))),
     clusterVersions: () => Promise.all(urls.map(field('kvcluster'))),
     log: (name) => readFileSync(join(dir, `${name}.log`), 'utf8'),
@@ -95,7 +106,13 @@ export const startWriting = (urls: readonly string[], headers: Record<string, st
 };
 /** Acknowledged writes that a member does not have. */
 export const lostAt = async (url: string, { acknowledged }: History): Promise<string[]> => {
-  const { json } = await post(url, '/kv/range', { key: text64('w/'), range_end: text64('w0'), keys_only: true });
-  const there = new Set((json.kvs ?? []).map((kv: { key: string }) => Buffer.from(kv.key, 'base64').toString()));
+  const { json } = await post(url, '/kv/range', {
+    key: text64('w/'),
+    range_end: text64('w0'),
+    keys_only: true,
+  });
+  const there = new Set(
+    (json.kvs ?? []).map((kv: { key: string }) => Buffer.from(kv.key, 'base64').toString()),
+  );
   return acknowledged.filter((key) => !there.has(key));
 };

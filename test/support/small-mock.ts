@@ -1,13 +1,17 @@
-import type { Outgoing } from '../../src/host/host.ts';
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import type { Journal } from '../../src/mock/journal.ts';
-import { type MockSetup, type RunningMock, startMock } from '../../src/mock/server.ts';
-import type { MockService, ServiceEntry, World } from '../../src/mock/service.ts';
-import { Store } from '../../src/mock/store.ts';
+import type { Outgoing } from '../../src/platform/host.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import type { Journal } from '../../src/mock-server/journal.ts';
+import { type MockSetup, type RunningMock, startMock } from '../../src/mock-server/server.ts';
+import type { MockService, ServiceEntry, World } from '../../src/mock-server/service.ts';
+import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
 type Note = { readonly id: number; readonly text: string; readonly at: number; readonly uuid: string };
-const json = (status: number, value: unknown) => ({ status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) });
+const json = (status: number, value: unknown) => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(value),
+});
 
 /** The smallest service with state: notes that can be made, listed and deleted, and a few paths that misbehave. */
 export const notesService = (world: World): MockService => {
@@ -31,7 +35,10 @@ export const notesService = (world: World): MockService => {
         return json(200, {});
       }
       if (request.method === 'GET') return json(200, [...notes.values()]);
-      if (request.method === 'DELETE') return { status: world.store.transact(() => notes.delete(Number(request.path.slice(7)))) ? 204 : 404 };
+      if (request.method === 'DELETE')
+        return {
+          status: world.store.transact(() => notes.delete(Number(request.path.slice(7)))) ? 204 : 404,
+        };
       return json(
         201,
         world.store.transact(() => add(new TextDecoder().decode(request.body))),
@@ -83,7 +90,12 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
     store,
     ask: async (method, path, body, headers = {}) => {
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-      const reply = await machine.host.network.request({ method, url: mock.origin + path, headers, ...(text === undefined ? {} : { body: text }) });
+      const reply = await machine.host.network.request({
+        method,
+        url: mock.origin + path,
+        headers,
+        ...(text === undefined ? {} : { body: text }),
+      });
       const answer = await reply.text();
       let parsed: unknown;
       try {
@@ -102,4 +114,5 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
 };
 
 /** A document of the server, for tests of the documents' map. */
-export const document = async (world: World): Promise<Outgoing['body'] & string> => JSON.stringify({ at: world.origin() });
+export const document = async (world: World): Promise<Outgoing['body'] & string> =>
+  JSON.stringify({ at: world.origin() });

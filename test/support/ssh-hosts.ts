@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { userInfo } from 'node:os';
-import { freePorts } from '../../src/host/node/free-ports.ts';
+import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { realSshd } from '../real/sshd.mjs';
 
 export type SshHost = {
@@ -42,7 +42,8 @@ const namespaces = (): Net | undefined => {
     // Sessions outlive their server, and a connection into a namespace that has gone never ends by itself.
     for (const name of names) {
       quietly(() => {
-        for (const pid of execFileSync('ip', ['netns', 'pids', name]).toString().split('\n').filter(Boolean)) process.kill(Number(pid), 'SIGKILL');
+        for (const pid of execFileSync('ip', ['netns', 'pids', name]).toString().split('\n').filter(Boolean))
+          process.kill(Number(pid), 'SIGKILL');
       });
       quietly(() => ip('netns', 'del', name));
     }
@@ -66,20 +67,40 @@ const namespaces = (): Net | undefined => {
     return undefined;
   }
   return {
-    hosts: names.map((name, i) => ({ name: `host${i + 1}`, address: `${net}.${11 + i}`, port: 22, prefix: ['ip', 'netns', 'exec', name] })),
+    hosts: names.map((name, i) => ({
+      name: `host${i + 1}`,
+      address: `${net}.${11 + i}`,
+      port: 22,
+      prefix: ['ip', 'netns', 'exec', name],
+    })),
     remove,
   };
 };
 
 const onLoopback = async (): Promise<Net> => {
   const ports = await freePorts(3);
-  return { hosts: ports.map((port, i) => ({ name: `host${i + 1}`, address: '127.0.0.1', port, prefix: [] })), remove: () => {} };
+  return {
+    hosts: ports.map((port, i) => ({ name: `host${i + 1}`, address: '127.0.0.1', port, prefix: [] })),
+    remove: () => {},
+  };
 };
 
 const serverConfig = (folder: string, { address, port }: SshHost): string =>
   [
-    ...[`ListenAddress ${address}`, `Port ${port}`, `HostKey ${join(folder, 'host_key')}`, `AuthorizedKeysFile ${join(folder, 'id.pub')}`],
-    ...['StrictModes no', 'UsePAM no', 'PasswordAuthentication no', 'PermitRootLogin yes', 'PidFile none', 'MaxStartups 50'],
+    ...[
+      `ListenAddress ${address}`,
+      `Port ${port}`,
+      `HostKey ${join(folder, 'host_key')}`,
+      `AuthorizedKeysFile ${join(folder, 'id.pub')}`,
+    ],
+    ...[
+      'StrictModes no',
+      'UsePAM no',
+      'PasswordAuthentication no',
+      'PermitRootLogin yes',
+      'PidFile none',
+      'MaxStartups 50',
+    ],
   ].join('\n');
 
 /** As root, sshd wants a user of its own and a folder: both exist only inside its mount namespace. */
@@ -87,8 +108,12 @@ const wrapped = (folder: string, words: readonly string[]): readonly string[] =>
   if (process.getuid?.() !== 0) return words;
   const passwd = join(folder, 'passwd');
   const known = readFileSync('/etc/passwd', 'utf8');
-  writeFileSync(passwd, /^sshd:/m.test(known) ? known : `${known}sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n`);
-  const script = 'mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir -p /run/sshd && chmod 755 /run/sshd && exec "$@"';
+  writeFileSync(
+    passwd,
+    /^sshd:/m.test(known) ? known : `${known}sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin\n`,
+  );
+  const script =
+    'mount --bind "$0" /etc/passwd && mount -t tmpfs none /run && mkdir -p /run/sshd && chmod 755 /run/sshd && exec "$@"';
   return ['unshare', '-m', 'sh', '-c', script, passwd, ...words];
 };
 
@@ -119,14 +144,18 @@ export const startSshHosts = async (folder: string): Promise<SshHosts | undefine
   }
   mkdirSync(folder, { recursive: true });
   for (const name of ['id', 'host_key'])
-    if (!existsSync(join(folder, name))) execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
+    if (!existsSync(join(folder, name)))
+      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
   chmodSync(folder, 0o755);
   const net = namespaces() ?? (await onLoopback());
   const running: ChildProcess[] = net.hosts.map((host) => {
     const config = join(folder, `${host.name}.conf`);
     writeFileSync(config, serverConfig(folder, host));
     const [command, ...words] = [...host.prefix, ...wrapped(folder, [found.sshd, '-D', '-f', config])];
-    return spawn(command as string, words, { stdio: 'ignore', env: { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' } });
+    return spawn(command as string, words, {
+      stdio: 'ignore',
+      env: { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' },
+    });
   });
   const config = join(folder, 'ssh_config');
   writeFileSync(config, clientConfig(folder, net.hosts));

@@ -1,7 +1,7 @@
-/** A program of one terminal call, bundled and run under a real terminal by test/host/terminal.test.ts. Its answer goes to stdout. */
-import type { Host } from '../../src/host/host.ts';
-import { nodeHost } from '../../src/host/node/host.ts';
-import { AppError } from '../../src/kernel/problem.ts';
+/** A program of one terminal call, bundled and run under a real terminal by test/platform/terminal.test.ts. Its answer goes to stdout. */
+import type { Host } from '../../src/platform/host.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
+import { AppError } from '../../src/core/problem.ts';
 
 const flood = async (host: Host): Promise<string> => {
   for (let line = 0; ; line++) await host.terminal.stdout.write(`line ${line} ${'x'.repeat(100)}\n`);
@@ -44,7 +44,8 @@ const acts: Readonly<Record<string, (host: Host) => Promise<unknown>>> = {
   text: (host) => host.terminal.prompts.text('Name?', { fallback: 'nobody' }),
   secret: (host) => host.terminal.prompts.text('Token?', { secret: true }),
   select: (host) => host.terminal.prompts.select('Which?', choices),
-  facts: async ({ terminal }) => [terminal.stdin.isTty, terminal.stdout.isTty, terminal.stderr.isTty, terminal.stdout.columns].join(),
+  facts: async ({ terminal }) =>
+    [terminal.stdin.isTty, terminal.stdout.isTty, terminal.stderr.isTty, terminal.stdout.columns].join(),
 };
 
 const host = nodeHost();

@@ -1,9 +1,9 @@
-import { defaultOptions } from '../../src/mock/defaults.ts';
-import { type RunningMock, startMock } from '../../src/mock/server.ts';
-import type { MockOptions } from '../../src/mock/service.ts';
-import { Store } from '../../src/mock/store.ts';
-import { makeTracker } from '../../src/mock/tracker/service.ts';
-import { tracker } from '../../src/services/tracker/index.ts';
+import { defaultOptions } from '../../src/mock-server/defaults.ts';
+import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
+import type { MockOptions } from '../../src/mock-server/service.ts';
+import { Store } from '../../src/mock-server/store.ts';
+import { makeTracker } from '../../src/mock-server/tracker/service.ts';
+import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from './conformance.ts';
 import { realHost } from './real-host.ts';
 
@@ -23,34 +23,58 @@ export type TrackerServer = {
   readonly mock: RunningMock;
   readonly store: Store;
   /** One raw request; a plain object is sent as JSON, a FormData or text as it is. */
-  ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
   close(): Promise<void>;
 };
 
 const answerOf = async (response: Response): Promise<Answer> => {
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  };
 };
 
 const requestOf = (method: string, body: unknown, headers: Readonly<Record<string, string>>): RequestInit => {
-  const isPlain = body !== undefined && !(body instanceof FormData) && typeof body !== 'string' && !(body instanceof Uint8Array);
+  const isPlain =
+    body !== undefined &&
+    !(body instanceof FormData) &&
+    typeof body !== 'string' &&
+    !(body instanceof Uint8Array);
   return {
     method,
-    headers: { 'Tracker-Token': TOKEN, ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    headers: {
+      'Tracker-Token': TOKEN,
+      ...(body instanceof FormData ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
     ...(body === undefined ? {} : { body: isPlain ? JSON.stringify(body) : (body as RequestInit['body']) }),
   };
 };
 
 /** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless given. */
-export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'demo' | 'empty' = 'demo', clockMs?: number): Promise<TrackerServer> => {
+export const startTracker = async (
+  options: Partial<MockOptions> = {},
+  seed: 'demo' | 'empty' = 'demo',
+  clockMs?: number,
+): Promise<TrackerServer> => {
   const { host, close } = await realHost();
   const store = new Store();
   const failures: unknown[] = [];
   const mock = await startMock({
     host,
     options: { ...defaultOptions, ratePerMinute: undefined, trackerToken: TOKEN, ...options },
-    services: [{ name: 'tracker', claims: (path) => path.startsWith('/api/v3'), load: async () => makeTracker }],
+    services: [
+      { name: 'tracker', claims: (path) => path.startsWith('/api/v3'), load: async () => makeTracker },
+    ],
     documents: {},
     store,
     seed,
@@ -68,11 +92,22 @@ export const startTracker = async (options: Partial<MockOptions> = {}, seed: 'de
     mock,
     store,
     ask: async (method, path, body, headers = {}) => {
-      const answer = await answerOf(await fetch(path.startsWith('http') ? path : `${base}${path}`, requestOf(method, body, headers)));
+      const answer = await answerOf(
+        await fetch(path.startsWith('http') ? path : `${base}${path}`, requestOf(method, body, headers)),
+      );
       if (answer.status === 500)
-        throw new Error(`the mock failed at ${method} ${path}: ${failures.map((e) => (e instanceof Error ? e.stack : String(e))).join('\n')}`);
-      const wrong = problemsOf(method, path.startsWith('http') ? new URL(path).pathname : `/api/v3${path.split('?')[0]}`, answer);
-      if (wrong.length > 0) throw new Error(`the answer of ${method} ${path} is not as its row says: ${wrong.slice(0, 5).join('; ')}`);
+        throw new Error(
+          `the mock failed at ${method} ${path}: ${failures.map((e) => (e instanceof Error ? e.stack : String(e))).join('\n')}`,
+        );
+      const wrong = problemsOf(
+        method,
+        path.startsWith('http') ? new URL(path).pathname : `/api/v3${path.split('?')[0]}`,
+        answer,
+      );
+      if (wrong.length > 0)
+        throw new Error(
+          `the answer of ${method} ${path} is not as its row says: ${wrong.slice(0, 5).join('; ')}`,
+        );
       return answer;
     },
     close: async () => {

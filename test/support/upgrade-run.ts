@@ -1,8 +1,8 @@
 /** A run on a fake machine, for the single steps: its network answers what a test wants, and what it wrote and told can be read. */
-import { accessWith } from '../../src/upgrade/observe/access.ts';
-import type { Driver } from '../../src/upgrade/drivers/driver.ts';
-import type { Run } from '../../src/upgrade/run.ts';
-import type { JournalEntry, Unstamped } from '../../src/upgrade/types.ts';
+import { accessWith } from '../../src/kv-upgrade/observe/access.ts';
+import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
+import type { Run } from '../../src/kv-upgrade/run.ts';
+import type { JournalEntry, Unstamped } from '../../src/kv-upgrade/types.ts';
 import type { FakeHost } from './fake-host.ts';
 import { clusterFile, planned } from './observations.ts';
 
@@ -12,9 +12,29 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
   const [written, told] = [[] as JournalEntry[], [] as Unstamped[]];
   const put = (entry: object): void => void written.push({ at: '', ...entry } as JournalEntry);
   return {
-    ...{ id: 'run', folder: '/state/run', host, cluster: clusterFile(), plan: planned(), access: accessWith(host, undefined, undefined) },
-    ...{ driver: driver as Driver, canKill: false, holdLock: async () => {}, signal: new AbortController().signal, downSince: new Map() },
-    journal: { path: '/state/run/journal.jsonl', entries: written, write: put, tell: put, failure: () => undefined, close: () => {} },
+    ...{
+      id: 'run',
+      folder: '/state/run',
+      host,
+      cluster: clusterFile(),
+      plan: planned(),
+      access: accessWith(host, undefined, undefined),
+    },
+    ...{
+      driver: driver as Driver,
+      canKill: false,
+      holdLock: async () => {},
+      signal: new AbortController().signal,
+      downSince: new Map(),
+    },
+    journal: {
+      path: '/state/run/journal.jsonl',
+      entries: written,
+      write: put,
+      tell: put,
+      failure: () => undefined,
+      close: () => {},
+    },
     emit: (event) => void told.push(event),
     ...patch,
     ...{ written, told },

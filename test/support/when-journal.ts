@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AppendFile, Host } from '../../src/host/host.ts';
+import type { AppendFile, Host } from '../../src/platform/host.ts';
 
 /** A machine on which something happens once: in the moment in which a line of the journal, that this fits, is on the disk. */
 export const whenJournal =

@@ -1,5 +1,5 @@
-import { str } from '../../kernel/field.ts';
-import type { Flag } from '../command.ts';
+import { str } from '../../core/field.ts';
+import type { Flag } from '../../cli/command.ts';
 
 export const accountFlag: Flag = {
   field: str(80, { min: 1 }),

@@ -1,16 +1,24 @@
-import { AppError } from '../../kernel/problem.ts';
-import { mockKey } from '../../login/settings.ts';
-import type { AccessToken } from '../../login/token.ts';
-import type { Context, Target } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import { mockKey } from '../../auth/settings.ts';
+import type { AccessToken } from '../../auth/token.ts';
+import type { Context, Target } from '../../cli/command.ts';
 
 /** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
-export const checkPlace = (target: Target, { account }: AccessToken, service: 'api' | 'labels' = 'api'): void => {
+export const checkPlace = (
+  target: Target,
+  { account }: AccessToken,
+  service: 'api' | 'labels' = 'api',
+): void => {
   if (account === undefined || (account.server === mockKey) === target.isMock) return;
   if (target.isMock)
-    throw new AppError('config', `account ${account.name} is signed in at ${account.server}, but ${service}.url is not set`, {
-      code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
-      tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
-    });
+    throw new AppError(
+      'config',
+      `account ${account.name} is signed in at ${account.server}, but ${service}.url is not set`,
+      {
+        code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
+        tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
+      },
+    );
   throw new AppError(
     'auth',
     `account ${account.name} is signed in at the embedded server only, and ${new URL(target.baseUrl).host} is another service`,
@@ -23,7 +31,7 @@ export const checkPlace = (target: Target, { account }: AccessToken, service: 'a
 
 /** The header that lets a request to the data API in; none when nobody is signed in, and then the service says so. */
 export const bearerHeader = async (context: Context): Promise<Record<string, string>> => {
-  const { accessToken } = await import('../../login/token.ts');
+  const { accessToken } = await import('../../auth/token.ts');
   const target = await context.target('api');
   if (target.headers.authorization !== undefined) return {};
   try {

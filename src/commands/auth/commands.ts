@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { conformance } from './conformance.ts';
 import { events } from './events.ts';
 import { list } from './list.ts';

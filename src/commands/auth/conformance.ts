@@ -1,5 +1,5 @@
-import { bool, list, oneOf, str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { bool, list, oneOf, str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { serverFlags } from '../login-flags.ts';
 
 export const conformance: Command = {
@@ -9,12 +9,29 @@ export const conformance: Command = {
     'Sends wrong and right requests to the three endpoints and prints what held. Nothing is changed at the server; with --login one sign-in is made, refreshed and revoked. Ends with 20 when a check fails.',
   flags: {
     ...serverFlags,
-    scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope that the client may ask for' },
+    scope: {
+      field: list(str()),
+      repeat: true,
+      value: 'scope',
+      summary: 'A scope that the client may ask for',
+    },
     'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
-    only: { field: oneOf('rfc', 'doc1'), value: 'rfc|doc1', summary: 'Only the rules of the standards, or of document 1' },
+    only: {
+      field: oneOf('rfc', 'doc1'),
+      value: 'rfc|doc1',
+      summary: 'Only the rules of the standards, or of document 1',
+    },
     login: { field: bool(), summary: 'Also sign in once, in the browser' },
-    timeout: { field: str(), value: 'duration', summary: 'How long to wait for the sign-in; 5m unless given' },
-    scripted: { field: bool(), hidden: true, summary: 'Walk the pages of the embedded server without a browser' },
+    timeout: {
+      field: str(),
+      value: 'duration',
+      summary: 'How long to wait for the sign-in; 5m unless given',
+    },
+    scripted: {
+      field: bool(),
+      hidden: true,
+      summary: 'Walk the pages of the embedded server without a browser',
+    },
   },
   examples: [
     { line: 'opsctl auth conformance', says: 'The embedded server' },

@@ -1,9 +1,10 @@
-import { durationText } from '../../kernel/duration.ts';
-import { missing } from '../../login/scopes.ts';
-import { type Account, isFresh } from '../../login/vault/account.ts';
-import { isIdentity } from '../../login/scopes.ts';
+import { durationText } from '../../core/duration.ts';
+import { missing } from '../../auth/scopes.ts';
+import { type Account, isFresh } from '../../auth/credential-store/account.ts';
+import { isIdentity } from '../../auth/scopes.ts';
 
-const time = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+const time = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
 
 /** An account without its secrets, as every command shows it. */
 export const describeAccount = (account: Account, nowMs: number) => ({
@@ -16,7 +17,10 @@ export const describeAccount = (account: Account, nowMs: number) => ({
   scopes: account.granted,
   missing_scopes: missingScopes(account),
   expires_at: time(account.accessExpiresMs),
-  expires_in: account.accessExpiresMs === undefined ? null : Math.max(0, Math.floor((account.accessExpiresMs - nowMs) / 1000)),
+  expires_in:
+    account.accessExpiresMs === undefined
+      ? null
+      : Math.max(0, Math.floor((account.accessExpiresMs - nowMs) / 1000)),
   has_refresh_token: account.refreshToken !== undefined,
   refresh_expires_at: time(account.refreshExpiresMs),
   ended: account.ended ?? null,
@@ -25,7 +29,9 @@ export type Described = ReturnType<typeof describeAccount>;
 
 /** Servers may leave identity scopes out of the answer, or name them otherwise; the id_token shows them. */
 export const missingScopes = (account: Account): string[] =>
-  missing(account.requested, account.granted).filter((scope) => !isIdentity(scope) || account.idToken === undefined);
+  missing(account.requested, account.granted).filter(
+    (scope) => !isIdentity(scope) || account.idToken === undefined,
+  );
 
 export const lifeText = (account: Account, nowMs: number): string =>
   account.accessExpiresMs === undefined

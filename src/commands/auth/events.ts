@@ -1,5 +1,5 @@
-import { bool, int, str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { bool, int, str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { serverFlags } from '../login-flags.ts';
 
 export const events: Command = {
@@ -10,18 +10,36 @@ export const events: Command = {
     'Listens for signed event tokens (sessions-revoked, token-revoked, account-disabled), checks their signature with the published keys of the server, their issuer and their audience, and prints one line for each. Ends with Ctrl-C, or after --count events.',
   flags: {
     listen: { field: bool(), required: true, summary: 'Listen until interrupted' },
-    port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'Port on 127.0.0.1; a free one unless given' },
+    port: {
+      field: int({ min: 1, max: 65535 }),
+      value: 'port',
+      summary: 'Port on 127.0.0.1; a free one unless given',
+    },
     count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
     subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
-    issuer: { field: str(), value: 'url', summary: 'Issuer; read from the metadata of the server unless given' },
-    'jwks-url': { field: str(), value: 'url', summary: 'Keys of the issuer; read from the metadata unless given' },
+    issuer: {
+      field: str(),
+      value: 'url',
+      summary: 'Issuer; read from the metadata of the server unless given',
+    },
+    'jwks-url': {
+      field: str(),
+      value: 'url',
+      summary: 'Keys of the issuer; read from the metadata unless given',
+    },
     'auth-url': serverFlags['auth-url'] as NonNullable<(typeof serverFlags)['auth-url']>,
     'token-url': serverFlags['token-url'] as NonNullable<(typeof serverFlags)['token-url']>,
     'client-id': serverFlags['client-id'] as NonNullable<(typeof serverFlags)['client-id']>,
   },
   examples: [
-    { line: 'opsctl auth events --listen --port 8473', says: 'Behind a reverse proxy that the service can reach' },
-    { line: 'opsctl auth events --listen --subscribe --count 1', says: 'With the running embedded server (opsctl mock serve)' },
+    {
+      line: 'opsctl auth events --listen --port 8473',
+      says: 'Behind a reverse proxy that the service can reach',
+    },
+    {
+      line: 'opsctl auth events --listen --subscribe --count 1',
+      says: 'With the running embedded server (opsctl mock serve)',
+    },
   ],
   run: async (context, values) => (await import('./run-events.ts')).runEvents(context, values),
 };

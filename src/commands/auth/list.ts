@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
-import { bool } from '../../kernel/field.ts';
-import { type Result, rowsResult } from '../../kernel/result.ts';
-import type { Command, Context } from '../command.ts';
+import { bool } from '../../core/field.ts';
+import { type Result, rowsResult } from '../../core/result.ts';
+import type { Command, Context } from '../../cli/command.ts';
 
 /** The same run, looking at the credentials of another profile. */
 const asProfile = (context: Context, name: string) => {
@@ -10,17 +10,24 @@ const asProfile = (context: Context, name: string) => {
   const state = name === settings.profile.name ? folders.state : join(dirname(folders.state), name);
   return {
     ...context,
-    settings: { profile: { name, origin: 'flag --all-profiles' }, folders: { ...folders, state }, get: (key: string) => settings.get(key) },
+    settings: {
+      profile: { name, origin: 'flag --all-profiles' },
+      folders: { ...folders, state },
+      get: (key: string) => settings.get(key),
+    },
   };
 };
 
 const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
-  const { openVault } = await import('../../login/vault/vault.ts');
+  const { openVault } = await import('../../auth/credential-store/store.ts');
   const { describeAccount } = await import('./describe.ts');
   const rows = [];
   for (const profile of allProfiles ? context.settings.profiles : [context.settings.profile.name]) {
     const data = await openVault(asProfile(context, profile)).read();
-    const accounts = data.accounts.map((account) => ({ current: account.name === data.current, ...describeAccount(account, context.host.now()) }));
+    const accounts = data.accounts.map((account) => ({
+      current: account.name === data.current,
+      ...describeAccount(account, context.host.now()),
+    }));
     rows.push(...accounts.map((account) => ({ ...account, profile })));
   }
   return rowsResult(rows, {

@@ -1,6 +1,6 @@
-import { bool } from '../../kernel/field.ts';
-import { recordResult, rowsResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { bool } from '../../core/field.ts';
+import { recordResult, rowsResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 /** `opsctl logout` and `opsctl auth logout` are one command under two names. */
@@ -19,16 +19,20 @@ export const logoutCommand = (path: readonly string[]): Command => ({
     { line: `opsctl ${path.join(' ')} --local`, says: 'When the server is gone for good' },
   ],
   run: async (context, values) => {
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
-    const { signOut } = await import('../../login/sign-out.ts');
+    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { signOut } = await import('../../auth/sign-out.ts');
     const data = await openVault(context).read();
     const isLocal = values.local === true;
     if (context.isDryRun) {
-      const chosen = values.all === true ? data.accounts : [chosenAccount(data, values.account, configuredServer(context))];
-      if (isLocal) return recordResult({ dry_run: true, forgets: chosen.map(({ name }) => name), request: null });
-      const { shownRequests } = await import('./shown-request.ts');
-      return shownRequests(context, chosen, (await import('../../login/wire/revoke.ts')).revokeRequest);
+      const chosen =
+        values.all === true
+          ? data.accounts
+          : [chosenAccount(data, values.account, configuredServer(context))];
+      if (isLocal)
+        return recordResult({ dry_run: true, forgets: chosen.map(({ name }) => name), request: null });
+      const { shownRequests } = await import('./request-view.ts');
+      return shownRequests(context, chosen, (await import('../../auth/protocol/revoke.ts')).revokeRequest);
     }
     if (values.all === true) {
       const rows = [];
@@ -39,7 +43,14 @@ export const logoutCommand = (path: readonly string[]): Command => ({
         message: `${rows.length} account${rows.length === 1 ? '' : 's'} signed out`,
       });
     }
-    const done = await signOut(context, chosenAccount(data, values.account, configuredServer(context)), isLocal);
-    return recordResult(done, { message: `${done.account} signed out${done.revoked ? ', tokens revoked' : ''}`, name: 'account' });
+    const done = await signOut(
+      context,
+      chosenAccount(data, values.account, configuredServer(context)),
+      isLocal,
+    );
+    return recordResult(done, {
+      message: `${done.account} signed out${done.revoked ? ', tokens revoked' : ''}`,
+      name: 'account',
+    });
   },
 });

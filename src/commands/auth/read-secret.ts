@@ -1,5 +1,5 @@
-import type { Host } from '../../host/host.ts';
-import { usageError } from '../../kernel/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { usageError } from '../../core/problem.ts';
 
 /** A secret from stdin, so that it stands in no process list; one line, without its end. */
 export const readSecret = async (host: Host, flag: string): Promise<string> => {
@@ -12,6 +12,10 @@ export const readSecret = async (host: Host, flag: string): Promise<string> => {
   }
   const text = Buffer.concat(parts).toString('utf8').trim();
   if (text === '' || size > 65_536 || /[\s\p{Cc}]/u.test(text))
-    throw usageError(`--${flag} needs one secret on standard input`, [], [`printf %s "$SECRET" | opsctl … --${flag}`]);
+    throw usageError(
+      `--${flag} needs one secret on standard input`,
+      [],
+      [`printf %s "$SECRET" | opsctl … --${flag}`],
+    );
   return text;
 };

@@ -1,5 +1,5 @@
-import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 export const refresh: Command = {
@@ -8,14 +8,18 @@ export const refresh: Command = {
   flags: { account: accountFlag },
   examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
-    const { renewed } = await import('../../login/renew.ts');
+    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText } = await import('./describe.ts');
     const stored = chosenAccount(await openVault(context).read(), values.account, configuredServer(context));
     if (context.isDryRun) {
-      const { shownRequests } = await import('./shown-request.ts');
-      return shownRequests(context, [stored], (await import('../../login/wire/refresh.ts')).refreshRequest);
+      const { shownRequests } = await import('./request-view.ts');
+      return shownRequests(
+        context,
+        [stored],
+        (await import('../../auth/protocol/refresh.ts')).refreshRequest,
+      );
     }
     const account = await renewed(context, stored, { minTtlMs: 0, force: true });
     return recordResult(describeAccount(account, context.host.now()), {

@@ -1,7 +1,7 @@
-import { oneOf } from '../../kernel/field.ts';
-import { usageError } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { oneOf } from '../../core/field.ts';
+import { usageError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 export const revoke: Command = {
@@ -10,27 +10,40 @@ export const revoke: Command = {
   about: 'Revoking an access token that has a refresh token ends both (document 1, Revoke).',
   flags: {
     account: accountFlag,
-    token: { field: oneOf('refresh', 'access'), value: 'refresh|access', summary: 'Which one is sent; the refresh token unless given' },
+    token: {
+      field: oneOf('refresh', 'access'),
+      value: 'refresh|access',
+      summary: 'Which one is sent; the refresh token unless given',
+    },
   },
   examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
-    const { revokeToken } = await import('../../login/sign-out.ts');
-    const { endedAccount, withChanged } = await import('../../login/vault/account.ts');
+    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { revokeToken } = await import('../../auth/sign-out.ts');
+    const { endedAccount, withChanged } = await import('../../auth/credential-store/account.ts');
     const { describeAccount } = await import('./describe.ts');
     const vault = openVault(context);
     const account = chosenAccount(await vault.read(), values.account, configuredServer(context));
-    const secret = values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
-    if (secret === undefined) throw usageError(`account ${account.name} holds no token to revoke`, [], [`opsctl login --account ${account.name}`]);
+    const secret =
+      values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
+    if (secret === undefined)
+      throw usageError(
+        `account ${account.name} holds no token to revoke`,
+        [],
+        [`opsctl login --account ${account.name}`],
+      );
     if (context.isDryRun) {
-      const { shownRequests } = await import('./shown-request.ts');
-      return shownRequests(context, [account], (await import('../../login/wire/revoke.ts')).revokeRequest);
+      const { shownRequests } = await import('./request-view.ts');
+      return shownRequests(context, [account], (await import('../../auth/protocol/revoke.ts')).revokeRequest);
     }
     const outcome = await revokeToken(context, account, secret);
     const ended = endedAccount(account, 'revoked with opsctl auth revoke');
     await vault.change((data) => withChanged(data, ended));
-    const message = outcome === 'revoked' ? `the tokens of ${account.name} are revoked` : `the tokens of ${account.name} were no longer valid`;
+    const message =
+      outcome === 'revoked'
+        ? `the tokens of ${account.name} are revoked`
+        : `the tokens of ${account.name} were no longer valid`;
     return recordResult(describeAccount(ended, context.host.now()), { message, name: 'account' });
   },
 };

@@ -1,18 +1,24 @@
-import { parseDuration } from '../../kernel/duration.ts';
-import type { Result } from '../../kernel/result.ts';
-import type { Row } from '../../login/conformance/check.ts';
-import { grantRows } from '../../login/conformance/grant.ts';
-import { allChecks, probeFor, rowOf, sender } from '../../login/conformance/run.ts';
-import { showAddress } from '../../login/flow.ts';
-import { scopesFrom } from '../../login/scopes.ts';
-import { type LoginServer, loginServer } from '../../login/settings.ts';
-import { walkConsent } from '../../login/way-in/scripted.ts';
-import { discover } from '../../login/wire/discovery.ts';
-import { fullScope } from '../../services/auth/scopes.ts';
-import type { Context, Values } from '../command.ts';
+import { parseDuration } from '../../core/duration.ts';
+import type { Result } from '../../core/result.ts';
+import type { Row } from '../../oauth-conformance/check.ts';
+import { grantRows } from '../../oauth-conformance/grant.ts';
+import { probeFor, sender } from '../../auth/probe.ts';
+import { allChecks, rowOf } from '../../oauth-conformance/run.ts';
+import { showAddress } from '../../auth/flow.ts';
+import { scopesFrom } from '../../auth/scopes.ts';
+import { type LoginServer, loginServer } from '../../auth/settings.ts';
+import { walkConsent } from '../../auth/methods/scripted.ts';
+import { discover } from '../../auth/protocol/discovery.ts';
+import { fullScope } from '../../api-specs/oauth/scopes.ts';
+import type { Context, Values } from '../../cli/command.ts';
 import { givenServer } from './run-login.ts';
 
-const withLogin = async (context: Context, values: Values, server: LoginServer, scopes: readonly string[]): Promise<Row[]> => {
+const withLogin = async (
+  context: Context,
+  values: Values,
+  server: LoginServer,
+  scopes: readonly string[],
+): Promise<Row[]> => {
   const metadata = await discover(context.host, server.endpoints, context.signal);
   const { endpoints, clientId, clientSecret } = server;
   const isScripted = values.scripted === true || (server.isMock && !context.isInteractive);
@@ -42,8 +48,15 @@ export const runConformance = async (context: Context, values: Values): Promise<
   const probe = probeFor(context.host, server, scopes, values['redirect-path'] ?? '', context.signal);
   const rows: Row[] = [];
   for (const check of allChecks) if (check.source.startsWith(prefix)) rows.push(await rowOf(check, probe));
-  if (values.login === true) rows.push(...(await withLogin(context, values, server, scopes)).filter(({ source }) => source.startsWith(prefix)));
+  if (values.login === true)
+    rows.push(
+      ...(await withLogin(context, values, server, scopes)).filter(({ source }) => source.startsWith(prefix)),
+    );
   const held = rows.filter(({ holds }) => holds).length;
-  const view = { columns: ['id', 'holds', 'says', 'saw', 'source'], name: 'id', message: `${held} of ${rows.length} checks hold` };
+  const view = {
+    columns: ['id', 'holds', 'says', 'saw', 'source'],
+    name: 'id',
+    message: `${held} of ${rows.length} checks hold`,
+  };
   return { kind: 'rows', rows, view, exit: () => (held < rows.length ? 'no' : 'done') };
 };

@@ -1,11 +1,11 @@
-import { AppError } from '../../kernel/problem.ts';
-import type { Result } from '../../kernel/result.ts';
-import { listenForEvents, type Received } from '../../login/events/receiver.ts';
-import { loginServer } from '../../login/settings.ts';
-import { openVault } from '../../login/vault/vault.ts';
-import { discover } from '../../login/wire/discovery.ts';
-import { authPaths } from '../../services/auth/endpoints.ts';
-import type { Context, Values } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import { listenForEvents, type Received } from '../../auth/events/receiver.ts';
+import { loginServer } from '../../auth/settings.ts';
+import { openVault } from '../../auth/credential-store/store.ts';
+import { discover } from '../../auth/protocol/discovery.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { Context, Values } from '../../cli/command.ts';
 
 /** Received events in the order of their arrival, as they arrive. */
 const queue = (signal: AbortSignal, most: number) => {
@@ -34,15 +34,31 @@ const queue = (signal: AbortSignal, most: number) => {
   };
 };
 
-const subscribe = async (context: Context, origin: string, client: string, url: string): Promise<() => Promise<void>> => {
+const subscribe = async (
+  context: Context,
+  origin: string,
+  client: string,
+  url: string,
+): Promise<() => Promise<void>> => {
   const base = `${origin}${authPaths.console}/events/subscriptions`;
   const headers = { 'content-type': 'application/json' };
-  const reply = await context.host.network.request({ method: 'POST', url: base, headers, body: JSON.stringify({ client, receiver: url }) });
+  const reply = await context.host.network.request({
+    method: 'POST',
+    url: base,
+    headers,
+    body: JSON.stringify({ client, receiver: url }),
+  });
   const { id } = JSON.parse(await reply.text()) as { id?: string };
   if (reply.status >= 400 || id === undefined)
-    throw new AppError('refused', `the embedded server did not accept the subscription (HTTP ${reply.status})`, { httpStatus: reply.status });
+    throw new AppError(
+      'refused',
+      `the embedded server did not accept the subscription (HTTP ${reply.status})`,
+      { httpStatus: reply.status },
+    );
   return async () => {
-    await (await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })).text();
+    await (
+      await context.host.network.request({ method: 'DELETE', url: `${base}/${encodeURIComponent(id)}` })
+    ).text();
   };
 };
 
@@ -61,15 +77,31 @@ export const runEvents = async (context: Context, values: Values): Promise<Resul
       code: 'NO_METADATA',
       tryThis: ['give --issuer and --jwks-url'],
     });
-  const audiences = [...new Set([server.clientId, ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId)])];
+  const audiences = [
+    ...new Set([
+      server.clientId,
+      ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId),
+    ]),
+  ];
   const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
   const onEvent = (event: Received) => {
-    for (const effect of event.effects) context.say.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
+    for (const effect of event.effects)
+      context.say.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
     received.push(event);
   };
-  const listener = await listenForEvents(context, { host: '127.0.0.1', port: values.port ?? 0, issuer, jwksUri, audiences, onEvent });
+  const listener = await listenForEvents(context, {
+    host: '127.0.0.1',
+    port: values.port ?? 0,
+    issuer,
+    jwksUri,
+    audiences,
+    onEvent,
+  });
   const url = `http://127.0.0.1:${listener.port}/`;
-  const subscribed = values.subscribe === true ? subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url) : undefined;
+  const subscribed =
+    values.subscribe === true
+      ? subscribe(context, new URL(server.endpoints.authorize).origin, server.clientId, url)
+      : undefined;
   const unsubscribe = await subscribed?.catch(async (error: unknown) => {
     await listener.close();
     throw error;

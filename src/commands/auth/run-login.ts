@@ -1,18 +1,18 @@
-import { parseDuration } from '../../kernel/duration.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { recordResult, type Result } from '../../kernel/result.ts';
-import { demoClientId } from '../../login/demo.ts';
-import { type LoginPlan, signIn } from '../../login/flow.ts';
-import { claimLogin } from '../../login/pending.ts';
-import { scopesFrom, union } from '../../login/scopes.ts';
-import { type Given, type LoginServer, loginServer } from '../../login/settings.ts';
-import { finishSplit, startSplit } from '../../login/split.ts';
-import { type Account, freeName, type VaultData, withAccount } from '../../login/vault/account.ts';
-import { openVault } from '../../login/vault/vault.ts';
-import { browserChoice, place } from '../../login/way-in/place.ts';
-import { walkConsent } from '../../login/way-in/scripted.ts';
-import { fullScope, scopeName, scopeRow } from '../../services/auth/scopes.ts';
-import type { Context, Values } from '../command.ts';
+import { parseDuration } from '../../core/duration.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { recordResult, type Result } from '../../core/result.ts';
+import { demoClientId } from '../../auth/demo.ts';
+import { type LoginPlan, signIn } from '../../auth/flow.ts';
+import { claimLogin } from '../../auth/pending-login.ts';
+import { scopesFrom, union } from '../../auth/scopes.ts';
+import { type Given, type LoginServer, loginServer } from '../../auth/settings.ts';
+import { finishSplit, startSplit } from '../../auth/detached-login.ts';
+import { type Account, freeName, type VaultData, withAccount } from '../../auth/credential-store/account.ts';
+import { openVault } from '../../auth/credential-store/store.ts';
+import { browserChoice, place } from '../../auth/methods/place.ts';
+import { walkConsent } from '../../auth/methods/scripted.ts';
+import { fullScope, scopeName, scopeRow } from '../../api-specs/oauth/scopes.ts';
+import type { Context, Values } from '../../cli/command.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';
 
@@ -21,26 +21,44 @@ export const givenServer = async (context: Context, values: Values): Promise<Giv
   tokenUrl: values['token-url'],
   revokeUrl: values['revoke-url'],
   clientId: values['client-id'],
-  ...(values['client-secret-stdin'] === true ? { clientSecret: await readSecret(context.host, 'client-secret-stdin') } : {}),
+  ...(values['client-secret-stdin'] === true
+    ? { clientSecret: await readSecret(context.host, 'client-secret-stdin') }
+    : {}),
 });
 
 /** What reading commands need, and at the embedded server who signed in. */
-const defaultScopes = (server: LoginServer): string[] => [...(server.isMock ? ['openid', 'email'] : []), fullScope('media.readonly')];
+const defaultScopes = (server: LoginServer): string[] => [
+  ...(server.isMock ? ['openid', 'email'] : []),
+  fullScope('media.readonly'),
+];
 
 type Wanted = { readonly scopes: string[]; readonly account?: string; readonly loginHint?: string };
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
   const named = (flag: string): string[] =>
-    ((values[flag] ?? []) as string[]).flatMap(scopesFrom).map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
+    ((values[flag] ?? []) as string[])
+      .flatMap(scopesFrom)
+      .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
   const [asked, more] = [named('scope'), named('add-scope')];
   if (more.length === 0)
-    return { scopes: asked.length > 0 ? asked : defaultScopes(server), account: values.account, loginHint: values['login-hint'] };
+    return {
+      scopes: asked.length > 0 ? asked : defaultScopes(server),
+      account: values.account,
+      loginHint: values['login-hint'],
+    };
   const { accounts, current } = await openVault(context).read();
   const known = accounts.filter((each) => each.server === server.key);
-  const before = known.find(({ name }) => name === (values.account ?? current)) ?? (values.account === undefined ? known[0] : undefined);
+  const before =
+    known.find(({ name }) => name === (values.account ?? current)) ??
+    (values.account === undefined ? known[0] : undefined);
   const kept =
-    before === undefined ? [] : union(before.granted, before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'));
+    before === undefined
+      ? []
+      : union(
+          before.granted,
+          before.idToken === undefined ? [] : before.requested.filter((scope) => scope === 'openid'),
+        );
   return {
     scopes: union(kept, asked, more),
     account: values.account ?? before?.name,
@@ -58,7 +76,9 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
 const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
-  throw usageError('wrong usage', [problem('--timeout', 'min', 'must be more than 0: nobody answers at once')]);
+  throw usageError('wrong usage', [
+    problem('--timeout', 'min', 'must be more than 0: nobody answers at once'),
+  ]);
 };
 
 const planFrom = async (context: Context, server: LoginServer, values: Values): Promise<LoginPlan> => {
@@ -72,12 +92,16 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
     ...(await wanted(context, server, values)),
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),
-    ...(values['redirect-host'] === undefined || values['redirect-host'] === '127.0.0.1' ? {} : { redirectHost: values['redirect-host'] }),
+    ...(values['redirect-host'] === undefined || values['redirect-host'] === '127.0.0.1'
+      ? {}
+      : { redirectHost: values['redirect-host'] }),
     timeoutMs: waitFrom(values.timeout),
     ...asked,
     readsPaste: isFree && !isScripted,
     hasTerminal: context.isInteractive,
-    ...(isScripted ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) } : {}),
+    ...(isScripted
+      ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) }
+      : {}),
   };
 };
 
@@ -95,9 +119,15 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
     );
   }
   if (account.refreshToken === undefined)
-    context.say.warn('The server gave no refresh token: when this access token ends, `opsctl login` is needed again.');
+    context.say.warn(
+      'The server gave no refresh token: when this access token ends, `opsctl login` is needed again.',
+    );
   const text = scopeLines(account).join('\n');
-  return recordResult(describeAccount(account, nowMs), { message, text, name: 'account' }, requiresAll && gone.length > 0 ? 'auth' : undefined);
+  return recordResult(
+    describeAccount(account, nowMs),
+    { message, text, name: 'account' },
+    requiresAll && gone.length > 0 ? 'auth' : undefined,
+  );
 };
 
 const storeGivenToken = async (context: Context, values: Values): Promise<Result> => {
@@ -106,7 +136,11 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
   // A given token is sent as it is; no client is needed to use it.
   const server = await loginServer(
     context,
-    await givenServer(context, { ...values, 'client-id': values['client-id'] ?? 'none', 'client-secret-stdin': false }),
+    await givenServer(context, {
+      ...values,
+      'client-id': values['client-id'] ?? 'none',
+      'client-secret-stdin': false,
+    }),
   );
   const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
   const account: Account = {
@@ -120,22 +154,35 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
     accessToken: token,
   };
   const nameIn = (data: VaultData): string => values.account ?? freeName(data, account.name, server.key);
-  const { current: name = account.name } = await openVault(context).change((data) => withAccount(data, { ...account, name: nameIn(data) }));
+  const { current: name = account.name } = await openVault(context).change((data) =>
+    withAccount(data, { ...account, name: nameIn(data) }),
+  );
   const stored = { ...account, name };
-  return recordResult(describeAccount(stored, context.host.now()), { message: `token stored as account ${name}`, name: 'account' });
+  return recordResult(describeAccount(stored, context.host.now()), {
+    message: `token stored as account ${name}`,
+    name: 'account',
+  });
 };
 
 const finish = async (context: Context, values: Values): Promise<Result> => {
   const pasted: string = values.finish === '-' ? await readSecret(context.host, 'finish') : values.finish;
   const { clientSecret } = await givenServer(context, values);
-  return resultFor(context, await finishSplit(context, pasted, clientSecret), values['require-scopes'] === true);
+  return resultFor(
+    context,
+    await finishSplit(context, pasted, clientSecret),
+    values['require-scopes'] === true,
+  );
 };
 
 const interactive = async (context: Context, values: Values): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
   const lock = await claimLogin(context, values.replace === true);
   try {
-    return resultFor(context, await signIn(context, await planFrom(context, server, values)), values['require-scopes'] === true);
+    return resultFor(
+      context,
+      await signIn(context, await planFrom(context, server, values)),
+      values['require-scopes'] === true,
+    );
   } finally {
     await lock.release();
   }
@@ -145,12 +192,22 @@ const interactive = async (context: Context, values: Values): Promise<Result> =>
 const begin = async (context: Context, values: Values): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
   if (server.isMock && (await context.target('auth')).isPassing === true)
-    throw new AppError('config', '--start: the embedded server ends with this command, so nobody could open the address', {
-      code: 'MOCK_ENDS',
-      tryThis: ['opsctl mock serve in another terminal, then this again', 'opsctl login --no-browser (waits, and takes the address as a line)'],
-    });
+    throw new AppError(
+      'config',
+      '--start: the embedded server ends with this command, so nobody could open the address',
+      {
+        code: 'MOCK_ENDS',
+        tryThis: [
+          'opsctl mock serve in another terminal, then this again',
+          'opsctl login --no-browser (waits, and takes the address as a line)',
+        ],
+      },
+    );
   const started = await startSplit(context, await planFrom(context, server, values));
-  return recordResult(started, { message: `login started; it can be finished until ${started.expires_at}`, text: '' });
+  return recordResult(started, {
+    message: `login started; it can be finished until ${started.expires_at}`,
+    text: '',
+  });
 };
 
 export const runLogin = async (context: Context, values: Values): Promise<Result> => {

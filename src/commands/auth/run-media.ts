@@ -1,13 +1,13 @@
-import { jsonOf, refuseRedirect } from '../../client/reply.ts';
-import type { HttpRequest } from '../../host/host.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../kernel/result.ts';
-import { addScopeLine } from '../../login/scopes.ts';
-import { type AccessToken, accessToken } from '../../login/token.ts';
-import type { Read } from '../../login/wire/party.ts';
-import { sendPatiently } from '../../login/wire/send.ts';
-import { media, mediaScopes, mediaTable } from '../../services/auth/media.ts';
-import type { Context, Target, Values } from '../command.ts';
+import { jsonOf, refuseRedirect } from '../../api-client/response.ts';
+import type { HttpRequest } from '../../platform/host.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { addScopeLine } from '../../auth/scopes.ts';
+import { type AccessToken, accessToken } from '../../auth/token.ts';
+import type { Read } from '../../auth/protocol/token-client.ts';
+import { sendPatiently } from '../../auth/protocol/send.ts';
+import { media, mediaScopes, mediaTable } from '../../api-specs/oauth/media.ts';
+import type { Context, Target, Values } from '../../cli/command.ts';
 import { checkPlace } from './bearer.ts';
 import { readSecret } from './read-secret.ts';
 
@@ -20,10 +20,15 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
   const query = new URLSearchParams();
   for (const pair of pairs) {
     const at = pair.indexOf('=');
-    if (at < 1) throw usageError('wrong usage', [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)]);
+    if (at < 1)
+      throw usageError('wrong usage', [
+        problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`),
+      ]);
     // doc1 Endpoints 5: the header is preferred because query strings appear in server logs.
     if (pair.slice(0, at) === 'access_token')
-      throw usageError('wrong usage', [problem('--param', 'rule', 'must not carry the token; it goes in the header')]);
+      throw usageError('wrong usage', [
+        problem('--param', 'rule', 'must not carry the token; it goes in the header'),
+      ]);
     query.append(pair.slice(0, at), pair.slice(at + 1));
   }
   return query;
@@ -33,7 +38,8 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
 export const scopesFor = (path: string): readonly string[] => {
   for (const [resource, verbs] of Object.entries(mediaTable)) {
     for (const [verb, row] of Object.entries(verbs)) {
-      if (row.method === 'GET' && media.basePath + row.path === path) return mediaScopes[`${resource}.${verb}`] ?? [];
+      if (row.method === 'GET' && media.basePath + row.path === path)
+        return mediaScopes[`${resource}.${verb}`] ?? [];
     }
   }
   return [];
@@ -41,7 +47,10 @@ export const scopesFor = (path: string): readonly string[] => {
 
 const errorText = (read: Read): string => {
   try {
-    const body = JSON.parse(read.text) as { error?: { message?: unknown } | string; error_description?: unknown };
+    const body = JSON.parse(read.text) as {
+      error?: { message?: unknown } | string;
+      error_description?: unknown;
+    };
     const said = typeof body.error === 'object' ? body.error.message : (body.error_description ?? body.error);
     return typeof said === 'string' ? said : 'no reason given';
   } catch {
@@ -59,9 +68,14 @@ const refusal = (read: Read, path: string, token: AccessToken): AppError => {
       tryThis: ['opsctl auth status', 'opsctl login'],
     });
   const isScope =
-    read.status === 403 && /insufficient[_ ]?(scope|permission|authentication scope)/i.test(`${read.headers['www-authenticate'] ?? ''} ${read.text}`);
+    read.status === 403 &&
+    /insufficient[_ ]?(scope|permission|authentication scope)/i.test(
+      `${read.headers['www-authenticate'] ?? ''} ${read.text}`,
+    );
   if (isScope) {
-    const wanted = /scope="([^"]+)"/.exec(read.headers['www-authenticate'] ?? '')?.[1]?.split(' ') ?? [...scopesFor(path)];
+    const wanted = /scope="([^"]+)"/.exec(read.headers['www-authenticate'] ?? '')?.[1]?.split(' ') ?? [
+      ...scopesFor(path),
+    ];
     const named = wanted.length > 0 ? ` ${wanted.join(' or ')}` : '';
     return new AppError('auth', `the access token lacks the scope${named}`, {
       ...base,
@@ -71,8 +85,10 @@ const refusal = (read: Read, path: string, token: AccessToken): AppError => {
     });
   }
   if (read.status === 404) return new AppError('not-found', `the data API has no ${path}: ${why}`, base);
-  if (read.status === 429) return new AppError('rate-limit', `the data API: ${why}`, { ...base, retryable: true });
-  if (read.status >= 500) return new AppError('network', `the data API fails: ${why}`, { ...base, retryable: true });
+  if (read.status === 429)
+    return new AppError('rate-limit', `the data API: ${why}`, { ...base, retryable: true });
+  if (read.status >= 500)
+    return new AppError('network', `the data API fails: ${why}`, { ...base, retryable: true });
   return new AppError('refused', `the data API refuses ${path}: ${why}`, base);
 };
 
@@ -81,7 +97,9 @@ const columnsOf = (items: readonly unknown[]): string[] => {
   const [first] = items;
   if (typeof first !== 'object' || first === null) return [];
   const inside = (key: string, value: unknown): string[] =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value).map((name) => `${key}.${name}`) : [key];
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.keys(value).map((name) => `${key}.${name}`)
+      : [key];
   return Object.entries(first)
     .filter(([key]) => key !== 'kind' && key !== 'etag')
     .flatMap(([key, value]) => inside(key, value))
@@ -102,7 +120,8 @@ const shown = (context: Context, read: Read, path: string): Result => {
 };
 
 const tokenFor = async (context: Context, values: Values, path: string): Promise<AccessToken> => {
-  if (values['token-stdin'] !== true) return accessToken(context, { account: values.account, scopes: scopesFor(path) });
+  if (values['token-stdin'] !== true)
+    return accessToken(context, { account: values.account, scopes: scopesFor(path) });
   const token = await readSecret(context.host, 'token-stdin');
   context.say.hide(token);
   return { token, origin: 'standard input' };
@@ -120,9 +139,10 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);
-  const ask = async ({ token: secret }: AccessToken): Promise<Read> => sendPatiently(context, 'data API', requestTo(target, bare, query, secret));
+  const ask = async ({ token: secret }: AccessToken): Promise<Read> =>
+    sendPatiently(context, 'data API', requestTo(target, bare, query, secret));
   if (context.isDryRun) {
-    const { dryRun } = await import('../../client/dry-run.ts');
+    const { dryRun } = await import('../../api-client/dry-run.ts');
     const shown = dryRun(requestTo(target, bare, query, token.token) as Parameters<typeof dryRun>[0]);
     return recordResult(shown, { text: shown.curl });
   }

@@ -1,6 +1,6 @@
-import { bool } from '../../kernel/field.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { bool } from '../../core/field.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 export const status: Command = {
@@ -18,16 +18,21 @@ export const status: Command = {
     if (given !== undefined && values.account === undefined) {
       context.say.hide(given.value);
       const data = { signed_in: true, origin: given.origin, account: null, verified: false };
-      return recordResult(data, { message: `an access token is given (${given.origin}); the server was not asked` });
+      return recordResult(data, {
+        message: `an access token is given (${given.origin}); the server was not asked`,
+      });
     }
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { chosenAccount, configuredServer } = await import('../../login/access.ts');
-    const { renewed } = await import('../../login/renew.ts');
+    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
+    const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
     const vault = openVault(context);
     const stored = chosenAccount(await vault.read(), values.account, configuredServer(context));
     // Asking is a refresh, which changes what is stored.
-    const canAsk = values.offline !== true && !context.isDryRun && (stored.refreshToken !== undefined || stored.ended !== undefined);
+    const canAsk =
+      values.offline !== true &&
+      !context.isDryRun &&
+      (stored.refreshToken !== undefined || stored.ended !== undefined);
     const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
     const nowMs = context.host.now();
     const described = describeAccount(account, nowMs);

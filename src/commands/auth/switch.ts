@@ -1,6 +1,6 @@
-import { req, str } from '../../kernel/field.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { req, str } from '../../core/field.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 
 export const switchAccount: Command = {
   path: ['auth', 'switch'],
@@ -9,12 +9,15 @@ export const switchAccount: Command = {
   args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'account' }],
   examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../login/vault/vault.ts');
-    const { chosenAccount } = await import('../../login/access.ts');
+    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { chosenAccount } = await import('../../auth/access.ts');
     const { describeAccount } = await import('./describe.ts');
     const vault = openVault(context);
     const account = chosenAccount(await vault.read(), values.account, undefined);
     await vault.change((data) => ({ ...data, current: account.name }));
-    return recordResult(describeAccount(account, context.host.now()), { message: `${account.name} is now the current account`, name: 'account' });
+    return recordResult(describeAccount(account, context.host.now()), {
+      message: `${account.name} is now the current account`,
+      name: 'account',
+    });
   },
 };

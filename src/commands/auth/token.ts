@@ -1,19 +1,34 @@
-import { list, oneOf, str } from '../../kernel/field.ts';
-import { nothing } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { list, oneOf, str } from '../../core/field.ts';
+import { nothing } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
 export const token: Command = {
   path: ['auth', 'token'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
   summary: 'Print an access token for scripts',
-  about: 'The token is refreshed first when it would end before --min-ttl. Only this command prints a token: on standard output, and nowhere else.',
+  about:
+    'The token is refreshed first when it would end before --min-ttl. Only this command prints a token: on standard output, and nowhere else.',
   flags: {
     account: accountFlag,
-    'min-ttl': { field: str(), value: 'duration', summary: 'The token must live at least this long, for example 10m' },
+    'min-ttl': {
+      field: str(),
+      value: 'duration',
+      summary: 'The token must live at least this long, for example 10m',
+    },
     // Its own flag: a pipe means json elsewhere, and here it means the bare token.
-    output: { field: oneOf('text', 'json'), short: 'o', value: 'text|json', summary: 'The token alone, or with its scopes and its end' },
-    scope: { field: list(str()), repeat: true, value: 'scope', summary: 'Fail unless one of these scopes was granted' },
+    output: {
+      field: oneOf('text', 'json'),
+      short: 'o',
+      value: 'text|json',
+      summary: 'The token alone, or with its scopes and its end',
+    },
+    scope: {
+      field: list(str()),
+      repeat: true,
+      value: 'scope',
+      summary: 'Fail unless one of these scopes was granted',
+    },
   },
   examples: [
     { line: 'opsctl auth token --min-ttl 10m', says: 'A token that is good for ten minutes at least' },
@@ -21,11 +36,12 @@ export const token: Command = {
     { line: 'opsctl auth token -o json', says: 'With its scopes and its end' },
   ],
   run: async (context, values) => {
-    const { accessToken } = await import('../../login/token.ts');
-    const { parseDuration } = await import('../../kernel/duration.ts');
+    const { accessToken } = await import('../../auth/token.ts');
+    const { parseDuration } = await import('../../core/duration.ts');
     const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
     const found = await accessToken(context, { minTtlMs, scopes: values.scope, account: values.account });
-    const expiresIn = found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);
+    const expiresIn =
+      found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);
     const asJson = {
       access_token: found.token,
       token_type: 'Bearer',
@@ -35,7 +51,9 @@ export const token: Command = {
       account: found.account?.name ?? null,
     };
     // Results are redacted by value; this one is the single place where the secret is what was asked for.
-    await context.host.terminal.stdout.write(`${values.output === 'json' ? JSON.stringify(asJson, null, 2) : found.token}\n`);
+    await context.host.terminal.stdout.write(
+      `${values.output === 'json' ? JSON.stringify(asJson, null, 2) : found.token}\n`,
+    );
     return nothing();
   },
 };

@@ -1,34 +1,47 @@
-import { int, list, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import type { Result } from '../../kernel/result.ts';
-import { fails, type Finding } from '../../login/doctor/finding.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { int, list, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import { fails, type Finding } from '../../auth/doctor/finding.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { serverFlags } from '../login-flags.ts';
 
 /** Settings that are missing or wrong are a finding like any other: the machine's own checks are shown all the same. */
 const settingsFinding = (error: unknown): Finding[] => {
-  if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage')) throw error;
+  if (!(error instanceof AppError) || (error.category !== 'config' && error.category !== 'usage'))
+    throw error;
   const { problems = [], tryThis = [] } = error.detail;
   return [
-    fails('settings', [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '), tryThis[0] ?? 'opsctl config list'),
+    fails(
+      'settings',
+      [error.message, ...problems.map(({ path, message }) => `${path} ${message}`)].join('; '),
+      tryThis[0] ?? 'opsctl config list',
+    ),
   ];
 };
 const serverRows = async (context: Context, values: Values): Promise<readonly Finding[]> => {
-  const { serverFindings } = await import('../../login/doctor/server.ts');
-  const { probeFor } = await import('../../login/conformance/run.ts');
-  const { loginServer } = await import('../../login/settings.ts');
+  const { serverFindings } = await import('../../auth/doctor/server.ts');
+  const { probeFor } = await import('../../auth/probe.ts');
+  const { loginServer } = await import('../../auth/settings.ts');
   const { givenServer } = await import('../auth/run-login.ts');
-  const { fullScope } = await import('../../services/auth/scopes.ts');
+  const { fullScope } = await import('../../api-specs/oauth/scopes.ts');
   const server = await loginServer(context, await givenServer(context, values)).catch(settingsFinding);
   if (!('endpoints' in server)) return server;
   return serverFindings(
     context,
-    probeFor(context.host, server, values.scope ?? [fullScope('media.readonly')], values['redirect-path'] ?? '', context.signal),
+    probeFor(
+      context.host,
+      server,
+      values.scope ?? [fullScope('media.readonly')],
+      values['redirect-path'] ?? '',
+      context.signal,
+    ),
   );
 };
 
 const run = async (context: Context, values: Values): Promise<Result> => {
-  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import('../../login/doctor/machine.ts');
+  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import(
+    '../../auth/doctor/machine.ts'
+  );
   const rows = [
     ...(await portFindings(context, values.port ?? 0)),
     await browserFinding(context, context.isInteractive),
@@ -53,7 +66,12 @@ export const doctorAuth: Command = {
     'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
   flags: {
     ...serverFlags,
-    scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope that the client may ask for' },
+    scope: {
+      field: list(str()),
+      repeat: true,
+      value: 'scope',
+      summary: 'A scope that the client may ask for',
+    },
     port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
     'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
   },

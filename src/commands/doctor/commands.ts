@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { doctorAuth } from './auth.ts';
 import { doctor } from './general.ts';
 

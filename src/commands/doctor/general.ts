@@ -1,9 +1,14 @@
-import { NetworkError } from '../../host/host.ts';
-import { AppError } from '../../kernel/problem.ts';
+import { NetworkError } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
 import { resolveTarget } from '../../config/resolve-target.ts';
-import type { Command, Context, ServiceName } from '../command.ts';
+import type { Command, Context, ServiceName } from '../../cli/command.ts';
 
-type Finding = { readonly check: string; readonly state: 'fine' | 'note' | 'fails'; readonly found: string; readonly remedy?: string };
+type Finding = {
+  readonly check: string;
+  readonly state: 'fine' | 'note' | 'fails';
+  readonly found: string;
+  readonly remedy?: string;
+};
 
 const folderFinding = async (context: Context, name: 'config' | 'state' | 'cache'): Promise<Finding> => {
   const path = context.settings.folders[name];
@@ -11,7 +16,12 @@ const folderFinding = async (context: Context, name: 'config' | 'state' | 'cache
   try {
     await files.makeFolder(path, 0o700);
     if (await files.isWritable(path)) return { check: `${name} folder`, state: 'fine', found: path };
-    return { check: `${name} folder`, state: 'fails', found: `${path} cannot be written`, remedy: `give yourself write access, or set OPSCTL_HOME` };
+    return {
+      check: `${name} folder`,
+      state: 'fails',
+      found: `${path} cannot be written`,
+      remedy: `give yourself write access, or set OPSCTL_HOME`,
+    };
   } catch (error) {
     return {
       check: `${name} folder`,
@@ -25,7 +35,10 @@ const folderFinding = async (context: Context, name: 'config' | 'state' | 'cache
 const asError = (error: unknown): { found: string; remedy: string } =>
   error instanceof AppError
     ? { found: error.message, remedy: error.detail.tryThis?.[0] ?? '' }
-    : { found: error instanceof Error ? error.message : String(error), remedy: 'check the URL and your network' };
+    : {
+        found: error instanceof Error ? error.message : String(error),
+        remedy: 'check the URL and your network',
+      };
 
 /** A service is reachable when it answers anything at all; whether the token is good shows its status. */
 const serviceFinding = async (context: Context, service: ServiceName, probe: string): Promise<Finding> => {
@@ -40,10 +53,20 @@ const serviceFinding = async (context: Context, service: ServiceName, probe: str
         remedy: `opsctl config set ${service}.url https://…`,
       };
     const { headers } = await context.target(service);
-    const reply = await context.host.network.request({ method: 'GET', url: new URL(probe, found.baseUrl).href, headers, timeoutMs: 10_000 });
+    const reply = await context.host.network.request({
+      method: 'GET',
+      url: new URL(probe, found.baseUrl).href,
+      headers,
+      timeoutMs: 10_000,
+    });
     await reply.bytes();
     if (reply.status === 401 || reply.status === 403)
-      return { check, state: 'fails', found: `${found.baseUrl} refuses the token (${reply.status})`, remedy: 'give a token that is valid' };
+      return {
+        check,
+        state: 'fails',
+        found: `${found.baseUrl} refuses the token (${reply.status})`,
+        remedy: 'give a token that is valid',
+      };
     return { check, state: 'fine', found: `${found.baseUrl} answers (${reply.status})` };
   } catch (error) {
     const isNetwork = error instanceof NetworkError;
@@ -51,13 +74,17 @@ const serviceFinding = async (context: Context, service: ServiceName, probe: str
       check,
       state: 'fails',
       ...asError(error),
-      ...(isNetwork && error.code === 'TLS' ? { remedy: 'name the certificate authority with NODE_EXTRA_CA_CERTS or ca_file' } : {}),
+      ...(isNetwork && error.code === 'TLS'
+        ? { remedy: 'name the certificate authority with NODE_EXTRA_CA_CERTS or ca_file' }
+        : {}),
     };
   }
 };
 
 const proxyFinding = ({ host }: Context): Finding => {
-  const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter((name) => host.env[name]);
+  const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
+    (name) => host.env[name],
+  );
   return { check: 'proxy', state: 'note', found: set.length === 0 ? 'none' : set.join(', ') };
 };
 
@@ -77,12 +104,24 @@ export const doctor: Command = {
     const { name, origin } = context.settings.profile;
     const rows: Finding[] = [
       { check: 'profile', state: 'fine', found: `${name} (${origin})` },
-      ...(await Promise.all([folderFinding(context, 'config'), folderFinding(context, 'state'), folderFinding(context, 'cache')])),
+      ...(await Promise.all([
+        folderFinding(context, 'config'),
+        folderFinding(context, 'state'),
+        folderFinding(context, 'cache'),
+      ])),
       proxyFinding(context),
       browserless(context),
-      ...(await Promise.all([serviceFinding(context, 'tracker', '/api/v3/member'), serviceFinding(context, 'labels', '/v2beta/limits/label')])),
+      ...(await Promise.all([
+        serviceFinding(context, 'tracker', '/api/v3/member'),
+        serviceFinding(context, 'labels', '/v2beta/limits/label'),
+      ])),
     ];
     const failed = rows.some(({ state }) => state === 'fails');
-    return { kind: 'rows', rows, view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check' }, exit: () => (failed ? 'no' : 'done') };
+    return {
+      kind: 'rows',
+      rows,
+      view: { columns: ['check', 'state', 'found', 'remedy'], name: 'check' },
+      exit: () => (failed ? 'no' : 'done'),
+    };
   },
 };

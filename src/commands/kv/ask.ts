@@ -1,14 +1,17 @@
-import { AppError } from '../../kernel/problem.ts';
-import type { Store } from '../../upgrade/gateway/store.ts';
-import type { Context, Values } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Store } from '../../etcd-client/etcd-client.ts';
+import type { Context, Values } from '../../cli/command.ts';
 import type { Opened } from './cluster.ts';
 
 const defaultTimeoutMs = 5000;
 
 /** --timeout, or five seconds: the store itself gives a write up after seven. */
-export const timeoutOf = async ({ settings }: Pick<Context, 'settings'>, fallbackMs = defaultTimeoutMs): Promise<number> => {
+export const timeoutOf = async (
+  { settings }: Pick<Context, 'settings'>,
+  fallbackMs = defaultTimeoutMs,
+): Promise<number> => {
   const given = settings.get('timeout')?.value;
-  return given === undefined ? fallbackMs : (await import('../../kernel/duration.ts')).parseDuration(given);
+  return given === undefined ? fallbackMs : (await import('../../core/duration.ts')).parseDuration(given);
 };
 
 /** Asks one member after the other until one answers. What the store refuses, it refuses for all. */
@@ -19,13 +22,20 @@ export const askAny = async <T>(
   values: Values = {},
 ): Promise<T> => {
   const timeoutMs = await timeoutOf(context);
-  const { openStore } = await import('../../upgrade/gateway/store.ts');
+  const { openStore } = await import('../../etcd-client/etcd-client.ts');
   let last: AppError | undefined;
   for (const { client_url } of cluster.members) {
     const limits = { maxSendBytes: values['max-send-bytes'], maxReceiveBytes: values['max-receive-bytes'] };
     try {
       return await work(
-        openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal, ...limits }),
+        openStore(context.host, {
+          url: client_url,
+          tls: access.tls,
+          user: access.user,
+          timeoutMs,
+          signal: context.signal,
+          ...limits,
+        }),
       );
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'network') throw error;

@@ -1,15 +1,16 @@
-import { recordResult } from '../../kernel/result.ts';
-import { columnsOf } from '../../kernel/wrap.ts';
-import { acceptable } from '../../upgrade/guards/acceptable.ts';
-import type { Finding } from '../../upgrade/types.ts';
-import type { Command, Values } from '../command.ts';
+import { recordResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/wrap.ts';
+import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
+import type { Finding } from '../../kv-upgrade/types.ts';
+import type { Command, Values } from '../../cli/command.ts';
 import { arrived } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 
 export const check: Command = {
   path: ['kv', 'check'],
   summary: 'Find everything that speaks against an upgrade now',
-  about: 'Read-only. Every guard is asked and every finding is shown: pass, warn or stop, with what to do. Exit code 20 when one of them says stop.',
+  about:
+    'Read-only. Every guard is asked and every finding is shown: pass, warn or stop, with what to do. Exit code 20 when one of them says stop.',
   flags: planFlags,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
@@ -17,15 +18,35 @@ export const check: Command = {
     const { made, observation, opened, options } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;
-    const [{ findingsText, wayText }, { wayOf }] = await Promise.all([import('../../upgrade/tell/texts.ts'), import('../../upgrade/plan.ts')]);
+    const [{ findingsText, wayText }, { wayOf }] = await Promise.all([
+      import('../../kv-upgrade/format/texts.ts'),
+      import('../../kv-upgrade/plan.ts'),
+    ]);
     const findings = made.findings;
     const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
     const isGood = count('stop') === 0;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
-    const way = { cluster: opened.cluster.name, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
-    const data = { ok: isGood, ...way, pass: count('pass'), warn: count('warn'), stop: count('stop'), findings };
+    const way = {
+      cluster: opened.cluster.name,
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    };
+    const data = {
+      ok: isGood,
+      ...way,
+      pass: count('pass'),
+      warn: count('warn'),
+      stop: count('stop'),
+      findings,
+    };
     const columns = columnsOf(context.host.terminal.stdout);
-    const text = [wayText(observation, to, columns), '', findingsText(findings, columns), '', ...closing(findings, values)].join('\n');
+    const text = [
+      wayText(observation, to, columns),
+      '',
+      findingsText(findings, columns),
+      '',
+      ...closing(findings, values),
+    ].join('\n');
     return recordResult(data, { text }, isGood ? undefined : 'no');
   },
 };
@@ -35,22 +56,33 @@ const sameOptions = (values: Values): string =>
   Object.keys(planFlags)
     .filter((name) => name !== 'cluster')
     .flatMap((name) =>
-      [values[name]].flat().flatMap((value) => (value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`])),
+      [values[name]]
+        .flat()
+        .flatMap((value) =>
+          value === undefined || value === false ? [] : [value === true ? `--${name}` : `--${name} ${value}`],
+        ),
     )
     .map((flag) => ` ${flag}`)
     .join('');
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 const closing = (findings: readonly Finding[], values: Values): string[] => {
-  const [stops, warns] = [findings.filter(({ level }) => level === 'stop'), findings.filter(({ level }) => level === 'warn')];
+  const [stops, warns] = [
+    findings.filter(({ level }) => level === 'stop'),
+    findings.filter(({ level }) => level === 'warn'),
+  ];
   if (stops.length === 0)
     return [
-      warns.length === 0 ? 'Ready for an upgrade.' : `Ready for an upgrade, with ${some(warns.length, 'warning')}.`,
+      warns.length === 0
+        ? 'Ready for an upgrade.'
+        : `Ready for an upgrade, with ${some(warns.length, 'warning')}.`,
       `Next: opsctl kv upgrade${sameOptions(values)}`,
     ];
   const mayPass = [...new Set(stops.map(({ guard }) => guard))].filter((guard) => acceptable.includes(guard));
   return [
     `${some(stops.length, 'finding')} against an upgrade now; nothing was changed.`,
-    ...(mayPass.length === 0 ? [] : [`To go on all the same, knowing why: ${mayPass.map((guard) => `--accept ${guard}`).join(' ')}`]),
+    ...(mayPass.length === 0
+      ? []
+      : [`To go on all the same, knowing why: ${mayPass.map((guard) => `--accept ${guard}`).join(' ')}`]),
   ];
 };

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import { str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import type { Access } from '../../upgrade/observe/access.ts';
-import type { Flagged } from '../../upgrade/cluster/certificates.ts';
-import type { Driver } from '../../upgrade/drivers/driver.ts';
-import type { ClusterFile } from '../../upgrade/types.ts';
-import type { Context, Flag, Values } from '../command.ts';
+import { str } from '../../core/field.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import type { Access } from '../../kv-upgrade/observe/access.ts';
+import type { Flagged } from '../../etcd-client/certificates.ts';
+import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
+import type { ClusterFile } from '../../kv-upgrade/types.ts';
+import type { Context, Flag, Values } from '../../cli/command.ts';
 
 /** Which cluster is meant, and how to be let in. */
 export const clusterFlags: Readonly<Record<string, Flag>> = {
@@ -28,15 +28,30 @@ export const endpointFlags: Readonly<Record<string, Flag>> = {
     summary: 'User of the store; the password comes from --password-file or OPSCTL_KV_PASSWORD',
     value: 'name',
   },
-  'password-file': { field: str(undefined, { min: 1 }), summary: 'File with the password of --user', value: 'file', complete: 'file' },
+  'password-file': {
+    field: str(undefined, { min: 1 }),
+    summary: 'File with the password of --user',
+    value: 'file',
+    complete: 'file',
+  },
   cacert: {
     field: str(undefined, { min: 1 }),
     summary: "PEM file with the authorities of the members' certificates",
     value: 'file',
     complete: 'file',
   },
-  cert: { field: str(undefined, { min: 1 }), summary: 'PEM file with a client certificate', value: 'file', complete: 'file' },
-  key: { field: str(undefined, { min: 1 }), summary: 'PEM file with the key of --cert', value: 'file', complete: 'file' },
+  cert: {
+    field: str(undefined, { min: 1 }),
+    summary: 'PEM file with a client certificate',
+    value: 'file',
+    complete: 'file',
+  },
+  key: {
+    field: str(undefined, { min: 1 }),
+    summary: 'PEM file with the key of --cert',
+    value: 'file',
+    complete: 'file',
+  },
   'server-name': {
     field: str(255, { min: 1 }),
     summary: "Name in the members' certificates, when it is not the host of their URL",
@@ -59,7 +74,11 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
     throw usageError('wrong usage', [
-      problem('--endpoints', 'format', `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`),
+      problem(
+        '--endpoints',
+        'format',
+        `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`,
+      ),
     ]);
   }
   return url.origin;
@@ -73,7 +92,9 @@ const tlsFlags = [
 ] as const;
 const flagged = (values: Values): Flagged =>
   Object.fromEntries(
-    [...tlsFlags, ['password-file', 'password_file']].flatMap(([flag, key]) => (values[flag as string] === undefined ? [] : [[key, `--${flag}`]])),
+    [...tlsFlags, ['password-file', 'password_file']].flatMap(([flag, key]) =>
+      values[flag as string] === undefined ? [] : [[key, `--${flag}`]],
+    ),
   );
 
 const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] } => {
@@ -82,15 +103,21 @@ const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] 
     .map((word) => word.trim())
     .filter((word) => word !== '');
   const isTls = tlsFlags.some(([flag]) => values[flag] !== undefined);
-  const members = [...new Set(typed)].map((endpoint) => ({ name: endpoint, client_url: urlOf(endpoint, isTls) }));
-  if (members.length === 0) throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
+  const members = [...new Set(typed)].map((endpoint) => ({
+    name: endpoint,
+    client_url: urlOf(endpoint, isTls),
+  }));
+  if (members.length === 0)
+    throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
   return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
 };
 
 /** Flags win over the cluster file, each for itself. Their paths are relative to where the command is run. */
 const withFlags = (cluster: ClusterFile, values: Values, cwd: string): ClusterFile => {
-  const passwordFile = values['password-file'] === undefined ? {} : { password_file: resolve(cwd, values['password-file']) };
-  const user = values.user === undefined ? { ...cluster.user, ...passwordFile } : { name: values.user, ...passwordFile };
+  const passwordFile =
+    values['password-file'] === undefined ? {} : { password_file: resolve(cwd, values['password-file']) };
+  const user =
+    values.user === undefined ? { ...cluster.user, ...passwordFile } : { name: values.user, ...passwordFile };
   const given = tlsFlags.flatMap(([flag, key]) => {
     const value = values[flag];
     return value === undefined ? [] : [[key, key === 'server_name' ? value : resolve(cwd, value)]];
@@ -123,11 +150,17 @@ const defaultFile = async (context: Context): Promise<string> => {
   });
 };
 
-export const openCluster = async (context: Context, values: Values, purpose: 'read' | 'upgrade' = 'read'): Promise<Opened> => {
+export const openCluster = async (
+  context: Context,
+  values: Values,
+  purpose: 'read' | 'upgrade' = 'read',
+): Promise<Opened> => {
   const { host, say } = context;
-  const { openAccess } = await import('../../upgrade/observe/access.ts');
+  const { openAccess } = await import('../../kv-upgrade/observe/access.ts');
   if (values.endpoints !== undefined && values.cluster !== undefined) {
-    throw usageError('wrong usage', [problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
+    throw usageError('wrong usage', [
+      problem('--endpoints', 'exclusive', 'cannot be given together with --cluster'),
+    ]);
   }
   if (values.endpoints !== undefined) {
     const { cluster, typed } = fromEndpoints(values);
@@ -136,13 +169,18 @@ export const openCluster = async (context: Context, values: Values, purpose: 're
     if (access.user !== undefined) say.hide(access.user.password);
     return { cluster: full, access, typed };
   }
-  const { readCluster } = await import('../../upgrade/cluster/cluster-file.ts');
+  const { readCluster } = await import('../../kv-upgrade/cluster/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
   const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
   const access = await openAccess(host, cluster, flagged(values));
   if (access.user !== undefined) say.hide(access.user.password);
-  return { cluster, file, access, typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')) };
+  return {
+    cluster,
+    file,
+    access,
+    typed: cluster.members.map(({ client_url }) => client_url.replace(/^[a-z]+:\/\//, '').replace(/\/$/, '')),
+  };
 };
 
 export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> =>
-  (await import('../../upgrade/drivers/open.ts')).openDriver(context.host, cluster);
+  (await import('../../kv-upgrade/supervisors/open.ts')).openDriver(context.host, cluster);

@@ -1,9 +1,9 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { check } from './check.ts';
 import { configLint, configMigrate } from './configuration.ts';
 import { endpointHealth, endpointStatus, health, version } from './endpoint.ts';
 import { endpointHash } from './endpoint-hash.ts';
-import { extraCommands } from './extra.ts';
+import { extraCommands } from './generic.ts';
 import { del, get, put } from './keys.ts';
 import { init, schema } from './init.ts';
 import { leaseList, leaseTimeToLive } from './lease.ts';

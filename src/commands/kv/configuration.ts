@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { bool, oneOf, req, str } from '../../kernel/field.ts';
-import { AppError, problem } from '../../kernel/problem.ts';
-import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
-import type { Minor } from '../../services/kv/versions.ts';
-import type { Argument, Command, Context, Flag } from '../command.ts';
+import { bool, oneOf, req, str } from '../../core/field.ts';
+import { AppError, problem } from '../../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { Argument, Command, Context, Flag } from '../../cli/command.ts';
 
 const fileArgument: Argument = {
   name: 'file',
@@ -11,7 +11,11 @@ const fileArgument: Argument = {
   summary: "The server's configuration file (YAML)",
   complete: 'file',
 };
-const toFlag: Flag = { field: oneOf('3.2', '3.3', '3.4', '3.5'), summary: 'The version that shall read it; 3.3 unless given', value: 'minor' };
+const toFlag: Flag = {
+  field: oneOf('3.2', '3.3', '3.4', '3.5'),
+  summary: 'The version that shall read it; 3.3 unless given',
+  value: 'minor',
+};
 
 const read = async (context: Context, path: string): Promise<string> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
@@ -22,7 +26,9 @@ const read = async (context: Context, path: string): Promise<string> => {
 type Parsed = { readonly file: Readonly<Record<string, unknown>> } | { readonly broken: string };
 const readable = (path: string, parsed: Parsed): Readonly<Record<string, unknown>> => {
   if ('file' in parsed) return parsed.file;
-  throw new AppError('no', `${path} cannot be read by any version: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+  throw new AppError('no', `${path} cannot be read by any version: ${parsed.broken}`, {
+    code: 'CONFIG_BROKEN',
+  });
 };
 
 export const configLint: Command = {
@@ -30,19 +36,39 @@ export const configLint: Command = {
   summary: "Say what a version would make of a server's configuration file",
   about: 'Exit code 20 when the server would not start with it.',
   args: [fileArgument],
-  flags: { to: toFlag, command: { field: str(), summary: "The server's command line, to check its flags too", value: 'line' } },
-  examples: [{ line: 'opsctl kv config lint member.yaml --to 3.3', says: 'auto-compaction-retention: 1 is a number: 3.3 would not start' }],
+  flags: {
+    to: toFlag,
+    command: { field: str(), summary: "The server's command line, to check its flags too", value: 'line' },
+  },
+  examples: [
+    {
+      line: 'opsctl kv config lint member.yaml --to 3.3',
+      says: 'auto-compaction-retention: 1 is a number: 3.3 would not start',
+    },
+  ],
   run: async (context, values) => {
-    const { lintFile, lintFlags, parseConfig } = await import('../../upgrade/configuration/configuration.ts');
-    const { wordsOf } = await import('../../upgrade/cluster/command-line.ts');
+    const { lintFile, lintFlags, parseConfig } = await import(
+      '../../kv-upgrade/configuration/configuration.ts'
+    );
+    const { wordsOf } = await import('../../kv-upgrade/cluster/command-line.ts');
     const to = (values.to ?? '3.3') as Minor;
     const parsed = await parseConfig(await read(context, values.file));
-    const found = [...lintFile(readable(values.file, parsed), to), ...lintFlags(wordsOf(values.command ?? '') ?? [], to)];
-    const rows = found.map(({ level, key, message, hint, isMended }) => ({ level, key, message, hint, is_mended_by_migrate: isMended ?? false }));
+    const found = [
+      ...lintFile(readable(values.file, parsed), to),
+      ...lintFlags(wordsOf(values.command ?? '') ?? [], to),
+    ];
+    const rows = found.map(({ level, key, message, hint, isMended }) => ({
+      level,
+      key,
+      message,
+      hint,
+      is_mended_by_migrate: isMended ?? false,
+    }));
     const isBad = rows.some(({ level }) => level === 'stop');
-    return { ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }), exit: () => (isBad ? 'no' : 'done') } as ReturnType<
-      typeof rowsResult
-    >;
+    return {
+      ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }),
+      exit: () => (isBad ? 'no' : 'done'),
+    } as ReturnType<typeof rowsResult>;
   },
 };
 
@@ -53,15 +79,27 @@ export const configMigrate: Command = {
   args: [fileArgument],
   flags: {
     to: toFlag,
-    out: { field: str(undefined, { min: 1 }), summary: 'Write it to this file; standard output unless given', value: 'file', complete: 'file' },
+    out: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Write it to this file; standard output unless given',
+      value: 'file',
+      complete: 'file',
+    },
     'in-place': { field: bool(), summary: 'Replace the file; the old text goes to FILE.before-VERSION' },
   },
-  examples: [{ line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml', says: 'retention as a quoted string, mode periodic' }],
+  examples: [
+    {
+      line: 'opsctl kv config migrate member.yaml --to 3.3 --out member-3.3.yaml',
+      says: 'retention as a quoted string, mode periodic',
+    },
+  ],
   check: (values) =>
-    values.out !== undefined && values['in-place'] === true ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')] : [],
+    values.out !== undefined && values['in-place'] === true
+      ? [problem('--in-place', 'exclusive', 'cannot be given together with --out')]
+      : [],
   run: async (context, values) => {
     const { host } = context;
-    const { migrateConfig, parseConfig } = await import('../../upgrade/configuration/configuration.ts');
+    const { migrateConfig, parseConfig } = await import('../../kv-upgrade/configuration/configuration.ts');
     const to = (values.to ?? '3.3') as Minor;
     const before = await read(context, values.file);
     readable(values.file, await parseConfig(before));

@@ -1,8 +1,8 @@
-import { int } from '../../kernel/field.ts';
-import { rowsResult } from '../../kernel/result.ts';
-import type { Result } from '../../kernel/result.ts';
-import type { MemberHash } from '../../upgrade/types.ts';
-import type { Command, Context } from '../command.ts';
+import { int } from '../../core/field.ts';
+import { rowsResult } from '../../core/result.ts';
+import type { Result } from '../../core/result.ts';
+import type { MemberHash } from '../../kv-upgrade/types.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import { reasonOf, stores } from './endpoint.ts';
 import type { Named } from './endpoint.ts';
@@ -42,14 +42,26 @@ const hashOf = async ({ endpoint, store }: Named, revision: number): Promise<Has
 
 /** Whether the hashes say that the members hold the same data, in words when they do not. */
 const judge = async (context: Context, rows: readonly Hashed[]): Promise<boolean> => {
-  const { compareHashes } = await import('../../upgrade/observe/hashes.ts');
+  const { compareHashes } = await import('../../kv-upgrade/observe/hashes.ts');
   const found = compareHashes(
-    rows.map(({ endpoint, version, hash, compact_revision }): MemberHash => ({ name: endpoint, server: version, hash, compact_revision })),
+    rows.map(
+      ({ endpoint, version, hash, compact_revision }): MemberHash => ({
+        name: endpoint,
+        server: version,
+        hash,
+        compact_revision,
+      }),
+    ),
   );
-  if (found.kind === 'moving') context.say.warn('a compaction is under way: the hashes cannot be compared; ask again');
-  if (found.kind === 'unproved') context.say.warn('different versions after a compaction: a different hash proves nothing here');
+  if (found.kind === 'moving')
+    context.say.warn('a compaction is under way: the hashes cannot be compared; ask again');
+  if (found.kind === 'unproved')
+    context.say.warn('different versions after a compaction: a different hash proves nothing here');
   if (found.kind !== 'different') return true;
-  const who = found.odd.length === 0 ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`;
+  const who =
+    found.odd.length === 0
+      ? 'the members hold'
+      : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`;
   context.say.warn(`${who} different data at revision ${rows[0]?.revision}`);
   return false;
 };
@@ -69,8 +81,14 @@ export const endpointHash: Command = {
     },
   },
   examples: [
-    { line: 'opsctl kv endpoint hashkv --endpoints localhost:2379,localhost:22379', says: 'the same hash on both when they hold the same data' },
-    { line: 'opsctl kv endpoint hashkv --cluster cluster.yaml --rev 1200 -o json', says: 'with revision, compaction and version of each' },
+    {
+      line: 'opsctl kv endpoint hashkv --endpoints localhost:2379,localhost:22379',
+      says: 'the same hash on both when they hold the same data',
+    },
+    {
+      line: 'opsctl kv endpoint hashkv --cluster cluster.yaml --rev 1200 -o json',
+      says: 'with revision, compaction and version of each',
+    },
   ],
   run: async (context, values) => {
     const asked = await stores(context, await openCluster(context, values));
@@ -80,6 +98,9 @@ export const endpointHash: Command = {
     for (const named of asked) rows.push(await hashOf(named, revision));
     const hashed = rows.filter((row): row is Hashed => 'hash' in row);
     const isGood = (await judge(context, hashed)) && hashed.length === rows.length;
-    return { ...rowsResult(rows, { columns: ['endpoint', 'hash', 'error'], name: 'endpoint' }), exit: () => (isGood ? 'done' : 'no') } as Result;
+    return {
+      ...rowsResult(rows, { columns: ['endpoint', 'hash', 'error'], name: 'endpoint' }),
+      exit: () => (isGood ? 'done' : 'no'),
+    } as Result;
   },
 };

@@ -1,8 +1,8 @@
-import { AppError } from '../../kernel/problem.ts';
-import { rowsResult } from '../../kernel/result.ts';
-import type { Result } from '../../kernel/result.ts';
-import type { Store } from '../../upgrade/gateway/store.ts';
-import type { Command, Context } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import { rowsResult } from '../../core/result.ts';
+import type { Result } from '../../core/result.ts';
+import type { Store } from '../../etcd-client/etcd-client.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import { timeoutOf } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
@@ -10,15 +10,22 @@ import { goDuration } from './go-duration.ts';
 
 export type Named = { readonly endpoint: string; readonly store: Store };
 export const stores = async (context: Context, { cluster, access, typed }: Opened): Promise<Named[]> => {
-  const { openStore } = await import('../../upgrade/gateway/store.ts');
+  const { openStore } = await import('../../etcd-client/etcd-client.ts');
   const timeoutMs = await timeoutOf(context);
   return cluster.members.map(({ client_url }, i) => ({
     endpoint: typed[i] ?? client_url,
-    store: openStore(context.host, { url: client_url, tls: access.tls, user: access.user, timeoutMs, signal: context.signal }),
+    store: openStore(context.host, {
+      url: client_url,
+      tls: access.tls,
+      user: access.user,
+      timeoutMs,
+      signal: context.signal,
+    }),
   }));
 };
 /** The message without the address in front of it: the line begins with the endpoint already. */
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error));
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/^[^ ]+:\d+: /, '') : String(error);
 
 /** Rows of every endpoint; the exit code says no when one of them is not good. */
 const judged = (
@@ -36,14 +43,24 @@ export const health: Command = {
   path: ['kv', 'health'],
   summary: 'Ask every member for its /health',
   flags: endpointFlags,
-  examples: [{ line: 'opsctl kv health --endpoints 127.0.0.1:2379', says: 'exit code 20 when a member is not healthy' }],
+  examples: [
+    {
+      line: 'opsctl kv health --endpoints 127.0.0.1:2379',
+      says: 'exit code 20 when a member is not healthy',
+    },
+  ],
   run: async (context, values) => {
     const asked = await stores(context, await openCluster(context, values));
     const rows = await Promise.all(
       asked.map(async ({ endpoint, store }) => {
         try {
           const { is_healthy, reason, status } = await store.health();
-          return { endpoint, health: is_healthy ? 'true' : 'false', status, ...(reason === undefined ? {} : { reason }) };
+          return {
+            endpoint,
+            health: is_healthy ? 'true' : 'false',
+            status,
+            ...(reason === undefined ? {} : { reason }),
+          };
         } catch (error) {
           return { endpoint, health: 'false', reason: reasonOf(error) };
         }
@@ -57,7 +74,9 @@ export const version: Command = {
   path: ['kv', 'version'],
   summary: 'Ask every member for its /version',
   flags: endpointFlags,
-  examples: [{ line: 'opsctl kv version --cluster cluster.yaml', says: 'server and cluster version of each member' }],
+  examples: [
+    { line: 'opsctl kv version --cluster cluster.yaml', says: 'server and cluster version of each member' },
+  ],
   run: async (context, values) => {
     const asked = await stores(context, await openCluster(context, values));
     const rows = await Promise.all(
@@ -71,10 +90,14 @@ export const version: Command = {
       }),
     );
     if (rows.every((row) => 'error' in row))
-      throw new AppError('network', `no member answers: ${rows.map((row) => `${row.endpoint}: ${row.error}`).join('; ')}`, {
-        code: 'UNAVAILABLE',
-        tryThis: ['opsctl kv status'],
-      });
+      throw new AppError(
+        'network',
+        `no member answers: ${rows.map((row) => `${row.endpoint}: ${row.error}`).join('; ')}`,
+        {
+          code: 'UNAVAILABLE',
+          tryThis: ['opsctl kv status'],
+        },
+      );
     return {
       ...rowsResult(rows, { columns: ['endpoint', 'kvserver', 'kvcluster', 'error'], name: 'endpoint' }),
       exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done'),
@@ -82,7 +105,12 @@ export const version: Command = {
   },
 };
 
-type HealthRow = { readonly endpoint: string; readonly health: boolean; readonly took: string; readonly error?: string };
+type HealthRow = {
+  readonly endpoint: string;
+  readonly health: boolean;
+  readonly took: string;
+  readonly error?: string;
+};
 /** A proposal through the member; without a user and with authentication on, what /health says (facts A2: else a false alarm). */
 const propose = async (context: Context, { endpoint, store }: Named): Promise<HealthRow> => {
   let began = context.host.elapsed();
@@ -101,7 +129,9 @@ const propose = async (context: Context, { endpoint, store }: Named): Promise<He
         ({ is_healthy }) => is_healthy,
         () => false,
       ));
-    return isHealthy ? { endpoint, health: true, took: took() } : { endpoint, health: false, took: took(), error: reasonOf(error) };
+    return isHealthy
+      ? { endpoint, health: true, took: took() }
+      : { endpoint, health: false, took: took(), error: reasonOf(error) };
   }
 };
 
@@ -121,7 +151,12 @@ export const endpointHealth: Command = {
     const rows = await Promise.all(asked.map((named) => propose(context, named)));
     const exit = () => (rows.every((row) => row.health) ? ('done' as const) : ('no' as const));
     if (context.isFormatGiven === true)
-      return { kind: 'rows', rows, view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' }, exit };
+      return {
+        kind: 'rows',
+        rows,
+        view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' },
+        exit,
+      };
     // doc3 B interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>`
     const lines = rows.map(({ endpoint, health: isGood, took, error }) =>
       isGood
@@ -129,17 +164,31 @@ export const endpointHealth: Command = {
         : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
     );
     if (exit() === 'no') context.say.warn('unhealthy cluster');
-    return { kind: 'raw', chunks: [`${lines.join('\n')}\n`], ...(exit() === 'no' ? { exit: 'no' as const } : {}) };
+    return {
+      kind: 'raw',
+      chunks: [`${lines.join('\n')}\n`],
+      ...(exit() === 'no' ? { exit: 'no' as const } : {}),
+    };
   },
 };
 
 type Row = { readonly [key: string]: unknown };
 /** What the tools of the store show; what a version does not tell, and an error that nobody has, takes no room. */
 const statusColumns = (rows: readonly Row[]): string[] => {
-  const isTold = (key: string): boolean => rows.some((row) => row[key] !== undefined && (!Array.isArray(row[key]) || row[key].length > 0));
+  const isTold = (key: string): boolean =>
+    rows.some((row) => row[key] !== undefined && (!Array.isArray(row[key]) || row[key].length > 0));
   const some = (...keys: string[]): string[] => keys.filter(isTold);
   return [
-    ...['endpoint', 'id', 'version', 'db_size_bytes', 'is_leader', ...some('is_learner'), 'raft_term', 'raft_index'],
+    ...[
+      'endpoint',
+      'id',
+      'version',
+      'db_size_bytes',
+      'is_leader',
+      ...some('is_learner'),
+      'raft_term',
+      'raft_index',
+    ],
     ...some('applied_index', 'errors', 'error'),
   ];
 };
@@ -150,7 +199,7 @@ export const endpointStatus: Command = {
   flags: endpointFlags,
   examples: [{ line: 'opsctl kv endpoint status --cluster cluster.yaml', says: 'one row for each member' }],
   run: async (context, values) => {
-    const { hexId } = await import('../../upgrade/gateway/store.ts');
+    const { hexId } = await import('../../etcd-client/etcd-client.ts');
     const asked = await stores(context, await openCluster(context, values));
     const rows = await Promise.all(
       asked.map(async ({ endpoint, store }) => {

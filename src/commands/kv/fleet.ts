@@ -1,11 +1,11 @@
 import { dirname, relative, resolve } from 'node:path';
-import { int, req, str } from '../../kernel/field.ts';
-import { AppError, type Category, problem } from '../../kernel/problem.ts';
-import type { Result } from '../../kernel/result.ts';
-import type { Fleet } from '../../upgrade/fleet/fleet-file.ts';
-import type { FleetRow, Upgraded } from '../../upgrade/fleet/run-fleet.ts';
-import type { Report } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { int, req, str } from '../../core/field.ts';
+import { AppError, type Category, problem } from '../../core/problem.ts';
+import type { Result } from '../../core/result.ts';
+import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
+import type { FleetRow, Upgraded } from '../../kv-upgrade/fleet/run-fleet.ts';
+import type { Report } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 
 type Detail = { readonly exit_code: number | null; readonly message: string; readonly report?: Report };
 const CHECKED_AT_ONCE = 4;
@@ -37,7 +37,9 @@ const checkOne = async (context: Context, cluster: string): Promise<string | und
 const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
   const problems: string[] = [];
   for (let i = 0; i < fleet.clusters.length; i += CHECKED_AT_ONCE) {
-    const found = await Promise.all(fleet.clusters.slice(i, i + CHECKED_AT_ONCE).map((cluster) => checkOne(context, cluster)));
+    const found = await Promise.all(
+      fleet.clusters.slice(i, i + CHECKED_AT_ONCE).map((cluster) => checkOne(context, cluster)),
+    );
     problems.push(...found.flatMap((one) => one ?? []));
   }
   if (problems.length === 0) return;
@@ -58,7 +60,10 @@ const upgradeOne = async (context: Context, cluster: string, label: string): Pro
   const report = parsed(done.stdout);
   const message = done.code === 0 ? (report?.message ?? 'done') : complaintIn(done.stderr);
   context.say.info(`${label}: ${message}`);
-  return { ok: done.code === 0, detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) } };
+  return {
+    ok: done.code === 0,
+    detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) },
+  };
 };
 
 const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>, label: string) => ({
@@ -72,13 +77,18 @@ const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>, label: string) =>
 });
 
 const run = async (context: Context, values: Values): Promise<Result> => {
-  const [{ readFleet }, { runFleet }] = await Promise.all([import('../../upgrade/fleet/fleet-file.ts'), import('../../upgrade/fleet/run-fleet.ts')]);
+  const [{ readFleet }, { runFleet }] = await Promise.all([
+    import('../../kv-upgrade/fleet/fleet-file.ts'),
+    import('../../kv-upgrade/fleet/run-fleet.ts'),
+  ]);
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
   const folder = dirname(resolve(context.host.cwd, values.file));
   const label = (cluster: string): string => relative(folder, cluster);
   await checkAll(context, fleet);
-  await context.confirm(`Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`);
+  await context.confirm(
+    `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`,
+  );
   let category: Category | 'done' = 'done';
   const rows = async function* () {
     for await (const row of runFleet(
@@ -90,7 +100,12 @@ const run = async (context: Context, values: Values): Promise<Result> => {
       yield rowOf(row, label(row.cluster));
     }
   };
-  return { kind: 'rows', rows: rows(), view: { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' }, exit: () => category };
+  return {
+    kind: 'rows',
+    rows: rows(),
+    view: { columns: ['cluster', 'outcome', 'duration_ms', 'message'], name: 'cluster' },
+    exit: () => category,
+  };
 };
 
 export const fleet: Command = {
@@ -99,9 +114,15 @@ export const fleet: Command = {
   summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
   about:
     'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
-  args: [{ name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' }],
+  args: [
+    { name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' },
+  ],
   flags: {
-    'at-once': { field: int({ min: 1, max: 50 }), summary: 'How many clusters at a time after the canary; the file says it, else 1', value: 'n' },
+    'at-once': {
+      field: int({ min: 1, max: 50 }),
+      summary: 'How many clusters at a time after the canary; the file says it, else 1',
+      value: 'n',
+    },
   },
   examples: [{ line: 'opsctl kv fleet fleet.yaml --yes', says: 'all clusters of the file' }],
   run,

@@ -1,18 +1,22 @@
 import { basename, dirname, join, resolve } from 'node:path';
-import { str, oneOf } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { rawResult, recordResult } from '../../kernel/result.ts';
-import type { FoundProcess } from '../../upgrade/cluster/find-members.ts';
-import type { ClusterFile, ListedMember, MemberSpec } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { str, oneOf } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { rawResult, recordResult } from '../../core/result.ts';
+import type { FoundProcess } from '../../kv-upgrade/cluster/find-members.ts';
+import type { ClusterFile, ListedMember, MemberSpec } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const endpointsOf = async (context: Context, values: Values): Promise<string> => {
   if (values.endpoints !== undefined) return values.endpoints;
   if (!context.isInteractive)
-    throw new AppError('usage', '--endpoints is required where nobody can be asked', { tryThis: ['--endpoints HOST:PORT of one running member'] });
-  return context.host.terminal.prompts.text('Client address of a running member (host:port):', { fallback: '127.0.0.1:2379' });
+    throw new AppError('usage', '--endpoints is required where nobody can be asked', {
+      tryThis: ['--endpoints HOST:PORT of one running member'],
+    });
+  return context.host.terminal.prompts.text('Client address of a running member (host:port):', {
+    fallback: '127.0.0.1:2379',
+  });
 };
 
 type Described = { readonly spec: MemberSpec; readonly left: readonly string[]; readonly isSeen: boolean };
@@ -20,9 +24,11 @@ type Driver = NonNullable<ClusterFile['driver']>;
 type Place = { readonly folder: string; readonly driver: Driver };
 /** Processes of this machine; whether they are those of units decides how they are stopped and started, unless that was said. */
 const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Values) => {
-  const { findProcess } = await import('../../upgrade/cluster/find-members.ts');
+  const { findProcess } = await import('../../kv-upgrade/cluster/find-members.ts');
   const isLooked = values.driver === undefined || values.driver === 'local' || values.driver === 'systemd';
-  const found = await Promise.all(listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)));
+  const found = await Promise.all(
+    listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)),
+  );
   const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
   const driver: Driver = values.driver ?? (units.length > 0 && units.every(Boolean) ? 'systemd' : 'local');
   return { found, driver };
@@ -36,7 +42,11 @@ const memberOf = async (
   { folder, driver }: Place,
   values: Values,
 ): Promise<Described> => {
-  const common = { name: listed.name, client_url: listed.client_urls[0] ?? '', peer_url: listed.peer_urls[0] };
+  const common = {
+    name: listed.name,
+    client_url: listed.client_urls[0] ?? '',
+    peer_url: listed.peer_urls[0],
+  };
   const [fresh, old] = [values['new-binary'], values['old-binary']];
   const binaries = {
     ...(old === undefined ? {} : { old_binary: resolve(context.host.cwd, old) }),
@@ -47,7 +57,14 @@ const memberOf = async (
   if (driver === 'systemd') {
     const { unit, binary: binary_path, data_dir, config_file } = found;
     return {
-      spec: { ...common, unit, binary_path, ...binaries, data_dir, ...(config_file === undefined ? {} : { config_file }) } as MemberSpec,
+      spec: {
+        ...common,
+        unit,
+        binary_path,
+        ...binaries,
+        data_dir,
+        ...(config_file === undefined ? {} : { config_file }),
+      } as MemberSpec,
       left,
       isSeen: true,
     };
@@ -57,7 +74,13 @@ const memberOf = async (
   const { data_dir, config_file, env, flags } = found;
   const spec = {
     ...common,
-    ...{ old_binary: found.binary, ...binaries, data_dir, pid_file, log_file: found.log_file ?? join(folder, `${listed.name}.log`) },
+    ...{
+      old_binary: found.binary,
+      ...binaries,
+      data_dir,
+      pid_file,
+      log_file: found.log_file ?? join(folder, `${listed.name}.log`),
+    },
     ...(config_file === undefined ? {} : { config_file }),
     ...(Object.keys(env).length === 0 ? {} : { env }),
     ...{ old_command: flags, new_command: flags },
@@ -68,7 +91,9 @@ const memberOf = async (
 /** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
 const ctlBeside = async ({ host }: Context, members: readonly MemberSpec[]): Promise<string | undefined> => {
   for (const folder of new Set(
-    members.flatMap(({ old_binary, binary_path }) => [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)]))),
+    members.flatMap(({ old_binary, binary_path }) =>
+      [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
+    ),
   )) {
     const path = join(folder, 'etcdctl');
     if ((await host.files.info(path))?.kind === 'file') return path;
@@ -85,7 +110,7 @@ const nameFor = (file: string | undefined): string => {
 
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
 const head = async ({ host, settings }: Context): Promise<string> => {
-  const { clusterSchema } = await import('../../upgrade/cluster/cluster-file.ts');
+  const { clusterSchema } = await import('../../kv-upgrade/cluster/cluster-file.ts');
   const path = join(settings.folders.cache, 'cluster.schema.json');
   await host.files.makeFolder(settings.folders.cache, 0o700);
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
@@ -100,43 +125,77 @@ export const init: Command = {
     'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
   flags: {
     ...endpointFlags,
-    out: { field: str(undefined, { min: 1 }), summary: 'File to write; standard output unless given', value: 'file', complete: 'file' },
-    name: { field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }), summary: 'Name of the cluster', value: 'name' },
+    out: {
+      field: str(undefined, { min: 1 }),
+      summary: 'File to write; standard output unless given',
+      value: 'file',
+      complete: 'file',
+    },
+    name: {
+      field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }),
+      summary: 'Name of the cluster',
+      value: 'name',
+    },
     driver: {
       field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
       summary: 'How members are stopped and started',
       value: 'driver',
     },
-    'new-binary': { field: str(undefined, { min: 1 }), summary: 'Server program of the version to go to', value: 'file', complete: 'file' },
-    'old-binary': { field: str(undefined, { min: 1 }), summary: 'Server program of the running version', value: 'file', complete: 'file' },
+    'new-binary': {
+      field: str(undefined, { min: 1 }),
+      summary: 'Server program of the version to go to',
+      value: 'file',
+      complete: 'file',
+    },
+    'old-binary': {
+      field: str(undefined, { min: 1 }),
+      summary: 'Server program of the running version',
+      value: 'file',
+      complete: 'file',
+    },
   },
   examples: [
-    { line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml', says: 'then kv check --cluster cluster.yaml' },
+    {
+      line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml',
+      says: 'then kv check --cluster cluster.yaml',
+    },
   ],
   run: async (context, values) => {
-    const opened = await openCluster(context, { ...values, endpoints: await endpointsOf(context, values), cluster: undefined });
+    const opened = await openCluster(context, {
+      ...values,
+      endpoints: await endpointsOf(context, values),
+      cluster: undefined,
+    });
     const listed = await askAny(context, opened, (store) => store.members());
     const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
     const folder = file === undefined ? context.host.cwd : dirname(file);
     if (file !== undefined) await context.host.files.makeFolder(folder);
     const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
     const { found, driver } = await seenHere(context, sorted, values);
-    const described = await Promise.all(sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)));
+    const described = await Promise.all(
+      sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)),
+    );
     const members = described.map(({ spec }) => spec);
     const name = values.name ?? nameFor(file);
-    const { stringify } = await import('../../upgrade/cluster/yaml.ts');
-    const { clusterProblems } = await import('../../upgrade/cluster/cluster-file.ts');
+    const { stringify } = await import('../../kv-upgrade/cluster/yaml.ts');
+    const { clusterProblems } = await import('../../kv-upgrade/cluster/cluster-file.ts');
     const { tls, user } = opened.cluster;
     const ctl_binary = await ctlBeside(context, members);
     const content = JSON.parse(JSON.stringify({ name, driver, tls, user, ctl_binary, members }));
     const text = `${await head(context)}\n${stringify(content, { lineWidth: 0 })}`;
-    const left = [...clusterProblems(content).map(({ path, message }) => `${path} ${message}`), ...described.flatMap((one) => one.left)];
+    const left = [
+      ...clusterProblems(content).map(({ path, message }) => `${path} ${message}`),
+      ...described.flatMap((one) => one.left),
+    ];
     for (const line of left) context.say.warn(`to fill in: ${line}`);
     const unseen = described.filter(({ isSeen }) => !isSeen).map(({ spec }) => spec.name);
     if (unseen.length > 0 && values.driver === undefined)
-      context.say.warn(`no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`);
+      context.say.warn(
+        `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
+      );
     if (file === undefined) return rawResult(text);
-    if ((await context.host.files.info(file)) !== undefined) await context.confirm(`${file} is there already. Replace it?`);
+    if ((await context.host.files.info(file)) !== undefined)
+      await context.confirm(`${file} is there already. Replace it?`);
     await context.host.files.replace(file, text);
     return recordResult(
       { cluster_file: file, members: members.map((member) => member.name), to_fill_in: left },
@@ -149,7 +208,7 @@ export const schema: Command = {
   path: ['kv', 'schema'],
   summary: 'Print the JSON Schema of cluster files, for editors',
   run: async () => {
-    const { clusterSchema } = await import('../../upgrade/cluster/cluster-file.ts');
+    const { clusterSchema } = await import('../../kv-upgrade/cluster/cluster-file.ts');
     return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
   },
 };

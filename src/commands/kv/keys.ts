@@ -1,21 +1,38 @@
-import { bool, int, req, str } from '../../kernel/field.ts';
-import { AppError, problem } from '../../kernel/problem.ts';
-import type { Problem } from '../../kernel/problem.ts';
-import { recordResult, rowsResult } from '../../kernel/result.ts';
-import type { Argument, Command, Context, Flag, Values } from '../command.ts';
+import { bool, int, req, str } from '../../core/field.ts';
+import { AppError, problem } from '../../core/problem.ts';
+import type { Problem } from '../../core/problem.ts';
+import { recordResult, rowsResult } from '../../core/result.ts';
+import type { Argument, Command, Context, Flag, Values } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import { decimalLease } from './lease.ts';
 
 // Not `key`, which is the flag for the key of the client certificate.
-const keyArgument: Argument = { name: 'key-name', field: req(str(undefined, { min: 1 })), summary: 'The key' };
+const keyArgument: Argument = {
+  name: 'key-name',
+  field: req(str(undefined, { min: 1 })),
+  summary: 'The key',
+};
 const anyKey: Argument = { name: 'key-name', field: req(str()), summary: 'The key' };
-const rangeArgument: Argument = { name: 'range-end', field: str(undefined, { min: 1 }), summary: 'Up to this key, without it', optional: true };
+const rangeArgument: Argument = {
+  name: 'range-end',
+  field: str(undefined, { min: 1 }),
+  summary: 'Up to this key, without it',
+  optional: true,
+};
 const maxInt32 = 2 ** 31 - 1;
 
 /** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
-const sendFlag: Flag = { field: int({ min: 1, max: maxInt32 }), summary: 'Largest request to send; 2 MiB unless given', value: 'bytes' };
-const receiveFlag: Flag = { field: int({ min: 1, max: maxInt32 }), summary: 'Largest answer to take; 2147483647 unless given', value: 'bytes' };
+const sendFlag: Flag = {
+  field: int({ min: 1, max: maxInt32 }),
+  summary: 'Largest request to send; 2 MiB unless given',
+  value: 'bytes',
+};
+const receiveFlag: Flag = {
+  field: int({ min: 1, max: maxInt32 }),
+  summary: 'Largest answer to take; 2147483647 unless given',
+  value: 'bytes',
+};
 const prefixFlag: Flag = { field: bool(), summary: 'Every key that begins like this' };
 
 /** The key after all keys with this prefix, as bytes: its last byte that can be raised is one higher. Nothing is after all keys: a zero byte alone. */
@@ -52,18 +69,37 @@ export const put: Command = {
   path: ['kv', 'put'],
   noDryRun: 'opsctl kv get shows what is stored',
   summary: 'Write a key',
-  args: [keyArgument, { name: 'value', field: str(), summary: 'The value; `-` or nothing reads it from standard input', optional: true }],
+  args: [
+    keyArgument,
+    {
+      name: 'value',
+      field: str(),
+      summary: 'The value; `-` or nothing reads it from standard input',
+      optional: true,
+    },
+  ],
   flags: {
     ...endpointFlags,
     lease: { field: str(undefined, { min: 1 }), summary: 'Lease to attach, as hexadecimal id', value: 'id' },
     'max-send-bytes': sendFlag,
   },
-  examples: [{ line: 'opsctl kv put greeting hello --endpoints localhost:2379', says: 'through the gateway of the member' }],
+  examples: [
+    {
+      line: 'opsctl kv put greeting hello --endpoints localhost:2379',
+      says: 'through the gateway of the member',
+    },
+  ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const value = values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
+    const value =
+      values.value === undefined || values.value === '-' ? await stdinBytes(context) : values.value;
     const lease = values.lease === undefined ? undefined : decimalLease(values.lease, '--lease');
-    const { revision } = await askAny(context, opened, (store) => store.put(values['key-name'], value, lease), values);
+    const { revision } = await askAny(
+      context,
+      opened,
+      (store) => store.put(values['key-name'], value, lease),
+      values,
+    );
     return recordResult({ key: values['key-name'], revision }, { message: 'OK', name: 'key' });
   },
 };
@@ -81,7 +117,12 @@ export const get: Command = {
     serializable: { field: bool(), summary: 'From this member alone, maybe stale; answers without a quorum' },
     'max-receive-bytes': receiveFlag,
   },
-  examples: [{ line: 'opsctl kv get app/ --prefix --endpoints localhost:2379', says: 'all keys below app/; "" --prefix is every key' }],
+  examples: [
+    {
+      line: 'opsctl kv get app/ --prefix --endpoints localhost:2379',
+      says: 'all keys below app/; "" --prefix is every key',
+    },
+  ],
   check: rangeProblems,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
@@ -94,11 +135,19 @@ export const get: Command = {
       isSerializable: values.serializable,
     };
     const { kvs } = await askAny(context, opened, (store) => store.range(key, options), values);
-    if (options.rangeEnd !== undefined) return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
+    if (options.rangeEnd !== undefined)
+      return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
     const [found] = kvs;
-    if (found?.value_base64 !== undefined) context.say.warn(`the value of ${values['key-name']} is not text: -o json has its bytes in value_base64`);
-    if (found === undefined) throw new AppError('not-found', `there is no key ${values['key-name']}`, { code: 'NO_KEY' });
-    return recordResult(found, { columns: ['key', 'value', 'mod_revision', 'version', 'lease'], name: 'value' });
+    if (found?.value_base64 !== undefined)
+      context.say.warn(
+        `the value of ${values['key-name']} is not text: -o json has its bytes in value_base64`,
+      );
+    if (found === undefined)
+      throw new AppError('not-found', `there is no key ${values['key-name']}`, { code: 'NO_KEY' });
+    return recordResult(found, {
+      columns: ['key', 'value', 'mod_revision', 'version', 'lease'],
+      name: 'value',
+    });
   },
 };
 
@@ -113,7 +162,9 @@ export const del: Command = {
     const opened = await openCluster(context, values);
     const { key, end } = rangeOf(values);
     const which =
-      values.prefix === true ? `that begins with ${JSON.stringify(values['key-name'])}` : `from ${values['key-name']} up to ${values['range-end']}`;
+      values.prefix === true
+        ? `that begins with ${JSON.stringify(values['key-name'])}`
+        : `from ${values['key-name']} up to ${values['range-end']}`;
     if (end !== undefined) await context.confirm(`Delete every key ${which}?`);
     const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
     return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });

@@ -1,27 +1,38 @@
-import { bool, req, str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { bool, req, str } from '../../core/field.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 /** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
 export const decimalLease = (id: string, path = '<lease-id>'): string => {
   if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
-    throw usageError('wrong usage', [problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`)]);
+    throw usageError('wrong usage', [
+      problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`),
+    ]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };
 
 export const leaseTimeToLive: Command = {
   path: ['kv', 'lease', 'timetolive'],
   summary: 'Show how long a lease still lives',
-  args: [{ name: 'lease-id', field: req(str(undefined, { min: 1 })), summary: 'Hexadecimal id of the lease' }],
+  args: [
+    { name: 'lease-id', field: req(str(undefined, { min: 1 })), summary: 'Hexadecimal id of the lease' },
+  ],
   flags: { ...endpointFlags, keys: { field: bool(), summary: 'The attached keys too' } },
-  examples: [{ line: 'opsctl kv lease timetolive 694d5765fc71500b --endpoints localhost:2379', says: 'or: lease 694d5765fc71500b already expired' }],
+  examples: [
+    {
+      line: 'opsctl kv lease timetolive 694d5765fc71500b --endpoints localhost:2379',
+      says: 'or: lease 694d5765fc71500b already expired',
+    },
+  ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const id = String(values['lease-id']).replace(/^0x/i, '').toLowerCase();
-    const seen = await askAny(context, opened, (store) => store.timeToLive(decimalLease(id), values.keys ?? false));
+    const seen = await askAny(context, opened, (store) =>
+      store.timeToLive(decimalLease(id), values.keys ?? false),
+    );
     const isExpired = seen.ttl_seconds < 0 || (seen.ttl_seconds === 0 && seen.granted_seconds === 0);
     const data = {
       id,
@@ -34,7 +45,9 @@ export const leaseTimeToLive: Command = {
     // doc3 Interfaces: on an expired lease prints that the lease already expired (earlier: TTL 0s, remaining -1s)
     if (isExpired) return rawResult(`lease ${id} already expired\n`);
     const keys = values.keys === true ? `, attached keys([${seen.keys.join(' ')}])` : '';
-    return rawResult(`lease ${id} granted with TTL(${seen.granted_seconds}s), remaining(${seen.ttl_seconds}s)${keys}\n`);
+    return rawResult(
+      `lease ${id} granted with TTL(${seen.granted_seconds}s), remaining(${seen.ttl_seconds}s)${keys}\n`,
+    );
   },
 };
 

@@ -1,8 +1,8 @@
-import { oneOf, req, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { recordResult, rowsResult } from '../../kernel/result.ts';
-import type { ListedMember } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { oneOf, req, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult, rowsResult } from '../../core/result.ts';
+import type { ListedMember } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
@@ -33,7 +33,9 @@ export const alarmList: Command = {
   flags: endpointFlags,
   run: async (context, values) => {
     const opened = await openCluster(context, values);
-    const [alarms, members] = await askAny(context, opened, (store) => Promise.all([store.alarms(), store.members()]));
+    const [alarms, members] = await askAny(context, opened, (store) =>
+      Promise.all([store.alarms(), store.members()]),
+    );
     const rows = alarms.map(({ member_id, alarm }) => ({
       member_id: hex(member_id),
       member: members.find(({ id }) => id === member_id)?.name ?? '',
@@ -47,7 +49,10 @@ export const alarmDisarm: Command = {
   path: ['kv', 'alarm', 'disarm'],
   noDryRun: 'opsctl kv alarm list',
   summary: 'Take alarms back, after their cause was mended',
-  flags: { ...endpointFlags, alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' } },
+  flags: {
+    ...endpointFlags,
+    alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' },
+  },
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const alarms = (await askAny(context, opened, (store) => store.alarms())).filter(
@@ -79,24 +84,43 @@ export const moveLeader: Command = {
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const members = await listed(context, values);
-    const target = members.find(({ id, name }) => name === values.target || hex(id) === String(values.target).toLowerCase());
+    const target = members.find(
+      ({ id, name }) => name === values.target || hex(id) === String(values.target).toLowerCase(),
+    );
     if (target === undefined)
       throw new AppError('not-found', `there is no member ${values.target}`, {
         code: 'NO_MEMBER',
         tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
       });
-    const { openStore } = await import('../../upgrade/gateway/store.ts');
-    const { observe } = await import('../../upgrade/observe/observe.ts');
-    const { members: seen } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
+    const { openStore } = await import('../../etcd-client/etcd-client.ts');
+    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
+    const { members: seen } = await observe({
+      host: context.host,
+      cluster: opened.cluster,
+      access: opened.access,
+    });
     const leader = seen.find(({ is_leader }) => is_leader);
     if (leader === undefined)
-      throw new AppError('network', 'no leader among these endpoints', { code: 'NO_LEADER', tryThis: ['name every member with --endpoints'] });
-    const store = openStore(context.host, { url: leader.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: 10_000 });
+      throw new AppError('network', 'no leader among these endpoints', {
+        code: 'NO_LEADER',
+        tryThis: ['name every member with --endpoints'],
+      });
+    const store = openStore(context.host, {
+      url: leader.client_url,
+      tls: opened.access.tls,
+      user: opened.access.user,
+      timeoutMs: 10_000,
+    });
     if (leader.member_id !== target.id) await store.moveLeader(target.id);
     const from = members.find(({ id }) => id === leader.member_id)?.name ?? leader.name;
     return recordResult(
       { from, to: target.name },
-      { message: leader.member_id === target.id ? `${target.name} leads already` : `leadership handed from ${from} to ${target.name}` },
+      {
+        message:
+          leader.member_id === target.id
+            ? `${target.name} leads already`
+            : `leadership handed from ${from} to ${target.name}`,
+      },
     );
   },
 };

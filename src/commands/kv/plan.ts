@@ -1,33 +1,52 @@
 import { resolve } from 'node:path';
-import { str } from '../../kernel/field.ts';
-import { rawResult, recordResult } from '../../kernel/result.ts';
-import { columnsOf } from '../../kernel/wrap.ts';
-import type { Command } from '../command.ts';
+import { str } from '../../core/field.ts';
+import { rawResult, recordResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/wrap.ts';
+import type { Command } from '../../cli/command.ts';
 import { planFlags, prepare } from './planning.ts';
 import { arrived, refusalError } from './outcome.ts';
 
 export const plan: Command = {
   path: ['kv', 'plan'],
   summary: 'Show step by step what an upgrade would do',
-  about: 'Read-only. The plan carries a digest; `kv upgrade --plan FILE` refuses when the cluster no longer matches it.',
-  flags: { ...planFlags, out: { field: str(undefined, { min: 1 }), summary: 'Write the plan to a file', value: 'file', complete: 'file' } },
+  about:
+    'Read-only. The plan carries a digest; `kv upgrade --plan FILE` refuses when the cluster no longer matches it.',
+  flags: {
+    ...planFlags,
+    out: {
+      field: str(undefined, { min: 1 }),
+      summary: 'Write the plan to a file',
+      value: 'file',
+      complete: 'file',
+    },
+  },
   examples: [
     { line: 'opsctl kv plan --cluster cluster.yaml', says: 'the numbered plan' },
-    { line: 'opsctl kv plan --cluster cluster.yaml --out plan.json', says: 'for review, then kv upgrade --plan plan.json' },
+    {
+      line: 'opsctl kv plan --cluster cluster.yaml --out plan.json',
+      says: 'for review, then kv upgrade --plan plan.json',
+    },
   ],
   run: async (context, values) => {
     const prepared = await prepare(context, values);
-    const { isRefusal } = await import('../../upgrade/plan.ts');
-    const { planText } = await import('../../upgrade/tell/texts.ts');
+    const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+    const { planText } = await import('../../kv-upgrade/format/texts.ts');
     const { made } = prepared;
     const done = await arrived(prepared);
     if (done !== undefined) return done;
     if (isRefusal(made)) throw refusalError(made);
     if (values.out !== undefined) {
-      await context.host.files.replace(resolve(context.host.cwd, values.out), `${JSON.stringify(made, null, 2)}\n`, 0o600);
+      await context.host.files.replace(
+        resolve(context.host.cwd, values.out),
+        `${JSON.stringify(made, null, 2)}\n`,
+        0o600,
+      );
     }
     const text = planText(made, columnsOf(context.host.terminal.stdout));
-    const next = values.out === undefined ? undefined : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
+    const next =
+      values.out === undefined
+        ? undefined
+        : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty) {
       if (next !== undefined) context.say.info(next);

@@ -1,11 +1,11 @@
-import { list, bool, int, str } from '../../kernel/field.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
-import { versionRows, nextMinor } from '../../services/kv/versions.ts';
-import type { Minor } from '../../services/kv/versions.ts';
-import { acceptable } from '../../upgrade/guards/acceptable.ts';
-import type { Driver } from '../../upgrade/drivers/driver.ts';
-import type { Observation, Plan, PlanOptions, Refusal } from '../../upgrade/types.ts';
-import type { Context, Flag, Values } from '../command.ts';
+import { list, bool, int, str } from '../../core/field.ts';
+import { problem, usageError } from '../../core/problem.ts';
+import { versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
+import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
+import type { Observation, Plan, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
+import type { Context, Flag, Values } from '../../cli/command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 
@@ -19,7 +19,10 @@ export const planFlags: Readonly<Record<string, Flag>> = {
     value: 'minor',
     suggest: targets,
   },
-  'copy-data': { field: bool(), summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)' },
+  'copy-data': {
+    field: bool(),
+    summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)',
+  },
   'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
   'stable-for': {
     field: int({ min: 0, max: 3600 }),
@@ -36,11 +39,13 @@ export const planFlags: Readonly<Record<string, Flag>> = {
 };
 
 const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> => {
-  const { guards } = await import('../../upgrade/guards/all.ts');
+  const { guards } = await import('../../kv-upgrade/guards/all.ts');
   const accept: string[] = values.accept ?? [];
   for (const name of accept) {
     if (acceptable.includes(name)) continue;
-    const why = guards.some(({ id }) => id === name) ? `${name} cannot be accepted: nothing good can come of it` : `${name} is not a guard`;
+    const why = guards.some(({ id }) => id === name)
+      ? `${name} cannot be accepted: nothing good can come of it`
+      : `${name} is not a guard`;
     throw usageError('wrong usage', [problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
   }
   return {
@@ -66,16 +71,24 @@ export const prepare = async (context: Context, values: Values, given?: PlanOpti
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const [{ observe }, { planFrom }, { runFolder, nextRunId }] = await Promise.all([
-    import('../../upgrade/observe/observe.ts'),
-    import('../../upgrade/plan.ts'),
-    import('../../upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/observe/observe.ts'),
+    import('../../kv-upgrade/plan.ts'),
+    import('../../kv-upgrade/journal/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));
   const run = await nextRunId(host, context.settings.folders.clusters, opened.cluster.name);
   const { cluster, access } = opened;
   const folder = runFolder(context.settings.folders.clusters, cluster.name, run);
-  const observation = await observe({ host, cluster, access, driver, sizes: options.copy_data, isDeep: true, runFolder: folder });
+  const observation = await observe({
+    host,
+    cluster,
+    access,
+    driver,
+    sizes: options.copy_data,
+    isDeep: true,
+    runFolder: folder,
+  });
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };
 };

@@ -1,20 +1,25 @@
 import { join, resolve } from 'node:path';
-import { bool, str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { type Result, recordResult } from '../../kernel/result.ts';
-import type { RehearsalResult } from '../../upgrade/rehearse/rehearse.ts';
-import type { Plan, UpgradeEvent } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { bool, str } from '../../core/field.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import type { RehearsalResult } from '../../kv-upgrade/rehearse/rehearse.ts';
+import type { Plan, UpgradeEvent } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { refusalError } from './outcome.ts';
 import { type Prepared, planFlags, prepare } from './planning.ts';
 
 const SILENCE_MS = 30_000;
 
 /** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
-const snapshotFor = async (context: Context, values: Values, { opened, observation }: Prepared, folder: string): Promise<string> => {
+const snapshotFor = async (
+  context: Context,
+  values: Values,
+  { opened, observation }: Prepared,
+  folder: string,
+): Promise<string> => {
   const [{ saveSnapshot, verifySnapshot }, { openStore }] = await Promise.all([
-    import('../../upgrade/gateway/snapshot.ts'),
-    import('../../upgrade/gateway/store.ts'),
+    import('../../etcd-client/snapshot.ts'),
+    import('../../etcd-client/etcd-client.ts'),
   ]);
   if (values.snapshot !== undefined) {
     const path = resolve(context.host.cwd, values.snapshot);
@@ -24,20 +29,32 @@ const snapshotFor = async (context: Context, values: Values, { opened, observati
   const reachable = observation.members.filter((member) => member.is_reachable);
   const source = reachable.find((member) => !member.is_leader) ?? reachable[0];
   if (source === undefined)
-    throw new AppError('network', 'no member answers, so there is nothing to copy', { code: 'UNAVAILABLE', tryThis: ['--snapshot FILE'] });
+    throw new AppError('network', 'no member answers, so there is nothing to copy', {
+      code: 'UNAVAILABLE',
+      tryThis: ['--snapshot FILE'],
+    });
   const path = join(folder, 'snapshot.db');
   context.say.info(`saving a snapshot of ${source.name} for the private copy`);
   await saveSnapshot(
     context.host,
-    openStore(context.host, { url: source.client_url, tls: opened.access.tls, user: opened.access.user, timeoutMs: SILENCE_MS }),
+    openStore(context.host, {
+      url: source.client_url,
+      tls: opened.access.tls,
+      user: opened.access.user,
+      timeoutMs: SILENCE_MS,
+    }),
     path,
   );
   return path;
 };
 
 const versionsOf = ({ observation }: Prepared, plan: Plan): { old: string; new: string } => {
-  const newest = observation.members.map((member) => member.host?.new_binary_version).find((version) => version !== undefined);
-  const running = observation.members.map((member) => member.server_version).find((version) => version !== undefined);
+  const newest = observation.members
+    .map((member) => member.host?.new_binary_version)
+    .find((version) => version !== undefined);
+  const running = observation.members
+    .map((member) => member.server_version)
+    .find((version) => version !== undefined);
   return { old: running ?? `${plan.from}.0`, new: newest ?? `${plan.to}.0` };
 };
 
@@ -45,25 +62,41 @@ const shown = (result: RehearsalResult, kept: string): Result => {
   const { report } = result;
   const isWhole = result.keys_after === undefined || result.keys_after >= result.keys_before;
   const isGood = result.outcome === 'done' && isWhole;
-  const away = report?.members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`])) ?? [];
+  const away =
+    report?.members.flatMap(({ name, down_ms }) =>
+      down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
+    ) ?? [];
   const text = [
     isGood
       ? `The rehearsal went through on ${result.mode}: ${result.message}.`
       : `The rehearsal did not go through (${result.mode}): ${result.message}`,
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
-    ...(report === undefined ? [] : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members away: ${away.join(', ')}`]),
+    ...(report === undefined
+      ? []
+      : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members away: ${away.join(', ')}`]),
     ...(report?.canary === undefined
       ? []
-      : [`test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`]),
+      : [
+          `test writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`,
+        ]),
     ...(report === undefined ? [] : [`report ${kept}/report.html`]),
   ].join('\n');
-  return recordResult({ ...result, ok: isGood, folder: kept }, { text, name: 'outcome' }, isGood ? undefined : 'no');
+  return recordResult(
+    { ...result, ok: isGood, folder: kept },
+    { text, name: 'outcome' },
+    isGood ? undefined : 'no',
+  );
 };
 
 /** The run's folder of the copy is kept with the real cluster's runs; everything else of the copy goes. */
-const keepReport = async (context: Context, cluster: string, folder: string, run: string): Promise<string> => {
+const keepReport = async (
+  context: Context,
+  cluster: string,
+  folder: string,
+  run: string,
+): Promise<string> => {
   const { host, settings } = context;
-  const { clusterFolder } = await import('../../upgrade/journal/journal.ts');
+  const { clusterFolder } = await import('../../kv-upgrade/journal/journal.ts');
   const kept = join(clusterFolder(settings.folders.clusters, cluster), 'rehearsals', run);
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
@@ -77,25 +110,32 @@ const keepReport = async (context: Context, cluster: string, folder: string, run
   const from = await find(join(folder, 'home'));
   if (from === undefined) return kept;
   await host.files.makeFolder(kept, 0o700);
-  for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson']) await host.files.copy(join(from, name), join(kept, name));
+  for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson'])
+    await host.files.copy(join(from, name), join(kept, name));
   return kept;
 };
 
 /** Real servers where they are possible and nobody asked for simulated ones. */
 const chooseReal = async ({ opened }: Prepared, values: Values): Promise<boolean> => {
-  const { canBeReal } = await import('../../upgrade/rehearse/rehearse.ts');
+  const { canBeReal } = await import('../../kv-upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
   const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
   throw usageError('wrong usage', [problem('--real', 'rule', rule)]);
 };
 
-const inFolder = async (context: Context, values: Values, prepared: Prepared, plan: Plan, folder: string): Promise<Result> => {
+const inFolder = async (
+  context: Context,
+  values: Values,
+  prepared: Prepared,
+  plan: Plan,
+  folder: string,
+): Promise<Result> => {
   const { host, signal, say } = context;
   const { opened, observation, options, run: id } = prepared;
   const [{ rehearse: carryOut }, { lineOf }] = await Promise.all([
-    import('../../upgrade/rehearse/rehearse.ts'),
-    import('../../upgrade/tell/plain-lines.ts'),
+    import('../../kv-upgrade/rehearse/rehearse.ts'),
+    import('../../kv-upgrade/format/plain-lines.ts'),
   ]);
   const isReal = await chooseReal(prepared, values);
   const snapshot = await snapshotFor(context, values, prepared, folder);
@@ -107,7 +147,18 @@ const inFolder = async (context: Context, values: Values, prepared: Prepared, pl
   };
   const versions = versionsOf(prepared, plan);
   const result = await carryOut(
-    { host, cluster: opened.cluster, observation, snapshot, folder, isReal, versions, options, onEvent, signal },
+    {
+      host,
+      cluster: opened.cluster,
+      observation,
+      snapshot,
+      folder,
+      isReal,
+      versions,
+      options,
+      onEvent,
+      signal,
+    },
     opened.access,
   );
   return shown(result, await keepReport(context, opened.cluster.name, folder, id));
@@ -116,10 +167,13 @@ const inFolder = async (context: Context, values: Values, prepared: Prepared, pl
 const run = async (context: Context, values: Values): Promise<Result> => {
   const { host } = context;
   const prepared = await prepare(context, values);
-  const { isRefusal } = await import('../../upgrade/plan.ts');
+  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
   const { made } = prepared;
   if (isRefusal(made)) throw refusalError(made);
-  const folder = join(host.files.temporaryFolder(), `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`);
+  const folder = join(
+    host.files.temporaryFolder(),
+    `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`,
+  );
   await host.files.makeFolder(folder, 0o700);
   try {
     return await inFolder(context, values, prepared, made, folder);
@@ -150,6 +204,9 @@ export const rehearse: Command = {
     keep: { field: bool(), summary: 'Keep the folder of the private copy' },
   },
   examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
-  check: (values) => (values.real && values.simulated ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')] : []),
+  check: (values) =>
+    values.real && values.simulated
+      ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')]
+      : [],
   run,
 };

@@ -1,16 +1,16 @@
 import { resolve } from 'node:path';
-import { oneOf, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { type Result, nothing, rawResult, recordResult } from '../../kernel/result.ts';
-import type { FoundRun } from '../../upgrade/journal/journal.ts';
-import type { StoredReport } from '../../upgrade/report/write.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { oneOf, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { type Result, nothing, rawResult, recordResult } from '../../core/result.ts';
+import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import type { StoredReport } from '../../kv-upgrade/report/write.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { clusterFlags, openCluster } from './cluster.ts';
 
 const foundRun = async (context: Context, values: Values): Promise<FoundRun> => {
   const { host, settings } = context;
   const { cluster } = await openCluster(context, values);
-  const { findRuns } = await import('../../upgrade/journal/journal.ts');
+  const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
   const runs = await findRuns(host, settings.folders.clusters, cluster.name);
   const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
   if (found === undefined) {
@@ -25,7 +25,9 @@ const foundRun = async (context: Context, values: Values): Promise<FoundRun> => 
           ];
     throw new AppError(
       'not-found',
-      values.run === undefined ? `there is no run of cluster ${cluster.name} here` : `there is no run ${values.run} of cluster ${cluster.name}`,
+      values.run === undefined
+        ? `there is no run of cluster ${cluster.name} here`
+        : `there is no run ${values.run} of cluster ${cluster.name}`,
       { code: 'NO_RUN', tryThis },
     );
   }
@@ -35,8 +37,8 @@ const foundRun = async (context: Context, values: Values): Promise<FoundRun> => 
 /** The written report, or one made from the journal when the program was ended before it wrote it. */
 const reportOf = async (context: Context, { run, folder, entries }: FoundRun): Promise<StoredReport> => {
   const [{ readReport }, { broughtUpToDate, reportFromJournal }] = await Promise.all([
-    import('../../upgrade/report/write.ts'),
-    import('../../upgrade/report/from-journal.ts'),
+    import('../../kv-upgrade/report/write.ts'),
+    import('../../kv-upgrade/report/from-journal.ts'),
   ]);
   const written = await readReport(context.host, folder);
   const current = written && broughtUpToDate(written, entries);
@@ -47,18 +49,29 @@ const reportOf = async (context: Context, { run, folder, entries }: FoundRun): P
       code: 'NO_REPORT',
       tryThis: ['opsctl kv status', 'opsctl kv resume'],
     });
-  context.say.info(`run ${run} was ended before its report was written; this one is made from its journal, without checks and test writes`);
+  context.say.info(
+    `run ${run} was ended before its report was written; this one is made from its journal, without checks and test writes`,
+  );
   return rebuilt;
 };
 
 const formOf = (values: Values): 'markdown' | 'html' | 'json' | undefined =>
   values.as ??
-  (/\.html?$/.test(values.out ?? '') ? 'html' : /\.json$/.test(values.out ?? '') ? 'json' : values.out === undefined ? undefined : 'markdown');
+  (/\.html?$/.test(values.out ?? '')
+    ? 'html'
+    : /\.json$/.test(values.out ?? '')
+      ? 'json'
+      : values.out === undefined
+        ? undefined
+        : 'markdown');
 
-const textOf = async ({ report, events }: StoredReport, form: 'markdown' | 'html' | 'json'): Promise<string> => {
+const textOf = async (
+  { report, events }: StoredReport,
+  form: 'markdown' | 'html' | 'json',
+): Promise<string> => {
   if (form === 'json') return `${JSON.stringify(report, null, 2)}\n`;
-  if (form === 'html') return (await import('../../upgrade/report/page.ts')).pageFrom(report, events);
-  return (await import('../../upgrade/report/markdown.ts')).markdownFrom(report);
+  if (form === 'html') return (await import('../../kv-upgrade/report/page.ts')).pageFrom(report, events);
+  return (await import('../../kv-upgrade/report/markdown.ts')).markdownFrom(report);
 };
 
 export const report: Command = {
@@ -66,11 +79,28 @@ export const report: Command = {
   summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
   about:
     'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
-  args: [{ name: 'run', field: str(), summary: 'The run; the newest of the cluster unless given', optional: true, complete: 'kv-run' }],
+  args: [
+    {
+      name: 'run',
+      field: str(),
+      summary: 'The run; the newest of the cluster unless given',
+      optional: true,
+      complete: 'kv-run',
+    },
+  ],
   flags: {
     ...clusterFlags,
-    as: { field: oneOf('markdown', 'html', 'json'), summary: 'Form of the report; from the name of --out unless given', value: 'markdown|html|json' },
-    out: { field: str(undefined, { min: 1 }), summary: 'File to write it into', value: 'file', complete: 'file' },
+    as: {
+      field: oneOf('markdown', 'html', 'json'),
+      summary: 'Form of the report; from the name of --out unless given',
+      value: 'markdown|html|json',
+    },
+    out: {
+      field: str(undefined, { min: 1 }),
+      summary: 'File to write it into',
+      value: 'file',
+      complete: 'file',
+    },
   },
   examples: [
     { line: 'opsctl kv report --out upgrade.html', says: 'the newest run as a page' },
@@ -80,7 +110,11 @@ export const report: Command = {
     const stored = await reportOf(context, await foundRun(context, values));
     const form = formOf(values);
     if (values.out !== undefined && form !== undefined) {
-      await context.host.files.replace(resolve(context.host.cwd, values.out), await textOf(stored, form), 0o600);
+      await context.host.files.replace(
+        resolve(context.host.cwd, values.out),
+        await textOf(stored, form),
+        0o600,
+      );
       return nothing(`report of run ${stored.report.run} written to ${values.out}`);
     }
     if (form !== undefined) return rawResult(await textOf(stored, form));

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
-import { str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import { versionRows } from '../../services/kv/versions.ts';
-import type { Minor } from '../../services/kv/versions.ts';
-import type { Restored, Restoring } from '../../upgrade/restore/carry-out.ts';
-import type { Locking } from '../../upgrade/locks/take-locks.ts';
-import type { SnapshotRecord } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import { versionRows } from '../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { Restored, Restoring } from '../../kv-upgrade/restore/execute.ts';
+import type { Locking } from '../../kv-upgrade/locks/take-locks.ts';
+import type { SnapshotRecord } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
 import { confirmStart } from './running.ts';
 
@@ -17,14 +17,18 @@ type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly 
 const sourceOf = async (context: Context, values: Values, cluster: string): Promise<Source> => {
   const { host, settings } = context;
   const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
-    import('../../upgrade/journal/journal.ts'),
-    import('../../upgrade/gateway/snapshot.ts'),
-    import('../../upgrade/restore/plan.ts'),
-    import('../../upgrade/gateway/snapshot-content.ts'),
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../etcd-client/snapshot.ts'),
+    import('../../kv-upgrade/restore/plan.ts'),
+    import('../../etcd-client/snapshot-content.ts'),
   ]);
-  const [run] = (await findRuns(host, settings.folders.clusters, cluster)).filter(({ entries }) => entries.some(({ kind }) => kind === 'snapshot'));
+  const [run] = (await findRuns(host, settings.folders.clusters, cluster)).filter(({ entries }) =>
+    entries.some(({ kind }) => kind === 'snapshot'),
+  );
   const opened = run?.entries[0];
-  const recorded = newestSnapshot(run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? []);
+  const recorded = newestSnapshot(
+    run?.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : [])) ?? [],
+  );
   const from = values.to ?? (opened?.kind === 'opened' ? opened.plan.from : undefined);
   const path = values.snapshot === undefined ? recorded?.path : resolve(host.cwd, values.snapshot);
   if (path === undefined || from === undefined) {
@@ -36,12 +40,20 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
   const verified = await verifySnapshot(host, path);
   const { revision } = snapshotContent(Buffer.from((await host.files.readBytes(path)) as Uint8Array));
   const member = path === recorded?.path ? recorded.member : 'a file';
-  return { snapshot: { duration_ms: 0, member, path, ...verified, revision }, to: from as Minor, run: run?.run ?? 'by-hand' };
+  return {
+    snapshot: { duration_ms: 0, member, path, ...verified, revision },
+    to: from as Minor,
+    run: run?.run ?? 'by-hand',
+  };
 };
 
 /** Nobody else may be at work on the members meanwhile. The store is away in the middle, so its own lock is a warning to others, no more. */
-const underLock = async <T>(context: Context, locking: Pick<Locking, 'cluster' | 'access' | 'run'>, act: () => Promise<T>): Promise<T> => {
-  const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
+const underLock = async <T>(
+  context: Context,
+  locking: Pick<Locking, 'cluster' | 'access' | 'run'>,
+  act: () => Promise<T>,
+): Promise<T> => {
+  const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
   const { host, settings, say } = context;
   const lock = await takeLocks({ host, state: settings.folders.clusters, ...locking, warn: say.warn });
   try {
@@ -51,14 +63,20 @@ const underLock = async <T>(context: Context, locking: Pick<Locking, 'cluster' |
   }
 };
 
-const carriedOut = async (context: Context, parts: Pick<Restoring, 'cluster' | 'access' | 'plan'>): Promise<Restored> => {
+const carriedOut = async (
+  context: Context,
+  parts: Pick<Restoring, 'cluster' | 'access' | 'plan'>,
+): Promise<Restored> => {
   const { host, settings, say } = context;
   const [{ restore: carryOut }, { shellsOf }, { runFolder }] = await Promise.all([
-    import('../../upgrade/restore/carry-out.ts'),
-    import('../../upgrade/drivers/open.ts'),
-    import('../../upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/restore/execute.ts'),
+    import('../../kv-upgrade/supervisors/open.ts'),
+    import('../../kv-upgrade/journal/journal.ts'),
   ]);
-  const [driver, shellFor] = await Promise.all([driverFor(context, parts.cluster), shellsOf(host, parts.cluster)]);
+  const [driver, shellFor] = await Promise.all([
+    driverFor(context, parts.cluster),
+    shellsOf(host, parts.cluster),
+  ]);
   const folder = runFolder(settings.folders.clusters, parts.cluster.name, parts.plan.run);
   return carryOut({ ...parts, host, driver, shellFor, folder, say: say.info });
 };
@@ -84,12 +102,14 @@ export const restore: Command = {
       suggest: versionRows.map(({ minor }) => minor),
     },
   },
-  examples: [{ line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' }],
+  examples: [
+    { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
+  ],
   run: async (context, values) => {
     const { cluster, access } = await openCluster(context, values, 'upgrade');
     const [{ observe }, { restorePlan, restoreText }] = await Promise.all([
-      import('../../upgrade/observe/observe.ts'),
-      import('../../upgrade/restore/plan.ts'),
+      import('../../kv-upgrade/observe/observe.ts'),
+      import('../../kv-upgrade/restore/plan.ts'),
     ]);
     const source = await sourceOf(context, values, cluster.name);
     const driver = await driverFor(context, cluster);
@@ -98,8 +118,13 @@ export const restore: Command = {
     if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
     context.say.warn(restoreText(plan));
     await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
-    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () => carriedOut(context, { cluster, access, plan }));
+    const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () =>
+      carriedOut(context, { cluster, access, plan }),
+    );
     const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
-    return recordResult({ outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, message }, { text: message });
+    return recordResult(
+      { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, message },
+      { text: message },
+    );
   },
 };

@@ -1,7 +1,7 @@
-import { recordResult } from '../../kernel/result.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { minorOf } from '../../services/kv/versions.ts';
-import type { Command } from '../command.ts';
+import { recordResult } from '../../core/result.ts';
+import { AppError } from '../../core/problem.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Command } from '../../cli/command.ts';
 import { clusterFlags } from './cluster.ts';
 import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
 
@@ -12,19 +12,29 @@ export const rollback: Command = {
   about:
     'Only while the cluster still reports the old version. After the last member there is no rollback; see kv restore. Exit code 12 when it is done.',
   flags: { ...clusterFlags, ...runFlags },
-  examples: [{ line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' }],
+  examples: [
+    { line: 'opsctl kv rollback --cluster cluster.yaml', says: 'after --hold-last or a failed member' },
+  ],
   run: async (context, values) => {
     const { opened, found, plan } = await unfinished(context, values);
-    const { observe } = await import('../../upgrade/observe/observe.ts');
+    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
     const observation = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     if (observation.members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
-      throw new AppError('unsafe', `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`, {
-        code: 'NO_WAY_BACK',
-        tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'],
-      });
+      throw new AppError(
+        'unsafe',
+        `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`,
+        {
+          code: 'NO_WAY_BACK',
+          tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'],
+        },
+      );
     }
-    await confirmStart(context, opened.cluster.name, `Bring every member of ${opened.cluster.name} back to ${plan.from}?`);
-    const { rollBack } = await import('../../upgrade/execute/roll-back.ts');
+    await confirmStart(
+      context,
+      opened.cluster.name,
+      `Bring every member of ${opened.cluster.name} back to ${plan.from}?`,
+    );
+    const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 };
@@ -33,30 +43,43 @@ export const abort: Command = {
   path: ['kv', 'abort'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Give an unfinished run up and leave the cluster as it is',
-  about: 'Changes nothing in the cluster. Refused while a member is down by the hand of the run: resume or roll back first.',
+  about:
+    'Changes nothing in the cluster. Refused while a member is down by the hand of the run: resume or roll back first.',
   flags: clusterFlags,
   run: async (context, values) => {
     const { opened, found, plan } = await unfinished(context, values);
-    const { observe } = await import('../../upgrade/observe/observe.ts');
+    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
     const { members } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
     const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
     if (away.length > 0)
-      throw new AppError('unsafe', `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`, {
-        code: 'MEMBER_DOWN',
-        tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
-      });
+      throw new AppError(
+        'unsafe',
+        `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
+        {
+          code: 'MEMBER_DOWN',
+          tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
+        },
+      );
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
-    const { openJournal } = await import('../../upgrade/journal/journal.ts');
-    const { takeLocks } = await import('../../upgrade/locks/take-locks.ts');
+    const { openJournal } = await import('../../kv-upgrade/journal/journal.ts');
+    const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
     const { host, settings, say } = context;
-    const lock = await takeLocks({ host, state: settings.folders.clusters, ...opened, run: found.run, warn: say.warn });
-    const upgraded = members.filter(({ server_version }) => minorOf(server_version) === plan.to).map(({ name }) => name);
+    const lock = await takeLocks({
+      host,
+      state: settings.folders.clusters,
+      ...opened,
+      run: found.run,
+      warn: say.warn,
+    });
+    const upgraded = members
+      .filter(({ server_version }) => minorOf(server_version) === plan.to)
+      .map(({ name }) => name);
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
       const journal = await openJournal(context.host, found.folder);
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
-      const { removeOwnKeys } = await import('../../upgrade/gateway/own-keys.ts');
+      const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');
       await removeOwnKeys(
         members.map(({ client_url }) => opened.access.store(client_url)),
         found.run,
@@ -64,6 +87,9 @@ export const abort: Command = {
     } finally {
       await lock.release();
     }
-    return recordResult({ run: found.run, outcome: 'aborted', upgraded, message }, { text: message, message });
+    return recordResult(
+      { run: found.run, outcome: 'aborted', upgraded, message },
+      { text: message, message },
+    );
   },
 };

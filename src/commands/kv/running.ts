@@ -1,19 +1,26 @@
-import { bool } from '../../kernel/field.ts';
-import { AppError, usageError } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Result } from '../../kernel/result.ts';
-import { columnsOf, wrap } from '../../kernel/wrap.ts';
-import type { FoundRun } from '../../upgrade/journal/journal.ts';
-import type { SessionInput } from '../../upgrade/execute/session.ts';
-import type { Plan } from '../../upgrade/types.ts';
-import type { Context, Flag, Values } from '../command.ts';
+import { bool } from '../../core/field.ts';
+import { AppError, usageError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Result } from '../../core/result.ts';
+import { columnsOf, wrap } from '../../core/wrap.ts';
+import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
+import type { Plan } from '../../kv-upgrade/types.ts';
+import type { Context, Flag, Values } from '../../cli/command.ts';
 import { driverFor, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 import { watched } from './watching.ts';
 
 export const runFlags: Readonly<Record<string, Flag>> = {
-  canary: { field: bool(), negated: true, summary: 'Write nothing to the store to measure what its clients see' },
-  'kill-after-grace': { field: bool(), summary: 'End a member with SIGKILL when it ignores the stop for the whole grace' },
+  canary: {
+    field: bool(),
+    negated: true,
+    summary: 'Write nothing to the store to measure what its clients see',
+  },
+  'kill-after-grace': {
+    field: bool(),
+    summary: 'End a member with SIGKILL when it ignores the stop for the whole grace',
+  },
 };
 
 /** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
@@ -21,13 +28,16 @@ const typedName = async (context: Context, cluster: string, question: string): P
   if (context.isConfirmed) return true;
   if (!context.isInteractive) return false;
   const asked = wrap(question, columnsOf(context.host.terminal.stderr) - 2, '  ');
-  return (await context.host.terminal.prompts.text(`${asked}\n  Type ${cluster} to go on:`)).trim() === cluster;
+  return (
+    (await context.host.terminal.prompts.text(`${asked}\n  Type ${cluster} to go on:`)).trim() === cluster
+  );
 };
 
 export const confirmStart = async (context: Context, cluster: string, question: string): Promise<void> => {
   if (!context.isConfirmed && !context.isInteractive)
     throw usageError(`${question} Nobody can be asked here.`, [], ['add --yes to go on without a question']);
-  if (!(await typedName(context, cluster, question))) throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
+  if (!(await typedName(context, cluster, question)))
+    throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
 };
 
 export type Start = {
@@ -38,12 +48,24 @@ export type Start = {
   readonly loop?: SessionInput['loop'];
 };
 
-export const conducted = async (context: Context, values: Values, { opened, plan, run, action, loop }: Start): Promise<Result> => {
+export const conducted = async (
+  context: Context,
+  values: Values,
+  { opened, plan, run, action, loop }: Start,
+): Promise<Result> => {
   const { host, settings } = context;
-  const { conduct } = await import('../../upgrade/execute/session.ts');
+  const { conduct } = await import('../../kv-upgrade/execute/session.ts');
   const driver = await driverFor(context, opened.cluster);
-  const lastQuestion = (member: string): string => `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
-  const common = { host, cluster: opened.cluster, clusterFile: opened.file ?? '', access: opened.access, driver, state: settings.folders.clusters };
+  const lastQuestion = (member: string): string =>
+    `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
+  const common = {
+    host,
+    cluster: opened.cluster,
+    clusterFile: opened.file ?? '',
+    access: opened.access,
+    driver,
+    state: settings.folders.clusters,
+  };
   return watched(context, (sink, ask, signal) =>
     conduct({
       ...common,
@@ -53,7 +75,8 @@ export const conducted = async (context: Context, values: Values, { opened, plan
       sink,
       signal,
       // Where nobody is asked the table need not step aside.
-      confirmed: async (member) => context.isConfirmed || ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
+      confirmed: async (member) =>
+        context.isConfirmed || ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
       hasCanary: values.canary !== false,
       canKill: values['kill-after-grace'] ?? false,
       ...(loop === undefined ? {} : { loop }),
@@ -70,17 +93,29 @@ const refuseOtherMembers = ({ cluster }: Opened, { run }: FoundRun, { observatio
       .join(', ');
   const [then, now] = [urls(observation.members), urls(cluster.members)];
   if (then === now) return;
-  throw new AppError('unsafe', `run ${run} of a cluster ${cluster.name} was made for other members (${then}) than the cluster file names (${now})`, {
-    code: 'OTHER_CLUSTER',
-    tryThis: ['give each cluster file a name of its own', 'take the cluster file that the run was made with'],
-  });
+  throw new AppError(
+    'unsafe',
+    `run ${run} of a cluster ${cluster.name} was made for other members (${then}) than the cluster file names (${now})`,
+    {
+      code: 'OTHER_CLUSTER',
+      tryThis: [
+        'give each cluster file a name of its own',
+        'take the cluster file that the run was made with',
+      ],
+    },
+  );
 };
 
-export type Unfinished = { readonly opened: Opened; readonly found: FoundRun; readonly plan: Plan; readonly isRollback: boolean };
+export type Unfinished = {
+  readonly opened: Opened;
+  readonly found: FoundRun;
+  readonly plan: Plan;
+  readonly isRollback: boolean;
+};
 /** The newest run of the cluster that can go on. */
 export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { findRuns, openRun } = await import('../../upgrade/journal/journal.ts');
+  const { findRuns, openRun } = await import('../../kv-upgrade/journal/journal.ts');
   const found = openRun(await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name));
   const first = found?.entries[0];
   if (found === undefined || first?.kind !== 'opened') {
@@ -90,14 +125,16 @@ export const unfinished = async (context: Context, values: Values): Promise<Unfi
     });
   }
   refuseOtherMembers(opened, found, first.plan);
-  const last = found.entries.findLast((entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened');
+  const last = found.entries.findLast(
+    (entry) => entry.kind === 'resumed' || entry.kind === 'closed' || entry.kind === 'opened',
+  );
   const isRollback = (last?.kind === 'resumed' || last?.kind === 'opened') && last.action === 'rollback';
   return { opened, found, plan: first.plan, isRollback };
 };
 
 /** Killed after its last line, it could not take its lock away; nobody waits for its lease. */
 const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<void> => {
-  const { dropLock } = await import('../../upgrade/locks/store-lock.ts');
+  const { dropLock } = await import('../../kv-upgrade/locks/store-lock.ts');
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
   await dropLock(stores, run).catch(() => {});
 };
@@ -105,14 +142,15 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
 export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
-  const { findRuns, isRolledBack } = await import('../../upgrade/journal/journal.ts');
+  const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name);
   if (newest === undefined) return undefined;
   const { run, entries } = newest;
   const last = entries.at(-1);
   const isDone = last?.kind === 'closed' && last.outcome === 'done';
   if (isDone || isRolledBack(entries)) await dropLockOf(opened, run);
-  if (isDone) return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
+  if (isDone)
+    return recordResult({ run, outcome: 'done' }, { message: `nothing to go on with: run ${run} is done` });
   if (!isRolledBack(entries)) return undefined;
   const message = `nothing to go on with: run ${run} was rolled back to its end; opsctl kv upgrade begins a new one`;
   return recordResult({ run, outcome: 'rolled-back' }, { message }, 'rolled-back');

@@ -1,20 +1,44 @@
-import { AppError } from '../../kernel/problem.ts';
-import type { Result, View } from '../../kernel/result.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Result, View } from '../../core/result.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 
-const looking = ['status', 'health', 'version', 'endpoint health', 'endpoint status', 'endpoint hashkv', 'member list', 'alarm list', 'alarm disarm'];
-const upgrading = ['check', 'plan', 'upgrade', 'resume', 'rollback', 'abort', 'restore', 'report', 'rehearse'];
-const lineOf = (commands: readonly string[]): RegExp => new RegExp(`\\bopsctl kv (?:${commands.join('|')})\\b(?! --cluster| --endpoints)`, 'g');
+const looking = [
+  'status',
+  'health',
+  'version',
+  'endpoint health',
+  'endpoint status',
+  'endpoint hashkv',
+  'member list',
+  'alarm list',
+  'alarm disarm',
+];
+const upgrading = [
+  'check',
+  'plan',
+  'upgrade',
+  'resume',
+  'rollback',
+  'abort',
+  'restore',
+  'report',
+  'rehearse',
+];
+const lineOf = (commands: readonly string[]): RegExp =>
+  new RegExp(`\\bopsctl kv (?:${commands.join('|')})\\b(?! --cluster| --endpoints)`, 'g');
 const everyLine = lineOf([...looking, ...upgrading]);
 const lookingLine = lineOf(looking);
 
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** What is to be typed next can be copied as it stands: it names the cluster that this command was given. */
 export const naming = (values: Values): ((text: string) => string) => {
   const { cluster, endpoints } = values as { cluster?: string; endpoints?: string };
-  if (cluster !== undefined) return (text) => text.replace(everyLine, (line) => `${line} --cluster ${quoted(cluster)}`);
-  if (endpoints !== undefined) return (text) => text.replace(lookingLine, (line) => `${line} --endpoints ${quoted(endpoints)}`);
+  if (cluster !== undefined)
+    return (text) => text.replace(everyLine, (line) => `${line} --cluster ${quoted(cluster)}`);
+  if (endpoints !== undefined)
+    return (text) => text.replace(lookingLine, (line) => `${line} --endpoints ${quoted(endpoints)}`);
   return (text) => text;
 };
 
@@ -24,12 +48,23 @@ const namedError = (error: unknown, named: Named): unknown => {
   const { tryThis, problems } = error.detail;
   const more = {
     ...(tryThis === undefined ? {} : { tryThis: tryThis.map(named) }),
-    ...(problems === undefined ? {} : { problems: problems.map((one) => (one.hint === undefined ? one : { ...one, hint: named(one.hint) })) }),
+    ...(problems === undefined
+      ? {}
+      : {
+          problems: problems.map((one) => (one.hint === undefined ? one : { ...one, hint: named(one.hint) })),
+        }),
   };
-  return new AppError(error.category, named(error.message), { ...error.detail, ...more, cause: error.detail.cause ?? error });
+  return new AppError(error.category, named(error.message), {
+    ...error.detail,
+    ...more,
+    cause: error.detail.cause ?? error,
+  });
 };
 
-async function* namedRows(rows: Iterable<unknown> | AsyncIterable<unknown>, named: Named): AsyncGenerator<unknown> {
+async function* namedRows(
+  rows: Iterable<unknown> | AsyncIterable<unknown>,
+  named: Named,
+): AsyncGenerator<unknown> {
   try {
     yield* rows;
   } catch (error) {
@@ -46,7 +81,9 @@ const namedView = (view: View, named: Named): View => ({
 const namedResult = (result: Result, named: Named): Result => {
   if (result.kind === 'raw') return result;
   const view = result.view === undefined ? {} : { view: namedView(result.view, named) };
-  return result.kind === 'rows' ? { ...result, ...view, rows: namedRows(result.rows, named) } : { ...result, ...view };
+  return result.kind === 'rows'
+    ? { ...result, ...view, rows: namedRows(result.rows, named) }
+    : { ...result, ...view };
 };
 
 const speaking = (context: Context, named: Named): Context => ({

@@ -1,14 +1,19 @@
 import { resolve } from 'node:path';
-import { req, str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { MemberSpec } from '../../upgrade/types.ts';
-import type { Argument, Command, Context, Values } from '../command.ts';
+import { req, str } from '../../core/field.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import type { MemberSpec } from '../../kv-upgrade/types.ts';
+import type { Argument, Command, Context, Values } from '../../cli/command.ts';
 import { timeoutOf } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 
-const fileArgument: Argument = { name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The snapshot file', complete: 'file' };
+const fileArgument: Argument = {
+  name: 'file',
+  field: req(str(undefined, { min: 1 })),
+  summary: 'The snapshot file',
+  complete: 'file',
+};
 const silenceMs = 30_000;
 
 /** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
@@ -17,27 +22,43 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
   if (values.member !== undefined) {
     const found = cluster.members.find(({ name }) => name === values.member);
     if (found === undefined)
-      throw usageError('wrong usage', [problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`)]);
+      throw usageError('wrong usage', [
+        problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`),
+      ]);
     return found;
   }
   if (cluster.members.length === 1) return cluster.members[0] as MemberSpec;
   if (file === undefined)
     throw usageError('wrong usage', [
-      problem('--endpoints', 'max', 'must name one member: a snapshot is taken from one', 'or name a --member of a cluster file'),
+      problem(
+        '--endpoints',
+        'max',
+        'must name one member: a snapshot is taken from one',
+        'or name a --member of a cluster file',
+      ),
     ]);
-  const { observe } = await import('../../upgrade/observe/observe.ts');
+  const { observe } = await import('../../kv-upgrade/observe/observe.ts');
   const { members } = await observe({ host: context.host, cluster, access });
   const best =
     members.find(({ is_leader }) => is_leader) ??
-    members.filter(({ is_reachable }) => is_reachable).sort((a, b) => (b.raft_index ?? 0) - (a.raft_index ?? 0))[0];
+    members
+      .filter(({ is_reachable }) => is_reachable)
+      .sort((a, b) => (b.raft_index ?? 0) - (a.raft_index ?? 0))[0];
   if (best === undefined)
-    throw new AppError('network', `no member answers: ${members[0]?.error ?? 'unknown'}`, { code: 'UNAVAILABLE', tryThis: ['opsctl kv status'] });
+    throw new AppError('network', `no member answers: ${members[0]?.error ?? 'unknown'}`, {
+      code: 'UNAVAILABLE',
+      tryThis: ['opsctl kv status'],
+    });
   if (!best.is_leader) context.say.warn(`no leader: the snapshot of ${best.name} may be behind`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
 
 /** doc3 Errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */
-const withDeadline = async <T>(context: Context, limitMs: number | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+const withDeadline = async <T>(
+  context: Context,
+  limitMs: number | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
   const [over, expired] = [new AbortController(), new AbortController()];
   const both = AbortSignal.any([context.signal, expired.signal]);
   const ticking =
@@ -51,12 +72,16 @@ const withDeadline = async <T>(context: Context, limitMs: number | undefined, wo
     return await work(both);
   } catch (error) {
     if (!expired.signal.aborted) throw error;
-    throw new AppError('network', `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`, {
-      code: 'DEADLINE_EXCEEDED',
-      retryable: true,
-      tryThis: ['--timeout with more time'],
-      cause: error,
-    });
+    throw new AppError(
+      'network',
+      `context deadline exceeded: no whole snapshot within ${(limitMs ?? 0) / 1000} s; nothing was written`,
+      {
+        code: 'DEADLINE_EXCEEDED',
+        retryable: true,
+        tryThis: ['--timeout with more time'],
+        cause: error,
+      },
+    );
   } finally {
     over.abort();
     await ticking;
@@ -67,7 +92,8 @@ const save: Command = {
   path: ['kv', 'snapshot', 'save'],
   noDryRun: 'opsctl kv status shows the size of the store',
   summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
-  about: 'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
+  about:
+    'Nothing is left of a snapshot that is cut off or does not fit its checksum. v2 data is not part of a snapshot.',
   args: [fileArgument],
   flags: {
     ...endpointFlags,
@@ -78,13 +104,18 @@ const save: Command = {
       complete: 'kv-member',
     },
   },
-  examples: [{ line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379', says: 'Snapshot saved at backup.db' }],
+  examples: [
+    {
+      line: 'opsctl kv snapshot save backup.db --endpoints localhost:2379',
+      says: 'Snapshot saved at backup.db',
+    },
+  ],
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const source = await sourceOf(context, opened, values);
     const [{ openStore }, { saveSnapshot }] = await Promise.all([
-      import('../../upgrade/gateway/store.ts'),
-      import('../../upgrade/gateway/snapshot.ts'),
+      import('../../etcd-client/etcd-client.ts'),
+      import('../../etcd-client/snapshot.ts'),
     ]);
     const limit = context.settings.get('timeout') === undefined ? undefined : await timeoutOf(context);
     const began = context.host.elapsed();
@@ -100,7 +131,12 @@ const save: Command = {
       const { revision, raft_index } = await store.status();
       return { ...(await saveSnapshot(context.host, store, path)), revision, raft_index };
     });
-    const data = { member: source.name, path, ...saved, duration_ms: Math.round(context.host.elapsed() - began) };
+    const data = {
+      member: source.name,
+      path,
+      ...saved,
+      duration_ms: Math.round(context.host.elapsed() - began),
+    };
     return recordResult(data, {
       text: `Snapshot saved at ${values.file}`,
       name: 'path',
@@ -115,9 +151,12 @@ const verify: Command = {
   about: 'Exit code 20 when it is damaged.',
   args: [fileArgument],
   run: async (context, values) => {
-    const { verifySnapshot } = await import('../../upgrade/gateway/snapshot.ts');
+    const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
     const path = resolve(context.host.cwd, values.file);
-    return recordResult({ path, ok: true, ...(await verifySnapshot(context.host, path)) }, { message: `${values.file} is good` });
+    return recordResult(
+      { path, ok: true, ...(await verifySnapshot(context.host, path)) },
+      { message: `${values.file} is good` },
+    );
   },
 };
 
@@ -128,8 +167,8 @@ const status: Command = {
   args: [fileArgument],
   run: async (context, values) => {
     const path = resolve(context.host.cwd, values.file);
-    const { verifySnapshot } = await import('../../upgrade/gateway/snapshot.ts');
-    const { snapshotContent } = await import('../../upgrade/gateway/snapshot-content.ts');
+    const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
+    const { snapshotContent } = await import('../../etcd-client/snapshot-content.ts');
     const { trailer_sha256 } = await verifySnapshot(context.host, path);
     const bytes = (await context.host.files.readBytes(path)) as Uint8Array;
     const content = snapshotContent(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));

@@ -1,12 +1,12 @@
-import { minorOf } from '../../services/kv/versions.ts';
-import { recordResult } from '../../kernel/result.ts';
-import { columnsOf, wrap } from '../../kernel/wrap.ts';
-import type { Held } from '../../upgrade/locks/held.ts';
-import type { Outcome } from '../../upgrade/types.ts';
-import type { FoundRun } from '../../upgrade/journal/journal.ts';
-import { isRolledBack } from '../../upgrade/journal/journal.ts';
-import { momentText } from '../../upgrade/report/words.ts';
-import type { Command, Context } from '../command.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { recordResult } from '../../core/result.ts';
+import { columnsOf, wrap } from '../../core/wrap.ts';
+import type { Held } from '../../kv-upgrade/locks/lock-holder.ts';
+import type { Outcome } from '../../kv-upgrade/types.ts';
+import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import { isRolledBack } from '../../kv-upgrade/journal/journal.ts';
+import { momentText } from '../../kv-upgrade/report/labels.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
@@ -15,14 +15,21 @@ const waysOf = ({ entries }: FoundRun, clusterVersion: string | undefined): stri
   const isOver = entries[0]?.kind === 'opened' && minorOf(clusterVersion) === entries[0].plan.to;
   return ['  go on:   opsctl kv resume', `  go back: opsctl kv ${isOver ? 'restore' : 'rollback'}`];
 };
-type RunLine = { readonly run: string; readonly outcome: string; readonly text: string; readonly from?: string };
+type RunLine = {
+  readonly run: string;
+  readonly outcome: string;
+  readonly text: string;
+  readonly from?: string;
+};
 
 /** The step that was begun last, with its place in the plan. */
 const whereIn = (entries: FoundRun['entries']): string => {
   const [first, begun] = [entries[0], entries.findLast((entry) => entry.kind === 'begin')];
   if (begun?.kind !== 'begin' || first?.kind !== 'opened') return '';
   const i = first.plan.steps.findIndex(({ id }) => id === begun.step);
-  return i < 0 ? ` at ${begun.step}` : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
+  return i < 0
+    ? ` at ${begun.step}`
+    : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
 };
 
 const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: readonly string[]): string => {
@@ -42,14 +49,24 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
     return { run, outcome: last.outcome, text: [text, ...(mayGoOn ? ways : [])].join('\n'), ...from };
   }
-  return { run, outcome: worker === undefined ? 'interrupted' : 'at-work', text: openText(found, worker, ways) };
+  return {
+    run,
+    outcome: worker === undefined ? 'interrupted' : 'at-work',
+    text: openText(found, worker, ways),
+  };
 };
 
 const lastRun = async (context: Context, cluster: string, clusterVersion: string | undefined) => {
-  const { findRuns } = await import('../../upgrade/journal/journal.ts');
+  const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
-  const { whoIsAt } = await import('../../upgrade/locks/machine-lock.ts');
-  return newest === undefined ? undefined : runLine(newest, await whoIsAt(context.host, context.settings.folders.clusters, cluster), clusterVersion);
+  const { whoIsAt } = await import('../../kv-upgrade/locks/machine-lock.ts');
+  return newest === undefined
+    ? undefined
+    : runLine(
+        newest,
+        await whoIsAt(context.host, context.settings.folders.clusters, cluster),
+        clusterVersion,
+      );
 };
 
 export const status: Command = {
@@ -62,19 +79,33 @@ export const status: Command = {
   ],
   run: async (context, values) => {
     const { cluster, access, file } = await openCluster(context, values);
-    const [{ observe }, { observationText }] = await Promise.all([import('../../upgrade/observe/observe.ts'), import('../../upgrade/tell/texts.ts')]);
+    const [{ observe }, { observationText }] = await Promise.all([
+      import('../../kv-upgrade/observe/observe.ts'),
+      import('../../kv-upgrade/format/texts.ts'),
+    ]);
     const observation = await observe({ host: context.host, cluster, access });
-    const run = file === undefined ? undefined : await lastRun(context, cluster.name, observation.cluster_version);
+    const run =
+      file === undefined ? undefined : await lastRun(context, cluster.name, observation.cluster_version);
     const simulated = cluster.simulated === true ? { simulated: true } : {};
-    const isBack = run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
-    const lines = run === undefined ? [] : ['', isBack ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
-    const data = { ...observation, ...simulated, ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }) };
+    const isBack =
+      run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
+    const lines =
+      run === undefined ? [] : ['', isBack ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
+    const data = {
+      ...observation,
+      ...simulated,
+      ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
+    };
     const columns = columnsOf(context.host.terminal.stdout);
     const told = lines
       .join('\n')
       .split('\n')
       .map((line) => (line.startsWith(' ') ? line : wrap(line, columns, '  ')));
     const text = [observationText(observation, columns), ...(lines.length === 0 ? [] : told)].join('\n');
-    return recordResult(data, { text }, observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no');
+    return recordResult(
+      data,
+      { text },
+      observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
+    );
   },
 };

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { bool, str } from '../../kernel/field.ts';
-import { AppError, problem } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import { columnsOf } from '../../kernel/wrap.ts';
-import type { JournalEntry, Plan } from '../../upgrade/types.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { bool, str } from '../../core/field.ts';
+import { AppError, problem } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import { columnsOf } from '../../core/wrap.ts';
+import type { JournalEntry, Plan } from '../../kv-upgrade/types.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
@@ -12,21 +12,25 @@ import { conducted, confirmStart, endedRun, runFlags, unfinished } from './runni
 
 const readPlan = async (context: Context, path: string): Promise<Plan> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
-  if (text === undefined) throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
+  if (text === undefined)
+    throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
   try {
     const plan = JSON.parse(text) as Plan;
     if (plan.format === 1 && typeof plan.digest === 'string' && plan.options !== undefined) return plan;
   } catch {
     // Said below: a file that is no JSON and one that is no plan are the same mistake.
   }
-  throw new AppError('usage', `--plan: ${path} is not a plan`, { code: 'NO_PLAN', tryThis: ['opsctl kv plan --out plan.json'] });
+  throw new AppError('usage', `--plan: ${path} is not a plan`, {
+    code: 'NO_PLAN',
+    tryThis: ['opsctl kv plan --out plan.json'],
+  });
 };
 
 /** A crashed run may have left a member down: it is brought to its end before anything new begins. */
 const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<void> => {
   const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../upgrade/journal/journal.ts'),
-    import('../../upgrade/locks/machine-lock.ts'),
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/locks/machine-lock.ts'),
   ]);
   // A run that somebody is at work on has no end yet either.
   await refuseOtherHere(context.host, context.settings.folders.clusters, opened.cluster.name);
@@ -35,8 +39,10 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
 };
 
 const refuseOthersWork = async (context: Context, { opened, observation }: Prepared): Promise<void> => {
-  const { refuseOther } = await import('../../upgrade/locks/take-locks.ts');
-  const urls = observation.members.flatMap(({ is_reachable, client_url }) => (is_reachable ? [client_url] : []));
+  const { refuseOther } = await import('../../kv-upgrade/locks/take-locks.ts');
+  const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
+    is_reachable ? [client_url] : [],
+  );
   await refuseOther(context.host, context.settings.folders.clusters, opened.cluster, opened.access, urls);
 };
 
@@ -58,7 +64,10 @@ export const upgrade: Command = {
   },
   examples: [
     { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
-    { line: 'opsctl kv upgrade --cluster cluster.yaml --yes -o ndjson', says: 'for scripts: one event a line' },
+    {
+      line: 'opsctl kv upgrade --cluster cluster.yaml --yes -o ndjson',
+      says: 'for scripts: one event a line',
+    },
   ],
   check: (values) => {
     const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter(
@@ -79,8 +88,8 @@ export const upgrade: Command = {
 const upgradeRun = async (context: Context, values: Values) => {
   const given = values.plan === undefined ? undefined : await readPlan(context, values.plan);
   const prepared = await prepare(context, values, given?.options);
-  const { isRefusal } = await import('../../upgrade/plan.ts');
-  const { planText } = await import('../../upgrade/tell/texts.ts');
+  const { isRefusal } = await import('../../kv-upgrade/plan.ts');
+  const { planText } = await import('../../kv-upgrade/format/texts.ts');
   const { made, opened, run } = prepared;
   const done = await arrived(prepared);
   if (done !== undefined) return done;
@@ -90,41 +99,62 @@ const upgradeRun = async (context: Context, values: Values) => {
     throw refusalError(made);
   }
   if (given !== undefined && given.digest !== made.digest) throw digestError(given, made);
-  if (context.isDryRun) return recordResult(made, { text: planText(made, columnsOf(context.host.terminal.stdout)) });
+  if (context.isDryRun)
+    return recordResult(made, { text: planText(made, columnsOf(context.host.terminal.stdout)) });
   // The plan's text has the warnings too.
-  if (context.isInteractive && !context.isConfirmed) context.say.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
+  if (context.isInteractive && !context.isConfirmed)
+    context.say.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
   else
     for (const { level, message, hint } of made.findings)
       if (level === 'warn') context.say.warn(hint === undefined ? message : `${message} → ${hint}`);
-  await confirmStart(context, opened.cluster.name, `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`);
+  await confirmStart(
+    context,
+    opened.cluster.name,
+    `Upgrade ${opened.cluster.name} from ${made.from} to ${made.to}?`,
+  );
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };
 
 /** Who goes on after the hold wants the last member too; a run that was stopped before it still holds there. */
-const wasHeld = (entries: readonly JournalEntry[]): boolean => entries.some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
+const wasHeld = (entries: readonly JournalEntry[]): boolean =>
+  entries.some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
 
 export const resume: Command = {
   path: ['kv', 'resume'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
-  about: 'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
+  about:
+    'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
   flags: {
     cluster: planFlags['cluster'] as NonNullable<(typeof planFlags)[string]>,
     ...runFlags,
-    'hold-last': { field: bool(), summary: 'Stop before the last member, also when the run has held there already' },
+    'hold-last': {
+      field: bool(),
+      summary: 'Stop before the last member, also when the run has held there already',
+    },
   },
-  examples: [{ line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' }],
+  examples: [
+    { line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' },
+  ],
   run: async (context, values) => {
     const over = await endedRun(context, values);
     if (over) return over;
     const { opened, found, plan, isRollback } = await unfinished(context, values);
-    await confirmStart(context, opened.cluster.name, `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`);
+    await confirmStart(
+      context,
+      opened.cluster.name,
+      `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`,
+    );
     const now: Plan = {
       ...plan,
-      options: { ...plan.options, hold_last: values['hold-last'] ?? (plan.options.hold_last && !wasHeld(found.entries)) },
+      options: {
+        ...plan.options,
+        hold_last: values['hold-last'] ?? (plan.options.hold_last && !wasHeld(found.entries)),
+      },
     };
-    if (!isRollback) return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
-    const { rollBack } = await import('../../upgrade/execute/roll-back.ts');
+    if (!isRollback)
+      return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
+    const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
 };

@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path';
-import type { Result } from '../../kernel/result.ts';
-import { columnsOf, wrap } from '../../kernel/wrap.ts';
-import type { Report, Sink, UpgradeEvent } from '../../upgrade/types.ts';
-import type { SessionResult } from '../../upgrade/execute/session.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { minorOf } from '../../services/kv/versions.ts';
-import type { Category } from '../../kernel/problem.ts';
-import type { Context } from '../command.ts';
+import type { Result } from '../../core/result.ts';
+import { columnsOf, wrap } from '../../core/wrap.ts';
+import type { Report, Sink, UpgradeEvent } from '../../kv-upgrade/types.ts';
+import type { SessionResult } from '../../kv-upgrade/execute/session.ts';
+import { AppError } from '../../core/problem.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Category } from '../../core/problem.ts';
+import type { Context } from '../../cli/command.ts';
 
 /** Events as they happen, for `-o ndjson`: the run goes on while the reader is slow. */
 const queue = () => {
@@ -45,7 +45,9 @@ const nextSteps = ({ outcome, to, cluster_version_after: now }: Report): string[
 
 const summary = (report: Report, columns: number): string => {
   const { canary, members, snapshots, duration_ms } = report;
-  const downs = members.flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${down_ms} ms`]));
+  const downs = members.flatMap(({ name, down_ms }) =>
+    down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
+  );
   return [
     wrap(
       `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshot${snapshots.length === 1 ? '' : 's'})`,
@@ -53,7 +55,9 @@ const summary = (report: Report, columns: number): string => {
       '  ',
     ),
     ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
-    ...(canary === undefined ? [] : [`test writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+    ...(canary === undefined
+      ? []
+      : [`test writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
     ...nextSteps(report),
@@ -80,26 +84,31 @@ const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
 
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
   const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([
-    import('../../upgrade/live/screen.ts'),
+    import('../../kv-upgrade/live/screen.ts'),
     import('../../output/color.ts'),
     import('../../output/printable.ts'),
   ]);
-  const screen = liveScreen(context.host, { isColored: isColored(context.color, context.host.env, true), clean: printable });
+  const screen = liveScreen(context.host, {
+    isColored: isColored(context.color, context.host.env, true),
+    clean: printable,
+  });
   return conduct(screen.take, screen.pause, context.signal).finally(screen.finish);
 };
 
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const { lineOf } = await import('../../upgrade/tell/plain-lines.ts');
+  const { lineOf } = await import('../../kv-upgrade/format/plain-lines.ts');
   const sink: Sink = (event) => {
     const line = lineOf(event);
-    if (line !== undefined && event.event !== 'run-finished') context.say.info(`${event.at.slice(11, 19)}Z ${line}`);
+    if (line !== undefined && event.event !== 'run-finished')
+      context.say.info(`${event.at.slice(11, 19)}Z ${line}`);
   };
   return conduct(sink, atOnce, context.signal);
 };
 
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
 export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
-  if (context.format !== 'ndjson') return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
+  if (context.format !== 'ndjson')
+    return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   return followed(context, conduct);
 };
 
@@ -107,7 +116,9 @@ export const watched = async (context: Context, conduct: Conduct): Promise<Resul
 const followed = (context: Context, conduct: Conduct): Result => {
   const [events, gone] = [queue(), new AbortController()];
   let category: Category | 'done' = 'done';
-  const running = conduct(events.push, atOnce, AbortSignal.any([context.signal, gone.signal])).finally(events.end);
+  const running = conduct(events.push, atOnce, AbortSignal.any([context.signal, gone.signal])).finally(
+    events.end,
+  );
   running.catch(() => {});
   const rows = async function* (): AsyncGenerator<UpgradeEvent> {
     try {

@@ -1,17 +1,22 @@
-import { AppError } from '../../kernel/problem.ts';
-import type { LooseInput, Operation, Service } from '../../kernel/operation.ts';
-import { labelsService } from '../../services/labels/index.ts';
-import { scopesFor } from '../../services/labels/scopes.ts';
-import type { CallOptions, Command, Context, Target } from '../command.ts';
+import { AppError } from '../../core/problem.ts';
+import type { LooseInput, Operation, Service } from '../../core/operation.ts';
+import { labelsService } from '../../api-specs/labels/index.ts';
+import { scopesFor } from '../../api-specs/labels/scopes.ts';
+import type { CallOptions, Command, Context, Target } from '../../cli/command.ts';
 
 type ErrorBody = { error?: { details?: { reason?: string; metadata?: { required_scopes?: string } }[] } };
 
 /** What a refusal is about: the words of a hint depend on it. */
-type Asked = { readonly method: string; readonly isAdmin: boolean /** Of no single thing: it cannot be missing. */; readonly isOfAll?: boolean };
+type Asked = {
+  readonly method: string;
+  readonly isAdmin: boolean /** Of no single thing: it cannot be missing. */;
+  readonly isOfAll?: boolean;
+};
 
 /** What a call needs when the service does not say it. */
 const scopesOf = ({ method, isAdmin }: Asked): readonly string[] => scopesFor(method, isAdmin);
-const isAdminCall = ({ query, body }: LooseInput): boolean => query?.useAdminAccess === true || body?.useAdminAccess === true;
+const isAdminCall = ({ query, body }: LooseInput): boolean =>
+  query?.useAdminAccess === true || body?.useAdminAccess === true;
 
 const asked = (operation: Operation, input: LooseInput): Asked => ({
   method: operation.method,
@@ -21,14 +26,18 @@ const asked = (operation: Operation, input: LooseInput): Asked => ({
 
 /** The scope that is enough and says least: a read needs no right to change anything. */
 const least = (scopes: readonly string[], { method }: Asked): string =>
-  (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ?? scopes[0] ?? 'labels';
+  (method === 'GET' ? scopes.find((scope) => scope.endsWith('.readonly')) : undefined) ??
+  scopes[0] ??
+  'labels';
 
 const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
-  const info = (error.detail.data as ErrorBody | undefined)?.error?.details?.find((d) => d.reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT');
+  const info = (error.detail.data as ErrorBody | undefined)?.error?.details?.find(
+    (d) => d.reason === 'ACCESS_TOKEN_SCOPE_INSUFFICIENT',
+  );
   if (info === undefined) return error;
   const named = info.metadata?.required_scopes?.split(' ').filter((s) => s !== '') ?? [];
   const scopes = named.length > 0 ? named : scopesOf(to);
-  const { addScopeLine } = await import('../../login/scopes.ts');
+  const { addScopeLine } = await import('../../auth/scopes.ts');
   return new AppError('auth', `the access token lacks the scope: one of ${scopes.join(', ')} is needed`, {
     ...error.detail,
     code: 'MISSING_SCOPE',
@@ -41,7 +50,10 @@ const lacksScope = async (error: AppError, to: Asked): Promise<AppError> => {
 const lacksRole = (error: AppError, { isAdmin }: Asked): AppError => {
   if ((error.detail.tryThis ?? []).length > 0) return error;
   const ask = 'ask somebody with the role EDITOR: `opsctl labels permissions list <label>` shows who that is';
-  return new AppError(error.category, error.message, { ...error.detail, tryThis: isAdmin ? [ask] : [ask, '--admin, if you administer the labels'] });
+  return new AppError(error.category, error.message, {
+    ...error.detail,
+    tryThis: isAdmin ? [ask] : [ask, '--admin, if you administer the labels'],
+  });
 };
 
 /** A list of labels is never missing: the address is wrong. */
@@ -54,7 +66,8 @@ const lostPath = (error: AppError): AppError =>
 /** A refusal for want of a scope names the scope and the exact line that mends it; a refused token says how to get one. */
 export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
   if (error.detail.httpStatus === 403) return lacksRole(await lacksScope(error, to), to);
-  if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0) return lostPath(error);
+  if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0)
+    return lostPath(error);
   if (error.detail.httpStatus !== 401 || (error.detail.tryThis ?? []).length > 0) return error;
   const tryThis = [`opsctl login --add-scope ${least(scopesOf(to), to)}`, 'OPSCTL_LABELS_TOKEN=…'];
   return new AppError('auth', error.message, { ...error.detail, tryThis });
@@ -62,20 +75,34 @@ export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppE
 
 /** The target has no token: nobody is signed in, or at another place, where the token has to stay. */
 const whyNoToken = async (context: Context, target: Target, to: Asked): Promise<AppError> => {
-  const [{ accessToken }, { checkPlace }] = await Promise.all([import('../../login/token.ts'), import('../auth/bearer.ts')]);
+  const [{ accessToken }, { checkPlace }] = await Promise.all([
+    import('../../auth/token.ts'),
+    import('../auth/bearer.ts'),
+  ]);
   try {
     checkPlace(target, await accessToken(context, { scopes: scopesOf(to) }), 'labels');
   } catch (error) {
-    if (!(error instanceof AppError) || error.detail.code !== 'NOT_SIGNED_IN' || error.detail.tryThis?.[0] !== 'opsctl login') throw error;
-    return new AppError('auth', error.message, { ...error.detail, tryThis: [`opsctl login --add-scope ${least(scopesOf(to), to)}`] });
+    if (
+      !(error instanceof AppError) ||
+      error.detail.code !== 'NOT_SIGNED_IN' ||
+      error.detail.tryThis?.[0] !== 'opsctl login'
+    )
+      throw error;
+    return new AppError('auth', error.message, {
+      ...error.detail,
+      tryThis: [`opsctl login --add-scope ${least(scopesOf(to), to)}`],
+    });
   }
-  return new AppError('auth', 'the label service has no access token', { code: 'NOT_SIGNED_IN', tryThis: ['OPSCTL_LABELS_TOKEN=…'] });
+  return new AppError('auth', 'the label service has no access token', {
+    code: 'NOT_SIGNED_IN',
+    tryThis: ['OPSCTL_LABELS_TOKEN=…'],
+  });
 };
 
 /** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
 const renewed = async (context: Context, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
-  const { accessToken } = await import('../../login/token.ts');
+  const { accessToken } = await import('../../auth/token.ts');
   const { token, account } = await accessToken(context, { refused });
   if (account === undefined || token === refused) return undefined;
   context.say.hide(token);
@@ -87,19 +114,29 @@ type Session = {
   bearer?: string;
 };
 
-const call = async (context: Context, session: Session, operation: Operation, input: LooseInput, options: CallOptions = {}): Promise<unknown> => {
+const call = async (
+  context: Context,
+  session: Session,
+  operation: Operation,
+  input: LooseInput,
+  options: CallOptions = {},
+): Promise<unknown> => {
   const to = asked(operation, input);
   const send = () => context.call(labelsService, operation, input, { ...options, ...session });
   try {
     const target = await context.target('labels');
     const hasToken = !/^(Bearer)?\s*$/i.test(target.headers.authorization ?? '');
-    if (!hasToken && !(context.isDryRun && !options.evenInDryRun)) throw await whyNoToken(context, target, to);
+    if (!hasToken && !(context.isDryRun && !options.evenInDryRun))
+      throw await whyNoToken(context, target, to);
     try {
       return await send();
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.httpStatus !== 401) throw error;
       // One renewal and one more try, as for the data API.
-      const token = await renewed(context, session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '');
+      const token = await renewed(
+        context,
+        session.bearer ?? target.headers.authorization?.replace(/^Bearer /, '') ?? '',
+      );
       if (token === undefined) throw error;
       session.bearer = token;
       return await send();
@@ -115,8 +152,13 @@ const withLabelAccess = (context: Context): Context => {
   return {
     ...context,
     call: (service: Service, operation, input, options) =>
-      service.name === 'labels' ? call(context, session, operation, input, options) : context.call(service, operation, input, options),
+      service.name === 'labels'
+        ? call(context, session, operation, input, options)
+        : context.call(service, operation, input, options),
   };
 };
 
-export const labelCommand = (command: Command): Command => ({ ...command, run: (context, values) => command.run(withLabelAccess(context), values) });
+export const labelCommand = (command: Command): Command => ({
+  ...command,
+  run: (context, values) => command.run(withLabelAccess(context), values),
+});

@@ -1,5 +1,5 @@
-import { bool, list, str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { bool, list, str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag } from './flags.ts';
 
@@ -26,14 +26,20 @@ export const apply: Command = labelCommand({
       complete: 'file',
     },
     publish: { field: bool(), summary: 'Publish the changes as well' },
-    force: { field: bool(), summary: 'Apply a file even when it undoes what others changed since it was exported' },
+    force: {
+      field: bool(),
+      summary: 'Apply a file even when it undoes what others changed since it was exported',
+    },
     prune: { field: bool(), summary: 'Delete what the file no longer has, instead of disabling it' },
     admin: adminFlag,
   },
   examples: [
     { line: 'opsctl labels apply -f contract.yaml --dry-run', says: 'Show what would be changed' },
     { line: 'opsctl labels apply -f contract.yaml --publish', says: 'Change and publish' },
-    { line: 'opsctl labels export Contract | opsctl labels apply -f -', says: 'Sends nothing: the export is the definition' },
+    {
+      line: 'opsctl labels export Contract | opsctl labels apply -f -',
+      says: 'Sends nothing: the export is the definition',
+    },
   ],
   run: async (context, values) => (await import('./run-apply.ts')).runApply(context, values),
 });

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { apply } from './apply.ts';
 import { derived } from './derived.ts';
 import { diff } from './diff.ts';
@@ -12,4 +12,7 @@ const own: readonly Command[] = [apply, exportLabels, diff, publish, retire, loc
 const words = (command: Command): string => command.path.join(' ');
 
 /** The 26 of the table, and those that a person wants beyond them; `publish` takes the place of its row. */
-export const commands: readonly Command[] = [...own, ...derived().filter((row) => !own.some((command) => words(command) === words(row)))];
+export const commands: readonly Command[] = [
+  ...own,
+  ...derived().filter((row) => !own.some((command) => words(command) === words(row))),
+];

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 

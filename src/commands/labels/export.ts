@@ -1,6 +1,6 @@
-import { bool, list, str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
-import { problem } from '../../kernel/problem.ts';
+import { bool, list, str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
+import { problem } from '../../core/problem.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag } from './flags.ts';
 
@@ -11,7 +11,16 @@ export const exportLabels: Command = labelCommand({
     'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --folder; --folder with the name of a YAML file writes them into that one.',
     '`labels apply` reads all of these back and changes nothing.',
   ].join('\n'),
-  args: [{ name: 'labels', field: list(str()), summary: 'Titles, ids or labels/<id>', optional: true, rest: true, complete: 'label' }],
+  args: [
+    {
+      name: 'labels',
+      field: list(str()),
+      summary: 'Titles, ids or labels/<id>',
+      optional: true,
+      rest: true,
+      complete: 'label',
+    },
+  ],
   flags: {
     all: { field: bool(), summary: 'All labels' },
     folder: {

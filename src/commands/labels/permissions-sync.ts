@@ -1,5 +1,5 @@
-import { bool, str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { bool, str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
@@ -12,10 +12,23 @@ export const permissionsSync: Command = labelCommand({
   ].join('\n'),
   args: [labelArgument],
   flags: {
-    file: { field: str(), short: 'f', required: true, summary: 'The list; - is standard input', value: 'file', complete: 'file' },
+    file: {
+      field: str(),
+      short: 'f',
+      required: true,
+      summary: 'The list; - is standard input',
+      value: 'file',
+      complete: 'file',
+    },
     keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
     admin: adminFlag,
   },
-  examples: [{ line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run', says: 'Show what would change' }],
-  run: async (context, values) => (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
+  examples: [
+    {
+      line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run',
+      says: 'Show what would change',
+    },
+  ],
+  run: async (context, values) =>
+    (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
 });

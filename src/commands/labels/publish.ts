@@ -1,6 +1,6 @@
-import { str } from '../../kernel/field.ts';
-import { labelsService } from '../../services/labels/index.ts';
-import type { Command } from '../command.ts';
+import { str } from '../../core/field.ts';
+import { labelsService } from '../../api-specs/labels/index.ts';
+import type { Command } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 

@@ -1,5 +1,5 @@
-import { str } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { str } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
@@ -11,7 +11,10 @@ export const retire: Command = labelCommand({
     'the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
   ].join('\n'),
   args: [labelArgument],
-  flags: { title: { field: str(), summary: 'The title, as the confirmation', value: 'text' }, admin: adminFlag },
+  flags: {
+    title: { field: str(), summary: 'The title, as the confirmation', value: 'text' },
+    admin: adminFlag,
+  },
   examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
   run: async (context, values) => (await import('./run-retire.ts')).runRetire(context, values),
 });

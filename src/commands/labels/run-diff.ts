@@ -1,14 +1,14 @@
-import { AppError } from '../../kernel/problem.ts';
-import { type Result, recordResult } from '../../kernel/result.ts';
-import type { Context, Values } from '../command.ts';
-import type { Change } from './plan/change.ts';
-import type { LiveLabel } from './plan/definition.ts';
-import { liveFrom } from './plan/from-label.ts';
-import { planFrom } from './plan/plan.ts';
-import { changeRow, changesText } from './plan/text.ts';
-import type { LabelJson } from './plan/wire-types.ts';
-import { type Asking, getLabel } from './read.ts';
-import { withLabel } from './reference.ts';
+import { AppError } from '../../core/problem.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import type { Change } from '../../label-definitions/change.ts';
+import type { LiveLabel } from '../../label-definitions/definition.ts';
+import { liveFrom } from '../../label-definitions/from-label.ts';
+import { planFrom } from '../../label-definitions/plan.ts';
+import { changeRow, changesText } from '../../label-definitions/text.ts';
+import type { LabelJson } from '../../label-definitions/api-types.ts';
+import { type Asking, getLabel } from '../../label-definitions/read-labels.ts';
+import { withLabel } from '../../label-definitions/resolve-label.ts';
 
 /** A label with its draft and what is published. */
 export type Compared = {
@@ -27,7 +27,11 @@ export const unpublished = (draft: LiveLabel, published: LiveLabel | undefined):
   return changes;
 };
 
-const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LiveLabel | undefined> => {
+const publishedOf = async (
+  context: Context,
+  name: string,
+  asking: Asking,
+): Promise<LiveLabel | undefined> => {
   try {
     return liveFrom(await getLabel(context, `${name}@published`, asking));
   } catch (error) {
@@ -46,7 +50,9 @@ export const compare = (context: Context, typed: string, asking: Asking): Promis
   });
 
 export const runDiff = async (context: Context, values: Values): Promise<Result> => {
-  const { name, draft, published, changes } = await compare(context, values.label, { admin: values.admin ?? false });
+  const { name, draft, published, changes } = await compare(context, values.label, {
+    admin: values.admin ?? false,
+  });
   const data = {
     label: name,
     title: draft.title,

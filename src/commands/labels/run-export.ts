@@ -1,12 +1,12 @@
 import { isAbsolute, join } from 'node:path';
-import { AppError } from '../../kernel/problem.ts';
-import { type Result, rowsResult } from '../../kernel/result.ts';
-import type { Context, Values } from '../command.ts';
-import { liveFrom } from './plan/from-label.ts';
-import { fileFrom } from './plan/to-file.ts';
-import type { LabelJson } from './plan/wire-types.ts';
-import { type Asking, allLabels, getLabel } from './read.ts';
-import { withLabel } from './reference.ts';
+import { AppError } from '../../core/problem.ts';
+import { type Result, rowsResult } from '../../core/result.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import { liveFrom } from '../../label-definitions/from-label.ts';
+import { fileFrom } from '../../label-definitions/export-file.ts';
+import type { LabelJson } from '../../label-definitions/api-types.ts';
+import { type Asking, allLabels, getLabel } from '../../label-definitions/read-labels.ts';
+import { withLabel } from '../../label-definitions/resolve-label.ts';
 
 /** A label that is there without a published revision is not one that is not there. */
 const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LabelJson> => {
@@ -36,7 +36,9 @@ async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJs
   }
   for (const typed of values.labels as string[]) {
     yield await withLabel(context, typed, asking, (name) =>
-      values.published && !name.includes('@') ? publishedOf(context, name, asking) : getLabel(context, name, asking),
+      values.published && !name.includes('@')
+        ? publishedOf(context, name, asking)
+        : getLabel(context, name, asking),
     );
   }
 }
@@ -50,10 +52,12 @@ const comment = (label: LabelJson): string => {
 };
 
 type Writer = (label: LabelJson) => string;
-const definitionOf = (label: LabelJson): Record<string, unknown> => fileFrom({ ...liveFrom(label), revision: label.revisionId });
+const definitionOf = (label: LabelJson): Record<string, unknown> =>
+  fileFrom({ ...liveFrom(label), revision: label.revisionId });
 const writer = async (): Promise<Writer> => {
-  const { stringify } = await import('./yaml-package.ts');
-  return (label) => comment(label) + stringify(definitionOf(label), { lineWidth: 0, aliasDuplicateObjects: false });
+  const { stringify } = await import('../../label-definitions/yaml-package.ts');
+  return (label) =>
+    comment(label) + stringify(definitionOf(label), { lineWidth: 0, aliasDuplicateObjects: false });
 };
 
 async function* documents(labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<string> {
@@ -82,22 +86,38 @@ const fileName = (label: LabelJson, taken: Set<string>): string => {
   return `${name}.yaml`;
 };
 
-async function* files(context: Context, folder: string, labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<unknown> {
+async function* files(
+  context: Context,
+  folder: string,
+  labels: AsyncIterable<LabelJson>,
+  write: Writer,
+): AsyncGenerator<unknown> {
   const path = isAbsolute(folder) ? folder : join(context.host.cwd, folder);
   await context.host.files.makeFolder(path);
   const taken = new Set<string>();
   for await (const label of labels) {
     const file = fileName(label, taken);
     if (!context.isDryRun) await context.host.files.replace(join(path, file), write(label));
-    yield { id: label.id, title: label.properties?.title, revision: label.revisionId, file: join(folder, file) };
+    yield {
+      id: label.id,
+      title: label.properties?.title,
+      revision: label.revisionId,
+      file: join(folder, file),
+    };
   }
 }
 
 /** `-f contract.yaml` names a file, not a folder: all labels go into it as documents, and `labels apply` reads them so. */
 const isFileName = async ({ host }: Context, given: string): Promise<boolean> =>
-  /\.ya?ml$/i.test(given) && (await host.files.info(isAbsolute(given) ? given : join(host.cwd, given)))?.kind !== 'folder';
+  /\.ya?ml$/i.test(given) &&
+  (await host.files.info(isAbsolute(given) ? given : join(host.cwd, given)))?.kind !== 'folder';
 
-async function* oneFile(context: Context, file: string, labels: AsyncIterable<LabelJson>, write: Writer): AsyncGenerator<unknown> {
+async function* oneFile(
+  context: Context,
+  file: string,
+  labels: AsyncIterable<LabelJson>,
+  write: Writer,
+): AsyncGenerator<unknown> {
   const written: LabelJson[] = [];
   const texts: string[] = [];
   for await (const label of labels) {
@@ -106,13 +126,17 @@ async function* oneFile(context: Context, file: string, labels: AsyncIterable<La
   }
   const path = isAbsolute(file) ? file : join(context.host.cwd, file);
   if (!context.isDryRun) await context.host.files.replace(path, texts.join('---\n'));
-  for (const label of written) yield { id: label.id, title: label.properties?.title, revision: label.revisionId, file };
+  for (const label of written)
+    yield { id: label.id, title: label.properties?.title, revision: label.revisionId, file };
 }
 
 async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncGenerator<LabelJson> {
   for await (const label of labels) {
     if (isOurs(label)) yield label;
-    else context.say.warn(`${label.properties?.title} (labels/${label.id}) is left out: it is a ${label.labelType} label, which cannot be applied`);
+    else
+      context.say.warn(
+        `${label.properties?.title} (labels/${label.id}) is left out: it is a ${label.labelType} label, which cannot be applied`,
+      );
   }
 }
 
@@ -121,7 +145,10 @@ export const runExport = async (context: Context, values: Values): Promise<Resul
   const labels = ours(context, chosen(context, values));
   if (values.folder !== undefined) {
     const written = (await isFileName(context, values.folder)) ? oneFile : files;
-    return rowsResult(written(context, values.folder, labels, write), { columns: ['title', 'file', 'revision'], name: 'file' });
+    return rowsResult(written(context, values.folder, labels, write), {
+      columns: ['title', 'file', 'revision'],
+      name: 'file',
+    });
   }
   // YAML is the form of a definition file; another one that was asked for holds the same definitions.
   if (context.isFormatGiven === true && context.format !== 'yaml')

@@ -1,12 +1,18 @@
-import { type Result, recordResult } from '../../kernel/result.ts';
-import type { Context, Values } from '../command.ts';
-import type { LiveLabel } from './plan/definition.ts';
-import { liveFrom } from './plan/from-label.ts';
-import type { LockJson } from './plan/wire-types.ts';
-import { allLocks, getLabel } from './read.ts';
-import { withLabel } from './reference.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import type { LiveLabel } from '../../label-definitions/definition.ts';
+import { liveFrom } from '../../label-definitions/from-label.ts';
+import type { LockJson } from '../../label-definitions/api-types.ts';
+import { allLocks, getLabel } from '../../label-definitions/read-labels.ts';
+import { withLabel } from '../../label-definitions/resolve-label.ts';
 
-type Node = { readonly what: string; readonly id: string; readonly lock: string | null; readonly held: boolean; readonly inside: readonly Node[] };
+type Node = {
+  readonly what: string;
+  readonly id: string;
+  readonly lock: string | null;
+  readonly held: boolean;
+  readonly inside: readonly Node[];
+};
 
 const lockAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string): LockJson | undefined =>
   locks.find((lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId);
@@ -27,17 +33,26 @@ export const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => 
         inside: [],
       }),
     );
-    return { what: `field ${field.name}`, id: field.id, lock: text(own), held: whole !== undefined, inside: choices };
+    return {
+      what: `field ${field.name}`,
+      id: field.id,
+      lock: text(own),
+      held: whole !== undefined,
+      inside: choices,
+    };
   });
   return { what: `label ${label.title}`, id: label.id, lock: text(whole), held: false, inside: fields };
 };
 
 const isOfInterest = (node: Node): boolean => node.lock !== null || node.inside.some(isOfInterest);
-const mark = (node: Node): string => (node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '');
+const mark = (node: Node): string =>
+  node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '';
 
 /** Lines of a tree; choices are shown only where one of them is locked. Pure. */
 export const treeText = (node: Node, lead = '', branch = ''): string[] => {
-  const shown = node.inside.filter((inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner));
+  const shown = node.inside.filter(
+    (inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner),
+  );
   const below = lead + (branch === '' ? '' : branch.startsWith('└') ? '   ' : '│  ');
   return [
     `${lead}${branch}${node.what}${mark(node)}`,

@@ -1,11 +1,17 @@
-import { usageError } from '../../kernel/problem.ts';
-import { type Result, recordResult } from '../../kernel/result.ts';
-import { labelsService } from '../../services/labels/index.ts';
-import type { Context, Values } from '../command.ts';
-import { type PermissionPlan, permissionPlan, permissionText, permissionsFrom, whoOf } from './plan/permissions.ts';
-import { allPermissions } from './read.ts';
-import { onlyDocument, textOf } from './read-files.ts';
-import { withLabel } from './reference.ts';
+import { usageError } from '../../core/problem.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import { labelsService } from '../../api-specs/labels/index.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import {
+  type PermissionPlan,
+  permissionPlan,
+  permissionText,
+  permissionsFrom,
+  whoOf,
+} from '../../label-definitions/permissions.ts';
+import { allPermissions } from '../../label-definitions/read-labels.ts';
+import { onlyDocument, textOf } from '../../label-definitions/read-files.ts';
+import { withLabel } from '../../label-definitions/resolve-label.ts';
 
 const { permissions } = labelsService.table;
 
@@ -15,14 +21,17 @@ const isCsv = (file: string, text: string): boolean =>
   /\.csv$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
 
 const rowsIn = async (source: string, text: string): Promise<unknown[]> => {
-  const { readRows } = await import('../tracker/bulk/rows.ts');
+  const { readRows } = await import('../../bulk/rows.ts');
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();
   const rows: unknown[] = [];
   for await (const lines of readRows(bytes, 'csv')) {
     for (const { line, row, problem: wrong } of lines) {
-      if (wrong) throw usageError(`${source} is not a CSV table; nothing was sent`, [{ ...wrong, path: `${source}: line ${line}` }]);
+      if (wrong)
+        throw usageError(`${source} is not a CSV table; nothing was sent`, [
+          { ...wrong, path: `${source}: line ${line}` },
+        ]);
       rows.push(row);
     }
   }
@@ -49,15 +58,26 @@ const wantedFrom = async (context: Context, file: string) => {
 };
 
 /** facts labels 5: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
-const send = async (context: Context, parent: string, plan: PermissionPlan, admin: { useAdminAccess?: boolean }): Promise<void> => {
+const send = async (
+  context: Context,
+  parent: string,
+  plan: PermissionPlan,
+  admin: { useAdminAccess?: boolean },
+): Promise<void> => {
   const changes = [...plan.added, ...plan.changed.map(({ to }) => to)];
   if (changes.length > 0) {
     const requests = changes.map((labelPermission) => ({ parent, labelPermission }));
-    await context.call(labelsService, permissions.batchUpdate, { params: { parent }, body: { requests, ...admin } });
+    await context.call(labelsService, permissions.batchUpdate, {
+      params: { parent },
+      body: { requests, ...admin },
+    });
   }
   if (plan.removed.length > 0) {
     const requests = plan.removed.map(({ name }) => ({ name: name ?? '' }));
-    await context.call(labelsService, permissions.batchDelete, { params: { parent }, body: { requests, ...admin } });
+    await context.call(labelsService, permissions.batchDelete, {
+      params: { parent },
+      body: { requests, ...admin },
+    });
   }
 };
 
@@ -70,8 +90,10 @@ export const runPermissionsSync = async (context: Context, values: Values): Prom
     const text = permissionText(plan);
     context.say.info(`permissions of ${parent}:\n${text}`);
     const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
-    if (plan.removed.length > 0 && !context.isDryRun) await context.confirm(`Take ${plan.removed.map(whoOf).join(', ')} away from ${values.label}?`);
-    if (isChange && !context.isDryRun) await send(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
+    if (plan.removed.length > 0 && !context.isDryRun)
+      await context.confirm(`Take ${plan.removed.map(whoOf).join(', ')} away from ${values.label}?`);
+    if (isChange && !context.isDryRun)
+      await send(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
     const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
     return recordResult(data, { name: 'label', text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
   });

@@ -1,32 +1,41 @@
-import { AppError } from '../../kernel/problem.ts';
-import { type Result, recordResult } from '../../kernel/result.ts';
-import { labelsService } from '../../services/labels/index.ts';
-import type { Context, Values } from '../command.ts';
-import { pinned } from './pinned.ts';
-import { liveFrom } from './plan/from-label.ts';
-import { labelText } from './plan/label-text.ts';
-import { changesText } from './plan/text.ts';
-import type { LabelJson } from './plan/wire-types.ts';
+import { AppError } from '../../core/problem.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import { labelsService } from '../../api-specs/labels/index.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import { pinned } from '../../label-definitions/revision.ts';
+import { liveFrom } from '../../label-definitions/from-label.ts';
+import { labelText } from '../../label-definitions/label-text.ts';
+import { changesText } from '../../label-definitions/text.ts';
+import type { LabelJson } from '../../label-definitions/api-types.ts';
 import { type Compared, compare, unpublished } from './run-diff.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
-const hasNothing = ({ draft, published }: Compared): boolean => published !== undefined && published.revisionId === draft.revisionId;
+const hasNothing = ({ draft, published }: Compared): boolean =>
+  published !== undefined && published.revisionId === draft.revisionId;
 
 const refuseDisabled = (seen: Compared): void => {
   if (!isDisabled(seen)) return;
-  throw new AppError('unsafe', `label ${seen.draft.title} is disabled: enable it before its changes are published; nothing was changed`, {
-    code: 'DISABLED',
-    tryThis: [`opsctl labels enable ${seen.name}`],
-  });
+  throw new AppError(
+    'unsafe',
+    `label ${seen.draft.title} is disabled: enable it before its changes are published; nothing was changed`,
+    {
+      code: 'DISABLED',
+      tryThis: [`opsctl labels enable ${seen.name}`],
+    },
+  );
 };
 
 const refuseOther = (seen: Compared, wanted: string | undefined): void => {
   if (wanted === undefined || wanted === seen.draft.revisionId) return;
-  throw new AppError('unsafe', `the newest revision of label ${seen.draft.title} is ${seen.draft.revisionId}, not ${wanted}; nothing was published`, {
-    code: 'CHANGED_MEANWHILE',
-    tryThis: [`opsctl labels diff ${seen.name}`],
-    data: { label: seen.name, seen_revision: wanted, revision: seen.draft.revisionId },
-  });
+  throw new AppError(
+    'unsafe',
+    `the newest revision of label ${seen.draft.title} is ${seen.draft.revisionId}, not ${wanted}; nothing was published`,
+    {
+      code: 'CHANGED_MEANWHILE',
+      tryThis: [`opsctl labels diff ${seen.name}`],
+      data: { label: seen.name, seen_revision: wanted, revision: seen.draft.revisionId },
+    },
+  );
 };
 
 /** Nothing to publish is no failure: the answer is the label, as after a publish. */
@@ -42,8 +51,11 @@ export const runPublish = async (context: Context, values: Values): Promise<Resu
   refuseOther(seen, values.revision);
   if (hasNothing(seen)) return asItIs(context, seen);
   refuseDisabled(seen);
-  context.say.info(`label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`);
-  if (!context.isDryRun) await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);
+  context.say.info(
+    `label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`,
+  );
+  if (!context.isDryRun)
+    await context.confirm(`Publish revision ${draft.revisionId} of label ${draft.title}?`);
   const body = {
     writeControl: { requiredRevisionId: draft.revisionId },
     ...(asking.admin ? { useAdminAccess: true } : {}),
@@ -51,8 +63,15 @@ export const runPublish = async (context: Context, values: Values): Promise<Resu
   };
   const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), draft));
   const again = `opsctl labels diff ${name}`;
-  const write = () => context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
-  const label = (await pinned(context, { name, title: draft.title, revisionId: draft.revisionId, asking }, again, since, write)) as LabelJson;
+  const write = () =>
+    context.call(labelsService, labelsService.table.labels.publish, { params: { name }, body });
+  const label = (await pinned(
+    context,
+    { name, title: draft.title, revisionId: draft.revisionId, asking },
+    again,
+    since,
+    write,
+  )) as LabelJson;
   return recordResult(label, {
     text: `published:\n${labelText(label)}`,
     name: 'name',

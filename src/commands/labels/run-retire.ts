@@ -1,15 +1,15 @@
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { type Result, recordResult } from '../../kernel/result.ts';
-import { labelsService } from '../../services/labels/index.ts';
-import type { Context, Values } from '../command.ts';
-import { pinned } from './pinned.ts';
-import type { LiveLabel } from './plan/definition.ts';
-import { liveFrom } from './plan/from-label.ts';
-import { changesText } from './plan/text.ts';
-import type { LabelJson, LockJson, PermissionJson } from './plan/wire-types.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { type Result, recordResult } from '../../core/result.ts';
+import { labelsService } from '../../api-specs/labels/index.ts';
+import type { Context, Values } from '../../cli/command.ts';
+import { pinned } from '../../label-definitions/revision.ts';
+import type { LiveLabel } from '../../label-definitions/definition.ts';
+import { liveFrom } from '../../label-definitions/from-label.ts';
+import { changesText } from '../../label-definitions/text.ts';
+import type { LabelJson, LockJson, PermissionJson } from '../../label-definitions/api-types.ts';
 import { unpublished } from './run-diff.ts';
-import { type Asking, allLocks, allPermissions, getLabel } from './read.ts';
-import { withLabel } from './reference.ts';
+import { type Asking, allLocks, allPermissions, getLabel } from '../../label-definitions/read-labels.ts';
+import { withLabel } from '../../label-definitions/resolve-label.ts';
 
 const { labels } = labelsService.table;
 
@@ -27,10 +27,14 @@ export const lossText = (label: LiveLabel, permissions: readonly PermissionJson[
 const refuseLocked = (title: string, locks: readonly LockJson[]): void => {
   const [lock] = locks;
   if (lock === undefined) return;
-  throw new AppError('unsafe', `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); nothing was changed`, {
-    code: 'LOCKED',
-    tryThis: [`opsctl labels locks ${JSON.stringify(title)}`],
-  });
+  throw new AppError(
+    'unsafe',
+    `label ${title} is locked (${locks.map((l) => l.name).join(', ')}); nothing was changed`,
+    {
+      code: 'LOCKED',
+      tryThis: [`opsctl labels locks ${JSON.stringify(title)}`],
+    },
+  );
 };
 
 const wantsTitle = (title: string): AppError =>
@@ -48,7 +52,9 @@ const confirmTitle = async (context: Context, title: string, given: string | und
     ]);
   if (context.isConfirmed && given === title) return;
   if (!context.isInteractive) throw wantsTitle(title);
-  const typed = await context.host.terminal.prompts.text(`Type the title of the label (${title}) to delete it:`);
+  const typed = await context.host.terminal.prompts.text(
+    `Type the title of the label (${title}) to delete it:`,
+  );
   if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; nothing was changed`);
 };
 
@@ -58,12 +64,24 @@ const body = ({ asking }: Target, revisionId: string) => ({
   writeControl: { requiredRevisionId: revisionId },
 });
 
-const write = (context: Context, target: Target, revisionId: string, isDisabled: boolean, act: () => Promise<unknown>): Promise<unknown> => {
+const write = (
+  context: Context,
+  target: Target,
+  revisionId: string,
+  isDisabled: boolean,
+  act: () => Promise<unknown>,
+): Promise<unknown> => {
   const { name, live, asking } = target;
   const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), live));
   return pinned(
     context,
-    { name, title: live.title, revisionId, asking, ...(isDisabled ? { stands: 'The label was disabled, not deleted.' } : {}) },
+    {
+      name,
+      title: live.title,
+      revisionId,
+      asking,
+      ...(isDisabled ? { stands: 'The label was disabled, not deleted.' } : {}),
+    },
     `opsctl labels get ${name}`,
     since,
     act,
@@ -80,8 +98,13 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
     )) as LabelJson;
     revisionId = disabled.revisionId ?? revisionId;
   }
-  const query = { ...(asking.admin ? { useAdminAccess: true } : {}), 'writeControl.requiredRevisionId': revisionId };
-  await write(context, target, revisionId, mustDisable, () => context.call(labelsService, labels.delete, { params: { name }, query }));
+  const query = {
+    ...(asking.admin ? { useAdminAccess: true } : {}),
+    'writeControl.requiredRevisionId': revisionId,
+  };
+  await write(context, target, revisionId, mustDisable, () =>
+    context.call(labelsService, labels.delete, { params: { name }, query }),
+  );
   return mustDisable;
 };
 
@@ -97,7 +120,10 @@ export const runRetire = async (context: Context, values: Values): Promise<Resul
   await confirmTitle(context, live.title, values.title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
   if (context.isDryRun)
-    return recordResult({ ...data, disabled: false, deleted: false }, { text: `${live.title}: nothing was sent (dry run)`, name: 'label' });
+    return recordResult(
+      { ...data, disabled: false, deleted: false },
+      { text: `${live.title}: nothing was sent (dry run)`, name: 'label' },
+    );
   const disabled = await remove(context, target);
   return recordResult(
     { ...data, disabled, deleted: true },

@@ -1,4 +1,4 @@
-import { demo } from '../../mock/auth/demo.ts';
+import { demo } from '../../mock-server/oauth/demo.ts';
 import type { Ready } from './ready.ts';
 
 /** What a person reads; every address can be copied. */
@@ -13,7 +13,9 @@ export const banner = (ready: Ready, folder: string | undefined): string => {
     `            ${user.email}, password ${user.password}`,
     `  media     ${ready.media.base_url}/media/v3`,
     `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
-    isTls ? `  TLS       trust ${ready.ca_file}` : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
+    isTls
+      ? `  TLS       trust ${ready.ca_file}`
+      : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
     folder === undefined ? '  state     none is kept' : `  state     ${folder}`,
     'Ctrl-C or SIGTERM ends it.',
     '',

@@ -1,12 +1,14 @@
-import { bool, str } from '../../kernel/field.ts';
-import { parseDuration } from '../../kernel/duration.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Command, Context } from '../command.ts';
+import { bool, str } from '../../core/field.ts';
+import { parseDuration } from '../../core/duration.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command, Context } from '../../cli/command.ts';
 
 const ask = async (context: Context, method: string, body?: unknown) => {
   const { steer } = await import('./remote.ts');
   const state = await steer(context, (send) => send(method, 'clock', body));
-  return recordResult(state, { message: `the mock's time is ${state.time}${state.frozen ? ', and stands still' : ''}` });
+  return recordResult(state, {
+    message: `the mock's time is ${state.time}${state.frozen ? ', and stands still' : ''}`,
+  });
 };
 
 export const clockShow: Command = {
@@ -18,18 +20,23 @@ export const clockSet: Command = {
   path: ['mock', 'clock', 'set'],
   noDryRun: 'opsctl mock clock show',
   summary: "Set the mock server's time; it runs on from there",
-  args: [{ name: 'time', field: { ...str(40), format: 'datetime' }, summary: 'such as 2026-03-31T12:30:00Z' }],
+  args: [
+    { name: 'time', field: { ...str(40), format: 'datetime' }, summary: 'such as 2026-03-31T12:30:00Z' },
+  ],
   flags: { freeze: { field: bool(), summary: 'Let it stand still' } },
-  run: (context, values) => ask(context, 'PUT', { time: values.time, ...(values.freeze === true ? { frozen: true } : {}) }),
+  run: (context, values) =>
+    ask(context, 'PUT', { time: values.time, ...(values.freeze === true ? { frozen: true } : {}) }),
 };
 export const clockAdvance: Command = {
   path: ['mock', 'clock', 'advance'],
   noDryRun: 'opsctl mock clock show',
   summary: "Move the mock server's time forward",
-  about: 'Tokens expire, windows of rate limits end, deleted clients are gone after 30 days: without waiting.',
+  about:
+    'Tokens expire, windows of rate limits end, deleted clients are gone after 30 days: without waiting.',
   args: [{ name: 'span', field: str(40, { min: 1 }), summary: 'such as 90s, 1h30m or 31d' }],
   examples: [{ line: 'opsctl mock clock advance 31d', says: 'What 30 days would do' }],
-  run: (context, values) => ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>')) }),
+  run: (context, values) =>
+    ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>')) }),
 };
 export const clockReset: Command = {
   path: ['mock', 'clock', 'reset'],

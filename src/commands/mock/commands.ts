@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../../cli/command.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
 import { faultsAdd, faultsClear, faultsList } from './faults.ts';
 import { featuresSet, featuresShow } from './features.ts';

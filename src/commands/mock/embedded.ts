@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Host } from '../../host/host.ts';
-import { own } from '../../mock/owner.ts';
+import type { Host } from '../../platform/host.ts';
+import { own } from '../../mock-server/instance-lock.ts';
 import type { Settings } from '../../config/settings.ts';
-import { defaultOptions } from '../../mock/defaults.ts';
-import type { Say } from '../command.ts';
+import { defaultOptions } from '../../mock-server/defaults.ts';
+import type { Say } from '../../cli/command.ts';
 import type { Ready } from './ready.ts';
 
 /** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
@@ -21,7 +21,12 @@ export type Embedded = {
 };
 
 /** The mock server of this state folder: the one that runs, or one in this process until `close`. */
-export const embeddedMock = async (host: Host, settings: Settings, say: Say, signal?: AbortSignal): Promise<Embedded> => {
+export const embeddedMock = async (
+  host: Host,
+  settings: Settings,
+  say: Say,
+  signal?: AbortSignal,
+): Promise<Embedded> => {
   const folder = mockFolder(settings);
   const owner = await own(host, folder, {
     what: 'a command',
@@ -36,7 +41,15 @@ export const embeddedMock = async (host: Host, settings: Settings, say: Say, sig
   }
   try {
     const { start } = await import('./start.ts');
-    const started = await start(host, { folder, options: defaultOptions, seed: 'demo', port: 0, tls: false, isPrivate: true, warn: say.warn });
+    const started = await start(host, {
+      folder,
+      options: defaultOptions,
+      seed: 'demo',
+      port: 0,
+      tls: false,
+      isPrivate: true,
+      warn: say.warn,
+    });
     const { world } = started.mock;
     const isMoved = Math.abs(world.now() - host.now()) > MOVED_MS;
     say.info(

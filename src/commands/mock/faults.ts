@@ -1,11 +1,22 @@
-import { int, list, str } from '../../kernel/field.ts';
-import { parseDuration } from '../../kernel/duration.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
-import { nothing, recordResult, rowsResult } from '../../kernel/result.ts';
-import { faultInput } from '../../mock/faults.ts';
-import type { Command, Flag, Values } from '../command.ts';
+import { int, list, str } from '../../core/field.ts';
+import { parseDuration } from '../../core/duration.ts';
+import { problem, usageError } from '../../core/problem.ts';
+import { nothing, recordResult, rowsResult } from '../../core/result.ts';
+import { faultInput } from '../../mock-server/faults.ts';
+import type { Command, Flag, Values } from '../../cli/command.ts';
 
-const columns = ['id', 'method', 'path', 'status', 'delay_ms', 'cut', 'content_type', 'when', 'count', 'hits'];
+const columns = [
+  'id',
+  'method',
+  'path',
+  'status',
+  'delay_ms',
+  'cut',
+  'content_type',
+  'when',
+  'count',
+  'hits',
+];
 const { fields } = faultInput;
 
 const flags: Readonly<Record<string, Flag>> = {
@@ -25,12 +36,20 @@ const headersOf = (texts: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     texts.map((text) => {
       const at = text.indexOf('=');
-      if (at < 1) throw usageError('wrong usage', [problem('--header', 'format', `must be name=value; got ${JSON.stringify(text)}`)]);
+      if (at < 1)
+        throw usageError('wrong usage', [
+          problem('--header', 'format', `must be name=value; got ${JSON.stringify(text)}`),
+        ]);
       return [text.slice(0, at).toLowerCase(), text.slice(at + 1)];
     }),
   );
 
-const inputOf = ({ header, delay, 'content-type': contentType, ...plain }: Values): Record<string, unknown> => ({
+const inputOf = ({
+  header,
+  delay,
+  'content-type': contentType,
+  ...plain
+}: Values): Record<string, unknown> => ({
   ...plain,
   ...(header === undefined ? {} : { headers: headersOf(header) }),
   ...(contentType === undefined ? {} : { content_type: contentType }),
@@ -43,9 +62,15 @@ export const faultsAdd: Command = {
   summary: 'Make requests fail on purpose',
   flags,
   examples: [
-    { line: "opsctl mock faults add --method POST --path '/api/v3/labels' --status 503 --count 2", says: 'The next two creates fail' },
+    {
+      line: "opsctl mock faults add --method POST --path '/api/v3/labels' --status 503 --count 2",
+      says: 'The next two creates fail',
+    },
     { line: "opsctl mock faults add --path '/api/v3/**' --delay 2s", says: 'Everything is slow' },
-    { line: 'opsctl mock faults add --method PUT --cut --when after', says: 'The change is made and the answer is lost' },
+    {
+      line: 'opsctl mock faults add --method PUT --cut --when after',
+      says: 'The change is made and the answer is lost',
+    },
   ],
   check: (values) => {
     const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header'];
@@ -73,10 +98,14 @@ export const faultsClear: Command = {
   path: ['mock', 'faults', 'clear'],
   noDryRun: 'opsctl mock faults list',
   summary: 'Take faults away',
-  args: [{ name: 'fault', field: int({ min: 1 }), summary: 'number of one fault; all without it', optional: true }],
+  args: [
+    { name: 'fault', field: int({ min: 1 }), summary: 'number of one fault; all without it', optional: true },
+  ],
   run: async (context, values) => {
     const { steer } = await import('./remote.ts');
-    await steer(context, (ask) => ask('DELETE', values.fault === undefined ? 'faults' : `faults/${values.fault}`));
+    await steer(context, (ask) =>
+      ask('DELETE', values.fault === undefined ? 'faults' : `faults/${values.fault}`),
+    );
     return nothing(values.fault === undefined ? 'all faults are gone' : `fault ${values.fault} is gone`);
   },
 };

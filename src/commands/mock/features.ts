@@ -1,8 +1,14 @@
-import { oneOf } from '../../kernel/field.ts';
-import { recordResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { oneOf } from '../../core/field.ts';
+import { recordResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 
-const feature = oneOf('documents', 'entity-templates', 'iterations', 'group-entitlement', 'objective-entitlement');
+const feature = oneOf(
+  'documents',
+  'entity-templates',
+  'iterations',
+  'group-entitlement',
+  'objective-entitlement',
+);
 
 export const featuresShow: Command = {
   path: ['mock', 'features', 'show'],
@@ -23,10 +29,17 @@ export const featuresSet: Command = {
     { name: 'feature', field: feature, summary: 'The feature' },
     { name: 'state', field: oneOf('on', 'off'), summary: 'on or off' },
   ],
-  examples: [{ line: 'opsctl mock features set documents off', says: 'See what a workspace without documents answers' }],
+  examples: [
+    {
+      line: 'opsctl mock features set documents off',
+      says: 'See what a workspace without documents answers',
+    },
+  ],
   run: async (context, values) => {
     const { steer } = await import('./remote.ts');
-    const all = await steer(context, (send) => send('PUT', 'features', { [values.feature]: values.state === 'on' }));
+    const all = await steer(context, (send) =>
+      send('PUT', 'features', { [values.feature]: values.state === 'on' }),
+    );
     return recordResult(all, { message: `${values.feature} is ${values.state}` });
   },
 };

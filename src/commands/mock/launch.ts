@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { AppError, usageError, problem } from '../../kernel/problem.ts';
-import { savedStateFrom } from '../../mock/service-set.ts';
-import { own } from '../../mock/owner.ts';
-import type { Context, Values } from '../command.ts';
+import { AppError, usageError, problem } from '../../core/problem.ts';
+import { savedStateFrom } from '../../mock-server/service-set.ts';
+import { own } from '../../mock-server/instance-lock.ts';
+import type { Context, Values } from '../../cli/command.ts';
 import { mockFolder } from './embedded.ts';
 import { mockOptions, seedOf, seedText } from './server-flags.ts';
 import { type Started, start } from './start.ts';
@@ -13,7 +13,11 @@ export type Launched = Started & { readonly folder: string | undefined };
 const alreadyRuns = (url: string, pid: number): AppError =>
   new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
     code: 'MOCK_RUNNING',
-    tryThis: ['use it: every command finds it by itself', 'opsctl mock stop', '--ephemeral for a second one that keeps nothing'],
+    tryThis: [
+      'use it: every command finds it by itself',
+      'opsctl mock stop',
+      '--ephemeral for a second one that keeps nothing',
+    ],
     data: { url, pid },
   });
 
@@ -24,13 +28,20 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
   const path = resolve(host.cwd, seed.path);
   const saved = savedStateFrom(seedText(await host.files.read(path), path, '--seed'));
   if (saved === undefined) {
-    throw usageError('wrong seed file', [problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`)]);
+    throw usageError('wrong seed file', [
+      problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`),
+    ]);
   }
   return { kind: 'empty' as const, saved };
 };
 
 /** A server for as long as the caller wants it: with the folder's state, or with none when `isEphemeral`. */
-export const launch = async (context: Context, values: Values, what: string, isEphemeral: boolean): Promise<Launched> => {
+export const launch = async (
+  context: Context,
+  values: Values,
+  what: string,
+  isEphemeral: boolean,
+): Promise<Launched> => {
   const { host, settings, say, signal } = context;
   const seed = await seedFrom(context, values.seed);
   const folder = isEphemeral ? undefined : mockFolder(settings);

@@ -1,8 +1,8 @@
-import type { Host } from '../../host/host.ts';
-import { demo } from '../../mock/auth/demo.ts';
-import { labelsToken } from '../../mock/defaults.ts';
-import type { RunningMock } from '../../mock/server.ts';
-import { authPaths } from '../../services/auth/endpoints.ts';
+import type { Host } from '../../platform/host.ts';
+import { demo } from '../../mock-server/oauth/demo.ts';
+import { labelsToken } from '../../mock-server/defaults.ts';
+import type { RunningMock } from '../../mock-server/server.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 
 /** The line that `mock serve -o json` prints once it accepts connections (decisions 7). */
 export type Ready = {

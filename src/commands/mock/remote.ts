@@ -1,7 +1,7 @@
-import { AppError, type Problem, problemText } from '../../kernel/problem.ts';
-import { liveServer } from '../../mock/owner.ts';
-import { CONTROL_PATH } from '../../mock/control.ts';
-import type { Context } from '../command.ts';
+import { AppError, type Problem, problemText } from '../../core/problem.ts';
+import { liveServer } from '../../mock-server/instance-lock.ts';
+import { CONTROL_PATH } from '../../mock-server/control.ts';
+import type { Context } from '../../cli/command.ts';
 import { type Embedded, embeddedMock, mockFolder } from './embedded.ts';
 
 /** One request to the control interface; resolves with the answer's JSON, undefined when it has none. */
@@ -16,7 +16,10 @@ const refused = (status: number, text: string): AppError => {
   }
   const { message = `status ${status}`, problems = [] } = answer;
   const category = status === 404 ? 'not-found' : status >= 500 ? 'network' : 'usage';
-  return new AppError(category, [message, ...problems.map(problemText)].join(': '), { httpStatus: status, problems });
+  return new AppError(category, [message, ...problems.map(problemText)].join(': '), {
+    httpStatus: status,
+    problems,
+  });
 };
 
 /** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the folder's. */
@@ -51,4 +54,5 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
 
 /** True when another process serves; a command that only makes sense then says so. */
 export const isServed = (context: Context): boolean =>
-  Boolean(context.host.env.OPSCTL_MOCK_URL) || liveServer(context.host, mockFolder(context.settings)) !== undefined;
+  Boolean(context.host.env.OPSCTL_MOCK_URL) ||
+  liveServer(context.host, mockFolder(context.settings)) !== undefined;

@@ -1,23 +1,27 @@
-import { bool, int } from '../../kernel/field.ts';
-import { nothing, rowsResult } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { bool, int } from '../../core/field.ts';
+import { nothing, rowsResult } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 
 export const requestsCommand: Command = {
   path: ['mock', 'requests'],
   summary: 'What the running mock server was asked, newest last',
-  about: 'The last 1,000 requests, with status and time; tokens, codes and passwords are masked. Needs a running server: `mock serve` or `mock run`.',
+  about:
+    'The last 1,000 requests, with status and time; tokens, codes and passwords are masked. Needs a running server: `mock serve` or `mock run`.',
   flags: {
     limit: { field: int({ min: 1, max: 1000 }), summary: 'How many (100 unless given)', value: 'number' },
     clear: { field: bool(), summary: 'Forget them' },
   },
   run: async (context, values) => {
     const { isServed, steer } = await import('./remote.ts');
-    if (!isServed(context)) context.say.warn('no mock server is running; requests are noted while one runs (opsctl mock serve)');
+    if (!isServed(context))
+      context.say.warn('no mock server is running; requests are noted while one runs (opsctl mock serve)');
     if (values.clear === true) {
       await steer(context, (ask) => ask('DELETE', 'requests'));
       return nothing('forgotten');
     }
-    const rows: unknown[] = isServed(context) ? await steer(context, (ask) => ask('GET', `requests?limit=${values.limit ?? 100}`)) : [];
+    const rows: unknown[] = isServed(context)
+      ? await steer(context, (ask) => ask('GET', `requests?limit=${values.limit ?? 100}`))
+      : [];
     return rowsResult(rows, { columns: ['time', 'method', 'path', 'status', 'ms', 'service'] });
   },
 };

@@ -1,7 +1,7 @@
-import { bool, list, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { nothing } from '../../kernel/result.ts';
-import type { Command } from '../command.ts';
+import { bool, list, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { nothing } from '../../core/result.ts';
+import type { Command } from '../../cli/command.ts';
 import type { Ready } from './ready.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
@@ -17,11 +17,22 @@ const childEnvironment = (ready: Ready): Record<string, string | undefined> => (
   OPSCTL_CLIENT_ID: ready.auth.client_id,
   OPSCTL_API_URL: ready.media.base_url,
   OPSCTL_MOCK_URL: ready.url,
-  ...(ready.ca_file === undefined ? {} : { OPSCTL_CA_FILE: ready.ca_file, NODE_EXTRA_CA_CERTS: ready.ca_file }),
+  ...(ready.ca_file === undefined
+    ? {}
+    : { OPSCTL_CA_FILE: ready.ca_file, NODE_EXTRA_CA_CERTS: ready.ca_file }),
 });
 
 /** Shells give a command that a signal ended 128 and the signal's number. */
-const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGABRT: 6, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+const SIGNALS: Readonly<Record<string, number>> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGABRT: 6,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGTERM: 15,
+};
 
 export const runCommand: Command = {
   path: ['mock', 'run'],
@@ -36,13 +47,20 @@ export const runCommand: Command = {
     keep: { field: bool(), summary: 'Work on the kept state instead of one that is thrown away' },
     ...serverFlags,
   },
-  examples: [{ line: 'opsctl mock run --seed empty -- npm test', says: "A test suite against the mock, with the suite's exit code" }],
+  examples: [
+    {
+      line: 'opsctl mock run --seed empty -- npm test',
+      says: "A test suite against the mock, with the suite's exit code",
+    },
+  ],
   run: async (context, values) => {
     const [program = '', ...args] = values.command as string[];
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
     const env = childEnvironment(server.ready);
-    const ended = await context.host.processes.run(program, args, { env, stdio: 'inherit', signal: context.signal }).finally(() => server.close());
+    const ended = await context.host.processes
+      .run(program, args, { env, stdio: 'inherit', signal: context.signal })
+      .finally(() => server.close());
     if (ended.startError !== undefined) {
       throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, {
         code: 'COMMAND_NOT_FOUND',

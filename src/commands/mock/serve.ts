@@ -1,5 +1,5 @@
-import { bool } from '../../kernel/field.ts';
-import type { Command, Context } from '../command.ts';
+import { bool } from '../../core/field.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import type { Launched } from './launch.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
@@ -37,7 +37,10 @@ export const serveCommand: Command = {
   },
   examples: [
     { line: 'opsctl mock serve --port 8080', says: 'Serve with the kept state' },
-    { line: 'opsctl mock serve --ephemeral --seed empty -o json', says: 'For a test suite: read the first line, then go' },
+    {
+      line: 'opsctl mock serve --ephemeral --seed empty -o json',
+      says: 'For a test suite: read the first line, then go',
+    },
   ],
   run: async (context, values) => {
     const { launch } = await import('./launch.ts');

@@ -1,8 +1,8 @@
-import { bool, int, list, oneOf, str } from '../../kernel/field.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
-import { defaultOptions } from '../../mock/defaults.ts';
-import type { MockOptions } from '../../mock/service.ts';
-import type { Flag, Values } from '../command.ts';
+import { bool, int, list, oneOf, str } from '../../core/field.ts';
+import { problem, usageError } from '../../core/problem.ts';
+import { defaultOptions } from '../../mock-server/defaults.ts';
+import type { MockOptions } from '../../mock-server/service.ts';
+import type { Flag, Values } from '../../cli/command.ts';
 
 const RATE = '^([1-9][0-9]{0,6}|off)$';
 
@@ -21,12 +21,22 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
     value: 'number|off',
   },
   'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
-  'labels-auth': { field: oneOf('any', 'oauth'), summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server' },
-  'state-in': { field: oneOf('both', 'fragment', 'query'), summary: 'Where an authorization answer carries state (both unless given)' },
-  'label-delete-policy': { field: oneOf('any', 'disabled-first'), summary: 'Whether a published label can be deleted at once (any unless given)' },
+  'labels-auth': {
+    field: oneOf('any', 'oauth'),
+    summary: 'any: every bearer token; oauth: tokens and scopes of the embedded authorization server',
+  },
+  'state-in': {
+    field: oneOf('both', 'fragment', 'query'),
+    summary: 'Where an authorization answer carries state (both unless given)',
+  },
+  'label-delete-policy': {
+    field: oneOf('any', 'disabled-first'),
+    summary: 'Whether a published label can be deleted at once (any unless given)',
+  },
   'labels-quota': {
     field: str(17, { pattern: '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$' }),
-    summary: 'Reads and writes a minute of one user of the label service, for example 600/300 (off unless given)',
+    summary:
+      'Reads and writes a minute of one user of the label service, for example 600/300 (off unless given)',
     value: 'reads/writes|off',
   },
   'labels-at-most': {
@@ -35,14 +45,23 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
     value: 'number|off',
   },
   tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },
-  clock: { field: { ...str(40), format: 'datetime' }, summary: "The mock's time at the start; it runs on from there", value: 'time' },
+  clock: {
+    field: { ...str(40), format: 'datetime' },
+    summary: "The mock's time at the start; it runs on from there",
+    value: 'time',
+  },
   'allow-host': {
     field: list(str(253, { min: 1 })),
     repeat: true,
-    summary: 'A further host name to answer under, for example behind a proxy; * is any. This machine, addresses and container names need none',
+    summary:
+      'A further host name to answer under, for example behind a proxy; * is any. This machine, addresses and container names need none',
     value: 'name',
   },
-  'seed-ids': { field: str(100, { min: 1 }), summary: 'Repeatable identifiers and tokens: the same word, the same values', value: 'word' },
+  'seed-ids': {
+    field: str(100, { min: 1 }),
+    summary: 'Repeatable identifiers and tokens: the same word, the same values',
+    value: 'word',
+  },
 };
 
 const rateOf = (text: string | undefined): number | undefined => {
@@ -81,7 +100,9 @@ export const portFlag: Flag = {
 
 export type Seed = { readonly kind: 'demo' | 'empty' } | { readonly kind: 'file'; readonly path: string };
 export const seedOf = (text: string | undefined): Seed =>
-  text === undefined || text === 'demo' || text === 'empty' ? { kind: text ?? 'demo' } : { kind: 'file', path: text };
+  text === undefined || text === 'demo' || text === 'empty'
+    ? { kind: text ?? 'demo' }
+    : { kind: 'file', path: text };
 
 /** The text of a seed file, or a usage error that names the flag or argument. */
 export const seedText = (found: string | undefined, path: string, name: string): string => {

@@ -1,6 +1,6 @@
-import { CONTROL_PATH } from '../../mock/control.ts';
-import { authPaths } from '../../services/auth/endpoints.ts';
-import type { ServiceEntry, World } from '../../mock/service.ts';
+import { CONTROL_PATH } from '../../mock-server/control.ts';
+import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { ServiceEntry, World } from '../../mock-server/service.ts';
 
 const CONSOLE = authPaths.console;
 
@@ -9,24 +9,27 @@ export const serviceEntries: readonly ServiceEntry[] = [
   {
     name: 'tracker',
     claims: (path) => path.startsWith('/api/v3/') || path === '/api/v3',
-    load: async () => (await import('../../mock/tracker/service.ts')).makeTracker,
+    load: async () => (await import('../../mock-server/tracker/service.ts')).makeTracker,
   },
   {
     name: 'labels',
     claims: (path) => path === '/v2beta' || path.startsWith('/v2beta/'),
-    load: async () => (await import('../../mock/labels/service.ts')).makeLabels,
+    load: async () => (await import('../../mock-server/labels/service.ts')).makeLabels,
   },
   {
     name: 'auth',
     claims: (path) => !path.startsWith(CONTROL_PATH) || path.startsWith(CONSOLE),
-    load: async () => (await import('../../mock/auth/service.ts')).makeAuth,
+    load: async () => (await import('../../mock-server/oauth/service.ts')).makeAuth,
   },
 ];
 
 const text = (value: unknown): string => JSON.stringify(value, null, 2);
 
 const labelsDiscovery = async (world: World): Promise<string> => {
-  const [{ discovery }, { labelsService }] = await Promise.all([import('../../reference/discovery.ts'), import('../../services/labels/index.ts')]);
+  const [{ discovery }, { labelsService }] = await Promise.all([
+    import('../../reference/discovery.ts'),
+    import('../../api-specs/labels/index.ts'),
+  ]);
   return text(discovery(labelsService, world.origin()));
 };
 
@@ -42,15 +45,24 @@ export const documents: Readonly<Record<string, (world: World) => Promise<string
       status: `${world.origin()}${CONTROL_PATH}status`,
     }),
   '/openapi.json': async (world) => {
-    const [{ openApi }, { tracker }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/tracker/index.ts')]);
+    const [{ openApi }, { tracker }] = await Promise.all([
+      import('../../reference/openapi.ts'),
+      import('../../api-specs/tracker/index.ts'),
+    ]);
     return text(openApi(tracker, world.origin()));
   },
   '/openapi/labels.json': async (world) => {
-    const [{ openApi }, { labelsService }] = await Promise.all([import('../../reference/openapi.ts'), import('../../services/labels/index.ts')]);
+    const [{ openApi }, { labelsService }] = await Promise.all([
+      import('../../reference/openapi.ts'),
+      import('../../api-specs/labels/index.ts'),
+    ]);
     return text(openApi(labelsService, world.origin()));
   },
   '/swagger.json': async (world) => {
-    const [{ swagger }, { tracker }] = await Promise.all([import('../../reference/swagger.ts'), import('../../services/tracker/index.ts')]);
+    const [{ swagger }, { tracker }] = await Promise.all([
+      import('../../reference/swagger.ts'),
+      import('../../api-specs/tracker/index.ts'),
+    ]);
     return text(swagger(tracker, new URL(world.origin()).host));
   },
   '/discovery/labels/v2beta': labelsDiscovery,

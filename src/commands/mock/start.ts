@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
-import type { Host } from '../../host/host.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { openState } from '../../mock/journal.ts';
-import { type MockSetup, type RunningMock, startMock } from '../../mock/server.ts';
-import type { MockOptions } from '../../mock/service.ts';
-import type { SeedKind } from '../../mock/service-set.ts';
-import { Store } from '../../mock/store.ts';
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import { openState } from '../../mock-server/journal.ts';
+import { type MockSetup, type RunningMock, startMock } from '../../mock-server/server.ts';
+import type { MockOptions } from '../../mock-server/service.ts';
+import type { SeedKind } from '../../mock-server/service-set.ts';
+import { Store } from '../../mock-server/store.ts';
 import { type Ready, readyOf } from './ready.ts';
 import { documents, serviceEntries } from './services.ts';
 
@@ -28,7 +28,10 @@ export type Started = { readonly mock: RunningMock; readonly ready: Ready; close
 
 /** Certificates of a server that keeps nothing live as long as it does. */
 const temporaryFolder = (host: Host): string =>
-  join(host.files.temporaryFolder(), `opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`);
+  join(
+    host.files.temporaryFolder(),
+    `opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`,
+  );
 
 const portError = (error: unknown, port: number): unknown => {
   const { code } = error as { code?: string };
@@ -47,13 +50,17 @@ const portError = (error: unknown, port: number): unknown => {
   return error;
 };
 
-const reported = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+const reported = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error);
 
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.folder === undefined ? undefined : await openState(host.files, given.folder);
   const tlsFolder = given.tls ? (given.folder ?? temporaryFolder(host)) : undefined;
-  const identity = tlsFolder === undefined ? undefined : await (await import('../../mock/local-authority.ts')).identityIn(host, tlsFolder);
+  const identity =
+    tlsFolder === undefined
+      ? undefined
+      : await (await import('../../mock-server/local-authority.ts')).identityIn(host, tlsFolder);
   const forgetIdentity = async () => {
     if (tlsFolder !== undefined && given.folder === undefined) await host.files.remove(tlsFolder);
   };

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { bool, oneOf, str } from '../../kernel/field.ts';
-import { nothing, rawResult, recordResult } from '../../kernel/result.ts';
-import type { Command, Context } from '../command.ts';
+import { bool, oneOf, str } from '../../core/field.ts';
+import { nothing, rawResult, recordResult } from '../../core/result.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import { seedOf, seedText } from './server-flags.ts';
 
 const counted = (status: { records: Record<string, number> }): string => {
@@ -12,7 +12,8 @@ const counted = (status: { records: Record<string, number> }): string => {
 const fill = async (context: Context, text: string): Promise<string> => {
   const { steer } = await import('./remote.ts');
   const seed = seedOf(text);
-  if (seed.kind !== 'file') return steer(context, async (ask) => counted(await ask('POST', 'reset', { kind: seed.kind })));
+  if (seed.kind !== 'file')
+    return steer(context, async (ask) => counted(await ask('POST', 'reset', { kind: seed.kind })));
   const path = resolve(context.host.cwd, seed.path);
   const saved = seedText(await context.host.files.read(path), path, '<seed>');
   return steer(context, async (ask) => counted(await ask('PUT', 'state', saved)));
@@ -21,27 +22,35 @@ const fill = async (context: Context, text: string): Promise<string> => {
 const discard = async ({ host, settings, signal }: Context): Promise<string> => {
   const [{ mockFolder }, { own }, { discardState }] = await Promise.all([
     import('./embedded.ts'),
-    import('../../mock/owner.ts'),
-    import('../../mock/journal.ts'),
+    import('../../mock-server/instance-lock.ts'),
+    import('../../mock-server/journal.ts'),
   ]);
   const folder = mockFolder(settings);
   const owner = await own(host, folder, { what: 'mock reset', waitMs: 10_000, signal });
   if (owner.kind === 'owned') await discardState(host.files, folder).finally(() => owner.release());
-  return owner.kind === 'owned' ? 'the kept state was thrown away' : `a server runs at ${owner.live.url}; reset it without --discard`;
+  return owner.kind === 'owned'
+    ? 'the kept state was thrown away'
+    : `a server runs at ${owner.live.url}; reset it without --discard`;
 };
 
 export const resetCommand: Command = {
   path: ['mock', 'reset'],
   noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Put the mock server back to its first data',
-  about: 'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
+  about:
+    'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
   flags: {
     seed: { field: oneOf('demo', 'empty'), summary: 'demo unless given' },
-    discard: { field: bool(), summary: 'Delete the kept files without reading them: for a state that is damaged' },
+    discard: {
+      field: bool(),
+      summary: 'Delete the kept files without reading them: for a state that is damaged',
+    },
   },
   run: async (context, values) => {
     await context.confirm('Throw away everything that the mock server keeps?');
-    return nothing(values.discard ? await discard(context) : `reset: ${await fill(context, values.seed ?? 'demo')}`);
+    return nothing(
+      values.discard ? await discard(context) : `reset: ${await fill(context, values.seed ?? 'demo')}`,
+    );
   },
 };
 
@@ -49,7 +58,14 @@ export const seedCommand: Command = {
   path: ['mock', 'seed'],
   noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Replace the data of the mock server',
-  args: [{ name: 'seed', field: str(4096, { min: 1 }), summary: 'demo, empty, or a file that `opsctl mock state` wrote', complete: 'file' }],
+  args: [
+    {
+      name: 'seed',
+      field: str(4096, { min: 1 }),
+      summary: 'demo, empty, or a file that `opsctl mock state` wrote',
+      complete: 'file',
+    },
+  ],
   examples: [
     { line: 'opsctl mock state > before.json', says: 'Keep everything in a file' },
     { line: 'opsctl mock seed before.json', says: 'Go back to it' },
@@ -85,6 +101,10 @@ export const stopCommand: Command = {
   run: async (context) => {
     const { isServed, steer } = await import('./remote.ts');
     if (!isServed(context)) return nothing('no mock server is running');
-    return nothing(await steer(context, async (ask, url) => ask('POST', 'shutdown').then(() => `the mock server at ${url} ends`)));
+    return nothing(
+      await steer(context, async (ask, url) =>
+        ask('POST', 'shutdown').then(() => `the mock server at ${url} ends`),
+      ),
+    );
   },
 };

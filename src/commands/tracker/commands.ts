@@ -1,18 +1,18 @@
-import { tracker } from '../../services/tracker/index.ts';
-import { operations } from '../../kernel/operation.ts';
-import type { Command } from '../command.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import { operations } from '../../core/operation.ts';
+import type { Command } from '../../cli/command.ts';
 import { commandsFrom } from '../from-table.ts';
-import { bulkCommand } from './bulk/command.ts';
+import { bulkCommand } from './bulk.ts';
 import { ensureCommands } from './ensure.ts';
 import { fileCommands } from './files.ts';
-import { trackerNaming } from './naming.ts';
-import { byHand } from './one.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
+import { byHand } from './lazy-resource.ts';
 import { paginatedCommands } from './paginated.ts';
 import { searchCommand } from './search.ts';
 import { listenCommand } from './webhooks-listen.ts';
 import { withEditor } from './with-editor.ts';
 import { withWeb } from './with-web.ts';
-import { workspaceCommands } from './workspace/commands.ts';
+import { workspaceCommands } from './workspace.ts';
 
 const handWritten: readonly Command[] = [
   ...paginatedCommands,
@@ -28,4 +28,7 @@ const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand
 
 const rows = operations(tracker.table).map(({ operation }) => operation);
 
-export const commands: readonly Command[] = [...derived.map((command) => withEditor(withWeb(command), rows)), ...handWritten];
+export const commands: readonly Command[] = [
+  ...derived.map((command) => withEditor(withWeb(command), rows)),
+  ...handWritten,
+];

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { AppError, usageError } from '../../kernel/problem.ts';
-import type { Context } from '../command.ts';
+import { AppError, usageError } from '../../core/problem.ts';
+import type { Context } from '../../cli/command.ts';
 
 /** What was saved in the editor, and the file that holds it until the text has arrived. */
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
@@ -21,9 +21,13 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
     const [command = 'vi', ...args] = editorOf(context.host.env).split(' ').filter(Boolean);
     const { code, startError } = await processes.run(command, [...args, path], { stdio: 'inherit' });
     if (code !== 0)
-      throw new AppError('usage', `the editor ${command} ${startError ?? `ended with ${code}`}; nothing was sent`, {
-        tryThis: ['set EDITOR to an editor that is installed'],
-      });
+      throw new AppError(
+        'usage',
+        `the editor ${command} ${startError ?? `ended with ${code}`}; nothing was sent`,
+        {
+          tryThis: ['set EDITOR to an editor that is installed'],
+        },
+      );
     return { text: withoutLastEnd((await files.read(path)) ?? ''), path, drop };
   } catch (error) {
     await drop();
@@ -33,7 +37,8 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
 
 /** Before anything is asked of the service: is there somebody who can edit? */
 export const mustBeAtTerminal = (context: Context): void => {
-  if (!context.isInteractive) throw usageError('--edit needs a terminal', [], ['give the text with its flag, or --body @file']);
+  if (!context.isInteractive)
+    throw usageError('--edit needs a terminal', [], ['give the text with its flag, or --body @file']);
 };
 
 /** What was written is not lost with a request that failed; a dry run, which ends with a throw too, needs nothing kept. */

@@ -1,12 +1,12 @@
-import type { LooseInput, Operation } from '../../kernel/operation.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { recordResult } from '../../kernel/result.ts';
-import { tracker } from '../../services/tracker/index.ts';
-import type { Command, Context } from '../command.ts';
+import type { LooseInput, Operation } from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
+import { recordResult } from '../../core/result.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Command, Context } from '../../cli/command.ts';
 import { columnsOf, commandFrom, inputFrom, requiredAreGiven } from '../from-table.ts';
-import { resolveValues } from '../naming.ts';
-import { trackerNaming } from './naming.ts';
-import { oneAtATime } from './one-at-a-time.ts';
+import { resolveValues } from '../../names/naming.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
+import { oneAtATime } from './serialize.ts';
 
 type Row = Readonly<Record<string, unknown>> & { readonly id: number | string };
 type Kind = {
@@ -19,32 +19,55 @@ type Kind = {
 type Verbs = { readonly list: Operation; readonly create: Operation; readonly update: Operation };
 
 /** Resources whose records are known by name or external_id, so that "make it if it is not there" has a meaning. */
-const RESOURCES = ['categories', 'epics', 'groups', 'iterations', 'labels', 'objectives', 'projects'] as const;
+const RESOURCES = [
+  'categories',
+  'epics',
+  'groups',
+  'iterations',
+  'labels',
+  'objectives',
+  'projects',
+] as const;
 
 /** By external_id when one is given, else by name; more than one match is never guessed about. */
 export const matching = (rows: readonly Row[], body: Readonly<Record<string, unknown>>): Row | undefined => {
   const key = body.external_id === undefined ? 'name' : 'external_id';
   const found = rows.filter((row) => row[key] === body[key]);
   if (found.length < 2) return found[0];
-  throw new AppError('refused', `${found.length} records have the ${key} ${JSON.stringify(body[key])}: ${found.map(({ id }) => id).join(', ')}`, {
-    code: 'AMBIGUOUS',
-    tryThis: ['change one of them by its id'],
-  });
+  throw new AppError(
+    'refused',
+    `${found.length} records have the ${key} ${JSON.stringify(body[key])}: ${found.map(({ id }) => id).join(', ')}`,
+    {
+      code: 'AMBIGUOUS',
+      tryThis: ['change one of them by its id'],
+    },
+  );
 };
 
 /** Lists of ids and of inputs by name are sets: neither their order nor what else a record shows of them is a difference. */
 const comparable = (value: unknown): string => {
-  const nameOf = (one: unknown): unknown => (typeof one === 'object' && one !== null && 'name' in one ? one.name : one);
+  const nameOf = (one: unknown): unknown =>
+    typeof one === 'object' && one !== null && 'name' in one ? one.name : one;
   return JSON.stringify(Array.isArray(value) ? value.map(nameOf).sort() : value);
 };
 
 /** Only what an update may say and what differs. */
-const changes = (update: Operation, row: Row, body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+const changes = (
+  update: Operation,
+  row: Row,
+  body: Readonly<Record<string, unknown>>,
+): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => update.body?.[name] !== undefined && comparable(row[name]) !== comparable(value)),
+    Object.entries(body).filter(
+      ([name, value]) => update.body?.[name] !== undefined && comparable(row[name]) !== comparable(value),
+    ),
   );
 
-const bodyOf = async (context: Context, { verbs, words }: Kind, values: Readonly<Record<string, unknown>>): Promise<LooseInput> => {
+const bodyOf = async (
+  context: Context,
+  { verbs, words }: Kind,
+  values: Readonly<Record<string, unknown>>,
+): Promise<LooseInput> => {
   const { create } = verbs;
   const input = inputFrom(create, await resolveValues(trackerNaming, context, create.body ?? {}, values));
   requiredAreGiven(create, input, words);
@@ -57,7 +80,11 @@ const find = async (context: Context, { list }: Verbs, input: LooseInput): Promi
 };
 
 /** A create that somebody elsewhere won: the name is taken now, so the record is there now. */
-const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): Promise<{ row: Row; isNew: boolean }> => {
+const createOrFind = async (
+  context: Context,
+  verbs: Verbs,
+  input: LooseInput,
+): Promise<{ row: Row; isNew: boolean }> => {
   const before = await find(context, verbs, input);
   if (before) return { row: before, isNew: false };
   try {
@@ -73,8 +100,14 @@ const createOrFind = async (context: Context, verbs: Verbs, input: LooseInput): 
 };
 
 /** Of two processes that miss the same record one makes it, also where the service takes a name twice. */
-const createOnce = (context: Context, verbs: Verbs, input: LooseInput): Promise<{ row: Row; isNew: boolean }> =>
-  context.isDryRun ? createOrFind(context, verbs, input) : oneAtATime(context, verbs.create.path, () => createOrFind(context, verbs, input));
+const createOnce = (
+  context: Context,
+  verbs: Verbs,
+  input: LooseInput,
+): Promise<{ row: Row; isNew: boolean }> =>
+  context.isDryRun
+    ? createOrFind(context, verbs, input)
+    : oneAtATime(context, verbs.create.path, () => createOrFind(context, verbs, input));
 
 const ensure =
   (kind: Kind): Command['run'] =>
@@ -84,7 +117,10 @@ const ensure =
     const found = await find(context, verbs, input);
     if (found) return recordResult(found, { ...view, message: `${singular} ${found.id} was there` });
     const { row, isNew } = await createOnce(context, verbs, input);
-    return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}` });
+    return recordResult(row, {
+      ...view,
+      message: `${singular} ${row.id} ${isNew ? 'created' : 'was there'}`,
+    });
   };
 
 const upsert =
@@ -95,16 +131,29 @@ const upsert =
     const before = await find(context, verbs, input);
     const { row, isNew } = before ? { row: before, isNew: false } : await createOnce(context, verbs, input);
     const body = isNew ? {} : changes(verbs.update, row, input.body ?? {});
-    if (Object.keys(body).length === 0) return recordResult(row, { ...view, message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}` });
+    if (Object.keys(body).length === 0)
+      return recordResult(row, {
+        ...view,
+        message: `${singular} ${row.id} ${isNew ? 'created' : 'is as asked'}`,
+      });
     const [param = ''] = Object.keys(verbs.update.params ?? {});
     const after = await context.call(tracker, verbs.update, { params: { [param]: row.id }, body });
     await trackerNaming.forget(context);
-    return recordResult(after, { ...view, message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}` });
+    return recordResult(after, {
+      ...view,
+      message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}`,
+    });
   };
 
 const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
   const verbs = tracker.table[resource] as Verbs;
-  const base = commandFrom({ service: tracker, resource, verb: 'create', operation: verbs.create, naming: trackerNaming });
+  const base = commandFrom({
+    service: tracker,
+    resource,
+    verb: 'create',
+    operation: verbs.create,
+    naming: trackerNaming,
+  });
   const shape = (verb: string, summary: string, about: string, run: Command['run']): Command => ({
     path: ['tracker', resource, verb],
     summary,
@@ -117,7 +166,12 @@ const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
   });
   const singular = resource.replace(/ies$/, 'y').replace(/s$/, '');
   const a = /^[aeio]/.test(singular) ? `an ${singular}` : `a ${singular}`;
-  const kind = (verb: string): Kind => ({ verbs, singular, view: { columns: columnsOf(verbs.create) }, words: `opsctl tracker ${resource} ${verb}` });
+  const kind = (verb: string): Kind => ({
+    verbs,
+    singular,
+    view: { columns: columnsOf(verbs.create) },
+    words: `opsctl tracker ${resource} ${verb}`,
+  });
   return [
     shape(
       'ensure',

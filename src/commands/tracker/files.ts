@@ -1,13 +1,13 @@
 import { basename, extname, isAbsolute, join } from 'node:path';
-import { bool, int, list, req, str } from '../../kernel/field.ts';
-import { AppError, problem, usageError } from '../../kernel/problem.ts';
-import { rawResult, recordResult, rowsResult } from '../../kernel/result.ts';
-import { errorFrom } from '../../client/reply.ts';
-import { send } from '../../client/send.ts';
-import { type Part, multipart } from '../../client/upload.ts';
-import { tracker } from '../../services/tracker/index.ts';
-import type { HttpReply } from '../../host/host.ts';
-import type { Command, Context, Target } from '../command.ts';
+import { bool, int, list, req, str } from '../../core/field.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
+import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { errorFrom } from '../../api-client/response.ts';
+import { send } from '../../api-client/send.ts';
+import { type Part, multipart } from '../../api-client/upload.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { HttpReply } from '../../platform/host.ts';
+import type { Command, Context, Target } from '../../cli/command.ts';
 import { jsonReply } from './json-reply.ts';
 
 const types: Readonly<Record<string, string>> = {
@@ -25,11 +25,15 @@ const types: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 };
 
-const absolute = (context: Context, path: string): string => (isAbsolute(path) ? path : join(context.host.cwd, path));
+const absolute = (context: Context, path: string): string =>
+  isAbsolute(path) ? path : join(context.host.cwd, path);
 
 const sizeOf = async (context: Context, given: string): Promise<number> => {
   const info = await context.host.files.info(absolute(context, given));
-  if (info?.kind !== 'file') throw usageError('wrong usage', [problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`)]);
+  if (info?.kind !== 'file')
+    throw usageError('wrong usage', [
+      problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`),
+    ]);
   return info.sizeBytes;
 };
 
@@ -37,22 +41,47 @@ const filePart = async (context: Context, given: string, index: number): Promise
   const path = absolute(context, given);
   const sizeBytes = await sizeOf(context, given);
   const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
-  return { name: `file${index}`, filename: basename(path), contentType, sizeBytes, bytes: context.host.files.stream(path) };
+  return {
+    name: `file${index}`,
+    filename: basename(path),
+    contentType,
+    sizeBytes,
+    bytes: context.host.files.stream(path),
+  };
 };
 
 /** doc2 POST /files: file0 to file3 in one request. */
 const MOST = 4;
 
-const upload = async (context: Context, paths: readonly string[], storyId: number | undefined): Promise<unknown[]> => {
+const upload = async (
+  context: Context,
+  paths: readonly string[],
+  storyId: number | undefined,
+): Promise<unknown[]> => {
   const parts: Part[] = storyId === undefined ? [] : [{ name: 'story_id', value: String(storyId) }];
   for (const [i, path] of paths.entries()) parts.push(await filePart(context, path, i));
-  const { contentType, lengthBytes, body } = multipart(parts, Buffer.from(context.host.random(12)).toString('hex'));
-  const headers = { accept: 'application/json', 'content-type': contentType, 'content-length': String(lengthBytes) };
-  const answer = await jsonReply(context, await context.send('tracker', { method: 'POST', path: '/files', headers, body }), 'POST /files');
+  const { contentType, lengthBytes, body } = multipart(
+    parts,
+    Buffer.from(context.host.random(12)).toString('hex'),
+  );
+  const headers = {
+    accept: 'application/json',
+    'content-type': contentType,
+    'content-length': String(lengthBytes),
+  };
+  const answer = await jsonReply(
+    context,
+    await context.send('tracker', { method: 'POST', path: '/files', headers, body }),
+    'POST /files',
+  );
   return Array.isArray(answer) ? answer : [answer];
 };
 
-const uploadAll = async (context: Context, paths: readonly string[], storyId: number | undefined): Promise<unknown[]> => {
+const uploadAll = async (
+  context: Context,
+  paths: readonly string[],
+  storyId: number | undefined,
+): Promise<unknown[]> => {
   // Before the first request: a wrong path must not be found when the others are up.
   for (const path of paths) await sizeOf(context, path);
   const found: unknown[] = [];
@@ -75,9 +104,22 @@ const uploadAll = async (context: Context, paths: readonly string[], storyId: nu
 const uploadCommand: Command = {
   path: ['tracker', 'files', 'upload'],
   summary: 'Upload files, up to four in a request',
-  args: [{ name: 'paths', field: req(list(str(), { min: 1 })), summary: 'Files to upload', rest: true, complete: 'file' }],
+  args: [
+    {
+      name: 'paths',
+      field: req(list(str(), { min: 1 })),
+      summary: 'Files to upload',
+      rest: true,
+      complete: 'file',
+    },
+  ],
   flags: { 'story-id': { field: int(), summary: 'Story to attach them to', value: 'number' } },
-  examples: [{ line: 'opsctl tracker files upload trace.log screenshot.png --story-id 42', says: 'Attach two files to a story' }],
+  examples: [
+    {
+      line: 'opsctl tracker files upload trace.log screenshot.png --story-id 42',
+      says: 'Attach two files to a story',
+    },
+  ],
   operation: { service: tracker, operation: tracker.table.files.create },
   run: async (context, values) => {
     const found = await uploadAll(context, values.paths as string[], values['story-id']);
@@ -91,18 +133,33 @@ type FileRecord = { readonly id: number; readonly url: string | null; readonly f
 const MOST_HOPS = 5;
 
 /** The token goes to the tracker's own host only, never to a storage service; nothing leads from TLS to plain HTTP. */
-const contentOf = async (context: Context, start: URL, { baseUrl, headers: own }: Target): Promise<HttpReply> => {
+const contentOf = async (
+  context: Context,
+  start: URL,
+  { baseUrl, headers: own }: Target,
+): Promise<HttpReply> => {
   let url = start;
   for (let hop = 0; hop <= MOST_HOPS; hop++) {
     const headers = url.origin === new URL(baseUrl).origin ? own : {};
-    const reply = await send(context.host, { method: 'GET', url: url.href, headers }, { signal: context.signal });
-    if (reply.status >= 400) throw errorFrom({ status: reply.status, headers: reply.headers, text: await reply.text() }, `GET ${url.pathname}`);
+    const reply = await send(
+      context.host,
+      { method: 'GET', url: url.href, headers },
+      { signal: context.signal },
+    );
+    if (reply.status >= 400)
+      throw errorFrom(
+        { status: reply.status, headers: reply.headers, text: await reply.text() },
+        `GET ${url.pathname}`,
+      );
     const { location } = reply.headers;
     if (reply.status < 300 || location === undefined) return reply;
     await reply.bytes();
     const next = new URL(String(location), url);
     if (url.protocol === 'https:' && next.protocol !== 'https:')
-      throw new AppError('network', `GET ${url.pathname}: the service redirects to ${next.origin}, which is not encrypted`);
+      throw new AppError(
+        'network',
+        `GET ${url.pathname}: the service redirects to ${next.origin}, which is not encrypted`,
+      );
     url = next;
   }
   throw new AppError('network', `GET ${start.pathname}: more than ${MOST_HOPS} redirects`);
@@ -125,7 +182,9 @@ const downloadCommand: Command = {
   examples: [{ line: 'opsctl tracker files download 7 --to - | tar tz', says: 'Into a pipe' }],
   run: async (context, values) => {
     const { get } = tracker.table.files;
-    const record = (await context.call(tracker, get, { params: { 'file-public-id': values.file } })) as FileRecord;
+    const record = (await context.call(tracker, get, {
+      params: { 'file-public-id': values.file },
+    })) as FileRecord;
     if (record.url === null) throw new AppError('not-found', `file ${record.id} has no content to download`);
     const target = await context.target('tracker');
     const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);

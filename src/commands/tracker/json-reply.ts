@@ -1,7 +1,7 @@
-import { errorFrom, jsonOf, refuseRedirect } from '../../client/reply.ts';
-import type { HttpReply } from '../../host/host.ts';
-import { AppError } from '../../kernel/problem.ts';
-import type { Context } from '../command.ts';
+import { errorFrom, jsonOf, refuseRedirect } from '../../api-client/response.ts';
+import type { HttpReply } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Context } from '../../cli/command.ts';
 import { explainedRefusal } from './refusal.ts';
 
 /** What a request outside the tables gave: JSON, or the error that it means. */
@@ -14,4 +14,7 @@ export const jsonReply = async (context: Context, reply: HttpReply, what: string
 
 /** An answer that can be no page: another service answers, or this one goes round in a circle. */
 export const brokenPage = (what: string, why: string): AppError =>
-  new AppError('network', `${what}: ${why}`, { code: 'OTHER_SHAPE', tryThis: ['check the base URL: another service may be answering'] });
+  new AppError('network', `${what}: ${why}`, {
+    code: 'OTHER_SHAPE',
+    tryThis: ['check the base URL: another service may be answering'],
+  });

@@ -1,13 +1,13 @@
-import { int } from '../../kernel/field.ts';
-import type { Operation } from '../../kernel/operation.ts';
-import { recordResult } from '../../kernel/result.ts';
-import { tracker } from '../../services/tracker/index.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { int } from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
+import { recordResult } from '../../core/result.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
 import { columnsOf, commandFrom, inputFrom } from '../from-table.ts';
-import { resolveParams } from '../naming.ts';
+import { resolveParams } from '../../names/naming.ts';
 import { brokenPage } from './json-reply.ts';
-import { trackerNaming } from './naming.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
 
 type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
 type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
@@ -16,10 +16,12 @@ type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | nu
 async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
   for (let page: number | null = 1; page !== null; ) {
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
-    if (!Array.isArray(answer.data)) throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
+    if (!Array.isArray(answer.data))
+      throw brokenPage('GET /epics/paginated', 'the answer has no list of data');
     yield* answer.data;
     const next: number | null = answer.next ?? null;
-    if (next !== null && next <= page) throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
+    if (next !== null && next <= page)
+      throw brokenPage('GET /epics/paginated', `after page ${page} the service names page ${next}`);
     page = next;
   }
 }
@@ -33,7 +35,11 @@ async function* byOffset(ask: Ask, pageSize: number): AsyncIterable<unknown> {
   }
 }
 
-async function* first(rows: AsyncIterable<unknown>, most: number | undefined, cut: () => void): AsyncIterable<unknown> {
+async function* first(
+  rows: AsyncIterable<unknown>,
+  most: number | undefined,
+  cut: () => void,
+): AsyncIterable<unknown> {
   let count = 0;
   for await (const row of rows) {
     if (count === most) return cut();
@@ -42,10 +48,20 @@ async function* first(rows: AsyncIterable<unknown>, most: number | undefined, cu
   }
 }
 
-const limited = (context: Context, rows: AsyncIterable<unknown>, most: number | undefined): AsyncIterable<unknown> =>
+const limited = (
+  context: Context,
+  rows: AsyncIterable<unknown>,
+  most: number | undefined,
+): AsyncIterable<unknown> =>
   first(rows, most, () => context.say.warn(`only the first ${most} are shown; leave --limit out for all`));
 
-const epics = commandFrom({ service: tracker, resource: 'epics', verb: 'paginated', operation: tracker.table.epics.page, naming: trackerNaming });
+const epics = commandFrom({
+  service: tracker,
+  resource: 'epics',
+  verb: 'paginated',
+  operation: tracker.table.epics.page,
+  naming: trackerNaming,
+});
 const epicsPaginated: Command = extend(epics, {
   summary: 'List epics page by page, the first at once',
   about: 'All pages are read one after the other. With --page only that page is shown, with its total.',
@@ -55,8 +71,13 @@ const epicsPaginated: Command = extend(epics, {
   run: async (context, values: Values) => {
     const { query = {} } = inputFrom(tracker.table.epics.page, values);
     const ask: Ask = (q) => context.call(tracker, tracker.table.epics.page, { query: q });
-    if (query.page !== undefined || context.isDryRun) return recordResult(await ask(query), { columns: ['total', 'next'] });
-    return { kind: 'rows', rows: limited(context, byPage(ask, query), values.limit), view: { columns: columnsOf(tracker.table.epics.list) } };
+    if (query.page !== undefined || context.isDryRun)
+      return recordResult(await ask(query), { columns: ['total', 'next'] });
+    return {
+      kind: 'rows',
+      rows: limited(context, byPage(ask, query), values.limit),
+      view: { columns: columnsOf(tracker.table.epics.list) },
+    };
   },
 });
 
@@ -75,7 +96,9 @@ const groupStories: Command = extend(stories, {
     const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));
     const isPart = values.limit !== undefined || values.offset !== undefined || context.isDryRun;
     const ask: Ask = (query) => context.call(tracker, operation, { ...input, query });
-    const rows = isPart ? ((await context.call(tracker, operation, input)) as unknown[]) : byOffset(ask, PAGE);
+    const rows = isPart
+      ? ((await context.call(tracker, operation, input)) as unknown[])
+      : byOffset(ask, PAGE);
     return { kind: 'rows', rows, view: { columns: columnsOf(operation) } };
   },
 });

@@ -1,18 +1,25 @@
-import type { Operation } from '../../kernel/operation.ts';
-import { AppError } from '../../kernel/problem.ts';
-import type { Target } from '../command.ts';
+import type { Operation } from '../../core/operation.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Target } from '../../cli/command.ts';
 
 type Body = { readonly feature_tag?: unknown; readonly entitlement_tag?: unknown };
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
 
 /** doc2 Errors 403: a switched-off feature, something the plan lacks, or a right that the token's owner has not. */
 const forbidden = ({ detail }: AppError, { isMock }: Target): string[] => {
   const { feature_tag: feature, entitlement_tag: entitlement } = (detail.data ?? {}) as Body;
   const mock = isMock ? ['`opsctl mock features show` lists the switches of the embedded server'] : [];
   if (text(feature) !== undefined)
-    return [...mock, `the feature ${text(feature)} is off in this workspace; an admin can switch it on in its settings`];
-  if (text(entitlement) !== undefined) return [...mock, `the plan of this workspace does not include ${text(entitlement)}; ask an admin of it`];
-  return ['`opsctl tracker members me` shows whose token this is; ask an admin of the workspace for the right'];
+    return [
+      ...mock,
+      `the feature ${text(feature)} is off in this workspace; an admin can switch it on in its settings`,
+    ];
+  if (text(entitlement) !== undefined)
+    return [...mock, `the plan of this workspace does not include ${text(entitlement)}; ask an admin of it`];
+  return [
+    '`opsctl tracker members me` shows whose token this is; ask an admin of the workspace for the right',
+  ];
 };
 
 const unauthorized = ({ origin, isMock }: Target): string[] =>
@@ -32,9 +39,12 @@ const LISTED: ReadonlySet<string> = new Set(
 /** A list is never missing: the address is wrong. Of a record, the list shows what there is. */
 const notFound = (operation: Operation | undefined, { origin }: Target): string[] => {
   if (operation === undefined) return [];
-  if (operation.params === undefined) return [`check the base URL (${origin}); what stands before /labels is the setting tracker.base_path`];
+  if (operation.params === undefined)
+    return [`check the base URL (${origin}); what stands before /labels is the setting tracker.base_path`];
   const [, resource = ''] = operation.path.split('/');
-  return LISTED.has(resource) && operation.path.split('/').length === 3 ? [`opsctl tracker ${resource} list`] : [];
+  return LISTED.has(resource) && operation.path.split('/').length === 3
+    ? [`opsctl tracker ${resource} list`]
+    : [];
 };
 /** doc2 Errors 401, 403, 404, 409: what the person who meets the refusal can do about it. */
 export const explainedRefusal = (error: unknown, target: Target, operation?: Operation): unknown => {
@@ -51,5 +61,9 @@ export const explainedRefusal = (error: unknown, target: Target, operation?: Ope
             ? ['somebody else changed it meanwhile: look at it again, then repeat the change']
             : [];
   if (tryThis.length === 0) return error;
-  return new AppError(error.category, error.message, { ...error.detail, tryThis, ...(error.cause === undefined ? {} : { cause: error.cause }) });
+  return new AppError(error.category, error.message, {
+    ...error.detail,
+    tryThis,
+    ...(error.cause === undefined ? {} : { cause: error.cause }),
+  });
 };

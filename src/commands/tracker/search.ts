@@ -1,17 +1,31 @@
-import { bool, int, list, oneOf, req, str } from '../../kernel/field.ts';
-import { AppError } from '../../kernel/problem.ts';
-import { requestFrom } from '../../client/request.ts';
-import { tracker } from '../../services/tracker/index.ts';
-import type { Command, Context, Values } from '../command.ts';
+import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { requestFrom } from '../../api-client/request.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
 import { brokenPage, jsonReply } from './json-reply.ts';
 
-type Group = { readonly data: readonly Record<string, unknown>[]; readonly next?: string | null; readonly total?: number };
+type Group = {
+  readonly data: readonly Record<string, unknown>[];
+  readonly next?: string | null;
+  readonly total?: number;
+};
 type Answer = Readonly<Record<string, Group | undefined>>;
-const kinds = { story: 'stories', epic: 'epics', iteration: 'iterations', milestone: 'milestones', objective: 'milestones' } as const;
+const kinds = {
+  story: 'stories',
+  epic: 'epics',
+  iteration: 'iterations',
+  milestone: 'milestones',
+  objective: 'milestones',
+} as const;
 
 /** doc2 Search result: `next` is a path with query from the host's root; it is sent as it is. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {
-  const reply = await context.send('tracker', { method: 'GET', path, headers: { accept: 'application/json', 'content-type': 'application/json' } });
+  const reply = await context.send('tracker', {
+    method: 'GET',
+    path,
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+  });
   return ((await jsonReply(context, reply, 'GET /search')) ?? {}) as Answer;
 };
 
@@ -61,7 +75,11 @@ const run: Command['run'] = async (context, values: Values) => {
   requestFrom(tracker, tracker.table.search.run, { query }, { baseUrl: '', headers: {} });
   const first = (await context.call(tracker, tracker.table.search.run, { query })) as Answer | undefined;
   if (first === undefined) throw new AppError('network', 'the search gave an empty answer');
-  return { kind: 'rows', rows: found(context, first, most), view: { columns: ['id', 'entity_type', 'name', 'app_url'] } };
+  return {
+    kind: 'rows',
+    rows: found(context, first, most),
+    view: { columns: ['id', 'entity_type', 'name', 'app_url'] },
+  };
 };
 
 export const searchCommand: Command = {
@@ -80,9 +98,18 @@ export const searchCommand: Command = {
     },
     limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
     all: { field: bool(), summary: 'Every record that the service gives' },
-    detail: { field: oneOf('full', 'slim'), summary: 'slim leaves descriptions and nested records out', value: 'full|slim' },
+    detail: {
+      field: oneOf('full', 'slim'),
+      summary: 'slim leaves descriptions and nested records out',
+      value: 'full|slim',
+    },
   },
-  examples: [{ line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson", says: 'All started stories of @ana' }],
+  examples: [
+    {
+      line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson",
+      says: 'All started stories of @ana',
+    },
+  ],
   operation: { service: tracker, operation: tracker.table.search.run },
   run,
 };

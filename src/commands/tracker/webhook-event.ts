@@ -9,7 +9,8 @@ export type Refusal = {
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /** Lower-case hex of HMAC-SHA-256 over the exact bytes of the body, without a prefix. */
-const signature = (secret: string, body: Uint8Array): string => createHmac('sha256', secret).update(body).digest('hex');
+const signature = (secret: string, body: Uint8Array): string =>
+  createHmac('sha256', secret).update(body).digest('hex');
 
 /** Compared in constant time, whatever the length of what was sent. */
 export const isSignedBy = (secret: string, body: Uint8Array, header: string | undefined): boolean => {
@@ -24,17 +25,22 @@ export const readEvent = (
   header: string | undefined,
   secret: string | undefined,
 ): { readonly event: Record<string, unknown> } | Refusal => {
-  if (body.length > MAX_BODY_BYTES) return { status: 413, code: 'payload_too_large', message: `a body has at most ${MAX_BODY_BYTES} bytes` };
+  if (body.length > MAX_BODY_BYTES)
+    return { status: 413, code: 'payload_too_large', message: `a body has at most ${MAX_BODY_BYTES} bytes` };
   if (secret !== undefined && !isSignedBy(secret, body, header)) {
     return {
       status: 401,
       code: 'invalid_signature',
-      message: header === undefined ? 'the header Payload-Signature is missing' : 'the signature does not fit the body',
+      message:
+        header === undefined
+          ? 'the header Payload-Signature is missing'
+          : 'the signature does not fit the body',
     };
   }
   try {
     const event: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    if (typeof event === 'object' && event !== null && !Array.isArray(event)) return { event: event as Record<string, unknown> };
+    if (typeof event === 'object' && event !== null && !Array.isArray(event))
+      return { event: event as Record<string, unknown> };
   } catch {
     // Falls through to the refusal below.
   }

@@ -1,37 +1,53 @@
-import { bool, str } from '../../kernel/field.ts';
-import type { Operation } from '../../kernel/operation.ts';
-import { problem, usageError } from '../../kernel/problem.ts';
-import { nothing, type Result } from '../../kernel/result.ts';
-import { trackerInfo } from '../../services/tracker/info.ts';
-import type { Command, Context, Flag, Values } from '../command.ts';
+import { bool, str } from '../../core/field.ts';
+import type { Operation } from '../../core/operation.ts';
+import { problem, usageError } from '../../core/problem.ts';
+import { nothing, type Result } from '../../core/result.ts';
+import { trackerInfo } from '../../api-specs/tracker/info.ts';
+import type { Command, Context, Flag, Values } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
 import { inputFrom } from '../from-table.ts';
-import { resolveParams } from '../naming.ts';
-import { trackerNaming } from './naming.ts';
+import { resolveParams } from '../../names/naming.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
 const LONG = ['description', 'text', 'content'] as const;
 
 /** A command whose row has a long text; `read` is the row that shows the record as it is, if there is one. */
-type Editable = { readonly command: Command; readonly row: Operation; readonly name: (typeof LONG)[number]; readonly read: Operation | undefined };
+type Editable = {
+  readonly command: Command;
+  readonly row: Operation;
+  readonly name: (typeof LONG)[number];
+  readonly read: Operation | undefined;
+};
 
 const givenText = async (context: Context, values: Values, name: string): Promise<string | undefined> => {
   const [given, path] = [values[name] as string | undefined, values[`${name}-file`] as string | undefined];
   const flag = `--${name}-file`;
   if (given !== undefined && path !== undefined)
     throw usageError('wrong usage', [problem(flag, 'exclusive', `cannot be given together with --${name}`)]);
-  return path === undefined ? given : (await (await import('./text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
+  return path === undefined
+    ? given
+    : (await (await import('../../cli/text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
 };
 
 /** What stands there now: an editor that opens empty would wipe it out when it is closed. */
 const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
   if (read === undefined) return '';
   const { params } = await resolveParams(trackerNaming, context, read, inputFrom(read, values), true);
-  const record = (await context.call(trackerInfo, read, { params }, { evenInDryRun: true })) as Record<string, unknown>;
+  const record = (await context.call(trackerInfo, read, { params }, { evenInDryRun: true })) as Record<
+    string,
+    unknown
+  >;
   return typeof record[name] === 'string' ? record[name] : '';
 };
 
-const edited = async (context: Context, one: Editable, values: Values, given: string | undefined, others: Values): Promise<Result> => {
+const edited = async (
+  context: Context,
+  one: Editable,
+  values: Values,
+  given: string | undefined,
+  others: Values,
+): Promise<Result> => {
   const { editText, keptText, mustBeAtTerminal, withoutLastEnd } = await import('./edited-text.ts');
   const { command, row, name } = one;
   mustBeAtTerminal(context);
@@ -39,14 +55,21 @@ const edited = async (context: Context, one: Editable, values: Values, given: st
   const saved = await editText(context, start);
   const isSame = saved.text === withoutLastEnd(start);
   const known = new Set([...(command.args ?? []).map((arg) => arg.name), 'web']);
-  if (isSame && given === undefined && row.method === 'PUT' && Object.keys(others).every((key) => known.has(key))) {
+  if (
+    isSame &&
+    given === undefined &&
+    row.method === 'PUT' &&
+    Object.keys(others).every((key) => known.has(key))
+  ) {
     await saved.drop();
     return nothing(`the ${name} was left as it was; nothing was sent`);
   }
   const text = isSame ? given : saved.text;
-  const result = await command.run(context, text === undefined ? others : { ...others, [name]: text }).catch(async (error) => {
-    throw await keptText(error, saved, `--${name}-file`);
-  });
+  const result = await command
+    .run(context, text === undefined ? others : { ...others, [name]: text })
+    .catch(async (error) => {
+      throw await keptText(error, saved, `--${name}-file`);
+    });
   await saved.drop();
   return result;
 };
@@ -56,7 +79,10 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
   const row = command.operation?.operation;
   const name = row?.body && LONG.find((field) => row.body?.[field] !== undefined);
   if (row === undefined || name === undefined || row.method === 'GET') return command;
-  const read = row.method === 'PUT' ? [...siblings].find(({ method, path }) => method === 'GET' && path === row.path) : undefined;
+  const read =
+    row.method === 'PUT'
+      ? [...siblings].find(({ method, path }) => method === 'GET' && path === row.path)
+      : undefined;
   const fromFile = `${name}-file`;
   return extend(command, {
     get flags() {
@@ -66,7 +92,11 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
         value: 'file|-',
         complete: 'file',
       };
-      return { ...command.flags, [fromFile]: file, edit: { field: bool(), summary: `Write the ${name} in $EDITOR` } };
+      return {
+        ...command.flags,
+        [fromFile]: file,
+        edit: { field: bool(), summary: `Write the ${name} in $EDITOR` },
+      };
     },
     run: async (context, values) => {
       const { edit, [fromFile]: _path, [name]: _given, ...others } = values;

@@ -1,5 +1,5 @@
-import { bool, bare } from '../../kernel/field.ts';
-import type { Command } from '../command.ts';
+import { bool, bare } from '../../core/field.ts';
+import type { Command } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
 
 const hasAppUrl = (command: Command): boolean => {
@@ -20,7 +20,8 @@ export const withWeb = (command: Command): Command => {
       const url = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
       if (values.web !== true || typeof url !== 'string') return result;
       context.say.info(url);
-      if (!(await context.host.openBrowser(url))) context.say.warn('no browser could be started; open the address above by hand');
+      if (!(await context.host.openBrowser(url)))
+        context.say.warn('no browser could be started; open the address above by hand');
       return result;
     },
   });

@@ -25,7 +25,10 @@ const freePort = () =>
     });
   });
 const start = async (args, env = {}) => {
-  const child = spawn(process.execPath, args, { env: { ...process.env, NODE_ENV: 'production', ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   running.push(child);
   const line = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once('line', resolve);
@@ -43,7 +46,10 @@ export const stopAll = () => {
 export const send = (url, { method = 'GET', headers = {}, form } = {}) =>
   new Promise((resolve, reject) => {
     const body = form === undefined ? undefined : new URLSearchParams(form).toString();
-    const type = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded', 'content-length': Buffer.byteLength(body) };
+    const type =
+      body === undefined
+        ? {}
+        : { 'content-type': 'application/x-www-form-urlencoded', 'content-length': Buffer.byteLength(body) };
     const asked = request(url, { method, agent, headers: { ...type, ...headers } }, (reply) => {
       let text = '';
       reply.setEncoding('utf8').on('data', (chunk) => {
@@ -69,7 +75,11 @@ export const opsctl = async (scope) => {
   const flags = ['--ephemeral', '--seed', 'demo', '--rate-limit', 'off', '-o', 'json'];
   const { auth, url } = await start([bin, 'mock', 'serve', ...flags], { OPSCTL_HOME: folder });
   const body = JSON.stringify({ mode: 'auto' });
-  await fetch(`${url}/__opsctl/oauth/consent`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
+  await fetch(`${url}/__opsctl/oauth/consent`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   return {
     name: 'opsctl mock',
     authorize: `${auth.authorization_endpoint}?${query(asked(auth.client_id, scope))}`,
@@ -98,7 +108,10 @@ const signIn = async (origin, authorize) => {
   let next = authorize;
   let form;
   for (let i = 0; i < 12; i++) {
-    const headers = { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '), accept: 'text/html' };
+    const headers = {
+      cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      accept: 'text/html',
+    };
     const reply = await send(next, { method: form ? 'POST' : 'GET', headers, form });
     for (const line of [reply.headers['set-cookie'] ?? []].flat()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
@@ -106,7 +119,9 @@ const signIn = async (origin, authorize) => {
     }
     form = undefined;
     if (reply.headers.location?.startsWith(redirectUri))
-      return headers.cookie === '' ? {} : { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') };
+      return headers.cookie === ''
+        ? {}
+        : { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') };
     if (reply.headers.location) next = new URL(reply.headers.location, origin).href;
     else {
       const prompt = /name="prompt" value="([^"]+)"/.exec(reply.text)?.[1];
@@ -121,15 +136,28 @@ export const oidcProvider = async (scope) => {
   await start([fileURLToPath(new URL('oidc-provider.mjs', import.meta.url)), String(port), redirectUri]);
   const origin = `http://127.0.0.1:${port}`;
   const authorize = `${origin}/auth?${query(asked('bench', scope))}`;
-  return { name: 'oidc-provider 9.13.3', authorize, token: `${origin}/token`, client: 'bench', headers: await signIn(origin, authorize) };
+  return {
+    name: 'oidc-provider 9.13.3',
+    authorize,
+    token: `${origin}/token`,
+    client: 'bench',
+    headers: await signIn(origin, authorize),
+  };
 };
 
 /** One login: the authorization request of a signed-in browser, and the code exchange. Gives the tokens. */
 export const login = async ({ authorize, token, client, headers }) => {
   const reply = await send(authorize, { headers });
   const code = new URL(reply.headers.location ?? 'http://none/').searchParams.get('code');
-  if (code === null) throw new Error(`no code: ${reply.status} ${reply.headers.location} ${reply.text.slice(0, 200)}`);
-  const form = { client_id: client, grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
+  if (code === null)
+    throw new Error(`no code: ${reply.status} ${reply.headers.location} ${reply.text.slice(0, 200)}`);
+  const form = {
+    client_id: client,
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+  };
   const answer = await send(token, { method: 'POST', form });
   if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`);
   return JSON.parse(answer.text);

@@ -10,9 +10,9 @@ const TOKENS = Number(process.env.OPSCTL_BENCH_TOKENS ?? 1_000_000);
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'opsctl-memory-'));
 const contents = [
-  "export { makeAuth } from './src/mock/auth/service.ts';",
-  "export { Store } from './src/mock/store.ts';",
-  "export { defaultOptions } from './src/mock/defaults.ts';",
+  "export { makeAuth } from './src/mock-server/oauth/service.ts';",
+  "export { Store } from './src/mock-server/store.ts';",
+  "export { defaultOptions } from './src/mock-server/defaults.ts';",
 ];
 const outfile = join(folder, 'service.mjs');
 await build({
@@ -43,7 +43,9 @@ const world = {
 const service = makeAuth(world);
 service.seed('demo');
 const call = (method, path, query, fields, type = 'application/x-www-form-urlencoded') => {
-  const body = Buffer.from(fields === undefined ? '' : typeof fields === 'string' ? fields : new URLSearchParams(fields).toString());
+  const body = Buffer.from(
+    fields === undefined ? '' : typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
+  );
   const headers = { host: '127.0.0.1', ...(body.length > 0 ? { 'content-type': type } : {}) };
   return service.handle({ method, path, query, headers, body, remoteAddress: '127.0.0.1', isTls: false });
 };
@@ -55,10 +57,19 @@ const query = new URLSearchParams({
   response_type: 'code',
   scope: 'https://scopes.opsctl.example/auth/media.readonly',
 }).toString();
-call('PUT', '/__opsctl/oauth/consent', '', JSON.stringify({ mode: 'auto', access_for_seconds: 60 }), 'application/json');
+call(
+  'PUT',
+  '/__opsctl/oauth/consent',
+  '',
+  JSON.stringify({ mode: 'auto', access_for_seconds: 60 }),
+  'application/json',
+);
 const login = () => {
   const code = new URL(call('GET', '/o/oauth2/v2/auth', query).headers.location).searchParams.get('code');
-  return JSON.parse(call('POST', '/token', '', { client_id: client, grant_type: 'authorization_code', code, redirect_uri }).body).refresh_token;
+  return JSON.parse(
+    call('POST', '/token', '', { client_id: client, grant_type: 'authorization_code', code, redirect_uri })
+      .body,
+  ).refresh_token;
 };
 const heapMb = () => {
   global.gc?.();
@@ -71,7 +82,8 @@ const some = (count) => {
   const end = made + count;
   while (made < end) {
     const token = login();
-    for (let i = 0; i < 9; i++) call('POST', '/token', '', { client_id: client, grant_type: 'refresh_token', refresh_token: token });
+    for (let i = 0; i < 9; i++)
+      call('POST', '/token', '', { client_id: client, grant_type: 'refresh_token', refresh_token: token });
     made += 10;
     now += 1000;
   }

@@ -22,4 +22,6 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   rotateRefreshToken: false,
   pkce: { required: () => true },
 });
-provider.listen(Number(port), '127.0.0.1', () => process.stdout.write(`${JSON.stringify({ ready: true })}\n`));
+provider.listen(Number(port), '127.0.0.1', () =>
+  process.stdout.write(`${JSON.stringify({ ready: true })}\n`),
+);

@@ -9,7 +9,12 @@ const headers = { 'content-type': 'application/json', 'tracker-token': token };
 let next = 0;
 const worker = async () => {
   while (next < bodies.length) {
-    const { statusCode, body } = await pool.request({ method: 'POST', path: '/api/v3/labels', headers, body: bodies[next++] });
+    const { statusCode, body } = await pool.request({
+      method: 'POST',
+      path: '/api/v3/labels',
+      headers,
+      body: bodies[next++],
+    });
     const answer = await body.json();
     if (statusCode !== 201) throw new Error(JSON.stringify(answer));
   }

@@ -23,7 +23,16 @@ export const startMembers = async (size, old, fresh, extra = []) => {
   const peer = (i) => `http://127.0.0.1:${ports[i * 2 + 1]}`;
   const members = names.map((name, i) => {
     const flags = [
-      ...['--name', name, '--data-dir', join(folder, `${name}.data`), '--listen-client-urls', client(i), '--advertise-client-urls', client(i)],
+      ...[
+        '--name',
+        name,
+        '--data-dir',
+        join(folder, `${name}.data`),
+        '--listen-client-urls',
+        client(i),
+        '--advertise-client-urls',
+        client(i),
+      ],
       ...[
         '--listen-peer-urls',
         peer(i),
@@ -34,7 +43,11 @@ export const startMembers = async (size, old, fresh, extra = []) => {
       ],
       ...extra,
     ];
-    const files = { data_dir: join(folder, `${name}.data`), pid_file: join(folder, `${name}.pid`), log_file: join(folder, `${name}.log`) };
+    const files = {
+      data_dir: join(folder, `${name}.data`),
+      pid_file: join(folder, `${name}.pid`),
+      log_file: join(folder, `${name}.log`),
+    };
     return {
       name,
       client_url: client(i),
@@ -51,7 +64,10 @@ export const startMembers = async (size, old, fresh, extra = []) => {
   writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
   for (const member of members) {
     const log = openSync(member.log_file, 'a');
-    const child = spawn(member.old_binary, member.old_command, { detached: true, stdio: ['ignore', log, log] });
+    const child = spawn(member.old_binary, member.old_command, {
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
     child.unref();
     writeFileSync(member.pid_file, String(child.pid));
   }
@@ -90,7 +106,11 @@ export const startWriter = (urls) => {
     while (!isOver) {
       try {
         const body = JSON.stringify({ key: base64(`w/${written}`), value: base64('x') });
-        const reply = await fetch(`${urls[at]}/v3beta/kv/put`, { method: 'POST', body, signal: AbortSignal.timeout(2000) });
+        const reply = await fetch(`${urls[at]}/v3beta/kv/put`, {
+          method: 'POST',
+          body,
+          signal: AbortSignal.timeout(2000),
+        });
         if (!reply.ok) throw new Error(String(reply.status));
         await reply.arrayBuffer();
         written += 1;

@@ -15,4 +15,6 @@ const server = createServer((request, reply) => {
   }
   reply.setHeader('content-type', 'application/json').end(JSON.stringify(labels));
 });
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${JSON.stringify({ port: server.address().port })}\n`));
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`${JSON.stringify({ port: server.address().port })}\n`),
+);

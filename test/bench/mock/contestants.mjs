@@ -23,10 +23,15 @@ const freePort = () =>
 
 /** Starts a server; with `port` it is asked until it answers, else its first line says where it is. */
 const start = async (args, { env = {}, port, isReady } = {}) => {
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   running.push(child);
   if (port === undefined) {
-    const [line] = await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', (text) => resolve([text])));
+    const [line] = await new Promise((resolve) =>
+      createInterface({ input: child.stdout }).once('line', (text) => resolve([text])),
+    );
     return { pid: child.pid, ...JSON.parse(line) };
   }
   child.stdout.resume();
@@ -43,7 +48,23 @@ const start = async (args, { env = {}, port, isReady } = {}) => {
 
 export const opsctl = async (name, ...flags) => {
   const env = { OPSCTL_HOME: join(folder, name) };
-  const ready = await start([bin, 'mock', 'serve', '--seed', 'empty', '--rate-limit', 'off', '--token', 'bench', '-o', 'json', ...flags], { env });
+  const ready = await start(
+    [
+      bin,
+      'mock',
+      'serve',
+      '--seed',
+      'empty',
+      '--rate-limit',
+      'off',
+      '--token',
+      'bench',
+      '-o',
+      'json',
+      ...flags,
+    ],
+    { env },
+  );
   return { ...ready, port: Number(new URL(ready.tracker.base_url).port) };
 };
 export const bare = () => start([here('bare-server.mjs')]);
@@ -53,10 +74,21 @@ export const jsonServer = async (labels) => {
   const db = join(folder, 'db.json');
   writeFileSync(db, JSON.stringify({ labels }));
   const port = await freePort();
-  return start([require.resolve('json-server/lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), db], {
-    port,
-    isReady: '/labels/1',
-  });
+  return start(
+    [
+      require.resolve('json-server/lib/cli/bin.js'),
+      '--quiet',
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      db,
+    ],
+    {
+      port,
+      isReady: '/labels/1',
+    },
+  );
 };
 export const prism = async (openApi) => {
   const require = peers();
@@ -64,7 +96,10 @@ export const prism = async (openApi) => {
   writeFileSync(file, openApi);
   const port = await freePort();
   const cli = require.resolve('@stoplight/prism-cli/dist/index.js');
-  return start([cli, 'mock', '--host', '127.0.0.1', '--port', String(port), '--verboseLevel', 'silent', file], { port, isReady: '/labels' });
+  return start(
+    [cli, 'mock', '--host', '127.0.0.1', '--port', String(port), '--verboseLevel', 'silent', file],
+    { port, isReady: '/labels' },
+  );
 };
 /** As a supervisor would; resolves when it has ended. */
 export const stop = (pid) => {

@@ -63,7 +63,8 @@ export const load = ({ port, connections = 8, ms, next, expect }) =>
       socket.setNoDelay(true);
       socket.on('error', reject);
       readAnswers(socket, (status) => {
-        if (status !== expect) return reject(new Error(`port ${port} answered ${status}, expected ${expect}`));
+        if (status !== expect)
+          return reject(new Error(`port ${port} answered ${status}, expected ${expect}`));
         count += 1;
         if (process.hrtime.bigint() < end) return socket.write(next(sent++));
         socket.destroy();
@@ -73,7 +74,12 @@ export const load = ({ port, connections = 8, ms, next, expect }) =>
   });
 
 export const requestText = (method, path, headers, body) => {
-  const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
-  if (body !== undefined) lines.push('content-type: application/json', `content-length: ${Buffer.byteLength(body)}`);
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    'host: 127.0.0.1',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  if (body !== undefined)
+    lines.push('content-type: application/json', `content-length: ${Buffer.byteLength(body)}`);
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 };

@@ -8,7 +8,8 @@ const GROUPS = 10;
 const PAGE_MS = 800;
 const ROUNDS = 5;
 
-const rssMb = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+const rssMb = (pid) =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 const post = async (server, path, body) => {
   const reply = await fetch(`${server.url}/api/v3${path}`, {
     method: 'POST',
@@ -23,7 +24,8 @@ const post = async (server, path, body) => {
 const grown = async (name, stories) => {
   const first = await opsctl(name);
   const groups = [];
-  for (let i = 0; i < GROUPS; i++) groups.push((await post(first, '/groups', { name: `group ${i}`, mention_name: `group-${i}` })).id);
+  for (let i = 0; i < GROUPS; i++)
+    groups.push((await post(first, '/groups', { name: `group ${i}`, mention_name: `group-${i}` })).id);
   let made = 0;
   const next = () => {
     made += 1;
@@ -32,7 +34,12 @@ const grown = async (name, stories) => {
       'POST',
       '/api/v3/stories',
       token,
-      JSON.stringify({ name: `story ${made}`, description, group_id: groups[made % GROUPS], estimate: made % 8 }),
+      JSON.stringify({
+        name: `story ${made}`,
+        description,
+        group_id: groups[made % GROUPS],
+        estimate: made % 8,
+      }),
     );
   };
   while (made < stories) await load({ port: first.port, ms: Math.min(500, stories / 10), expect: 201, next });
@@ -50,7 +57,12 @@ const grown = async (name, stories) => {
 const pages = (server, ms) => {
   const offsets = [0, 25, 50, 75];
   let i = 0;
-  return load({ port: server.port, ms, expect: 200, next: () => requestText('GET', `${server.path}${offsets[i++ % 4]}`, token) });
+  return load({
+    port: server.port,
+    ms,
+    expect: 200,
+    next: () => requestText('GET', `${server.path}${offsets[i++ % 4]}`, token),
+  });
 };
 
 export const scale = async () => {
@@ -62,5 +74,11 @@ export const scale = async () => {
       if (round > 0) best[i] = Math.max(best[i], rate);
     }
   }
-  return { stories: large.stories, startMs: large.startMs, small: best[0], large: best[1], rssMb: rssMb(large.pid) };
+  return {
+    stories: large.stories,
+    startMs: large.startMs,
+    small: best[0],
+    large: best[1],
+    rssMb: rssMb(large.pid),
+  };
 };

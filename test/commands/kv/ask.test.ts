@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Context } from '../../../src/commands/command.ts';
+import type { Context } from '../../../src/cli/command.ts';
 import { askAny } from '../../../src/commands/kv/ask.ts';
 import type { Opened } from '../../../src/commands/kv/cluster.ts';
-import type { Listener } from '../../../src/host/host.ts';
-import { freePorts } from '../../../src/host/node/free-ports.ts';
+import type { Listener } from '../../../src/platform/host.ts';
+import { freePorts } from '../../../src/platform/node/free-ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 
 let real: RealHost;
@@ -26,7 +26,12 @@ afterEach(async () => {
 it('of many that fail, a member that is there says more than one that is not', async () => {
   const [port] = await freePorts(1);
   const nobody = `http://127.0.0.1:${port}`;
-  const context = { host: real.host, settings: { get: () => undefined }, say: { debug: () => {} }, signal: new AbortController().signal };
+  const context = {
+    host: real.host,
+    settings: { get: () => undefined },
+    say: { debug: () => {} },
+    signal: new AbortController().signal,
+  };
   const put = (urls: string[]) => {
     const members = urls.map((client_url) => ({ name: client_url, client_url }));
     const opened = { cluster: { name: 'c', members }, access: {} } as unknown as Opened;
@@ -37,6 +42,8 @@ it('of many that fail, a member that is there says more than one that is not', a
     [nobody, url],
     [nobody, url, nobody],
   ])
-    await expect(put(urls), urls.join()).rejects.toMatchObject({ message: expect.stringContaining('request timed out') });
+    await expect(put(urls), urls.join()).rejects.toMatchObject({
+      message: expect.stringContaining('request timed out'),
+    });
   await expect(put([nobody])).rejects.toMatchObject({ detail: { code: 'UNAVAILABLE' } });
 });

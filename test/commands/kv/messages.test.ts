@@ -15,9 +15,21 @@ describe('what is said of a mistake', () => {
 
   it.each([
     [['status', '--endpoints', 'a:b:c'], 'opsctl kv status', '--endpoints must be host:port or a URL'],
-    [['put', 'a', 'b', '--lease', 'zz', '--endpoints', '127.0.0.1:1'], 'opsctl kv put', '--lease must be a hexadecimal id'],
-    [['lease', 'timetolive', 'zz', '--endpoints', '127.0.0.1:1'], 'opsctl kv lease timetolive', '<lease-id> must be a hexadecimal id'],
-    [['snapshot', 'save', 's.db', '--endpoints', '127.0.0.1:1,127.0.0.1:2'], 'opsctl kv snapshot save', '--endpoints must name one member'],
+    [
+      ['put', 'a', 'b', '--lease', 'zz', '--endpoints', '127.0.0.1:1'],
+      'opsctl kv put',
+      '--lease must be a hexadecimal id',
+    ],
+    [
+      ['lease', 'timetolive', 'zz', '--endpoints', '127.0.0.1:1'],
+      'opsctl kv lease timetolive',
+      '<lease-id> must be a hexadecimal id',
+    ],
+    [
+      ['snapshot', 'save', 's.db', '--endpoints', '127.0.0.1:1,127.0.0.1:2'],
+      'opsctl kv snapshot save',
+      '--endpoints must name one member',
+    ],
   ])('%j names the command, the flag and where to read on', async (words, command, problem) => {
     const { code, stderr } = await kv(...words);
     expect(code).toBe(2);
@@ -26,7 +38,10 @@ describe('what is said of a mistake', () => {
     expect(stderr).toContain(`try: ${command} --help`);
   });
   it('a line to type next names the cluster file as it was typed', async () => {
-    writeFileSync(join(home, 'my cluster.yaml'), 'name: shop\nmembers:\n  - { name: n1, client_url: "http://127.0.0.1:1" }\n');
+    writeFileSync(
+      join(home, 'my cluster.yaml'),
+      'name: shop\nmembers:\n  - { name: n1, client_url: "http://127.0.0.1:1" }\n',
+    );
     const { code, stderr } = await kv('report', '--cluster', 'my cluster.yaml');
     expect(code).toBe(6);
     expect(stderr).toContain("try: opsctl kv upgrade --cluster 'my cluster.yaml'");
@@ -35,7 +50,11 @@ describe('what is said of a mistake', () => {
     writeFileSync(join(home, 'c.yaml'), 'name: shop\nto: 3.9\nmembers:\n  - name: n1\n    client_url: x\n');
     const { code, stderr } = await kv('check', '--cluster', 'c.yaml');
     expect(code).toBe(3);
-    for (const line of ['line 2: to must be one of', 'line 5: members[0].client_url must be a URL', 'line 4: members[0].pid_file is required'])
+    for (const line of [
+      'line 2: to must be one of',
+      'line 5: members[0].client_url must be a URL',
+      'line 4: members[0].pid_file is required',
+    ])
       expect(stderr).toContain(line);
   });
 });

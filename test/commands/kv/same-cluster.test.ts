@@ -1,31 +1,40 @@
 import { describe, expect, it } from 'vitest';
-import type { Command, Context } from '../../../src/commands/command.ts';
+import type { Command, Context } from '../../../src/cli/command.ts';
 import { naming, namingItsCluster } from '../../../src/commands/kv/same-cluster.ts';
-import { str } from '../../../src/kernel/field.ts';
-import { AppError, problem } from '../../../src/kernel/problem.ts';
-import { type Result, nothing, recordResult } from '../../../src/kernel/result.ts';
+import { str } from '../../../src/core/field.ts';
+import { AppError, problem } from '../../../src/core/problem.ts';
+import { type Result, nothing, recordResult } from '../../../src/core/result.ts';
 
 describe('a line to type next', () => {
   const named = naming({ cluster: 'prod/cluster.yaml' });
   it.each([
     ['opsctl kv resume', 'opsctl kv resume --cluster prod/cluster.yaml'],
-    ['opsctl kv rollback, to bring all back', 'opsctl kv rollback --cluster prod/cluster.yaml, to bring all back'],
+    [
+      'opsctl kv rollback, to bring all back',
+      'opsctl kv rollback --cluster prod/cluster.yaml, to bring all back',
+    ],
     ['opsctl kv plan --out FILE', 'opsctl kv plan --cluster prod/cluster.yaml --out FILE'],
-    ['clear it; then opsctl kv alarm disarm', 'clear it; then opsctl kv alarm disarm --cluster prod/cluster.yaml'],
+    [
+      'clear it; then opsctl kv alarm disarm',
+      'clear it; then opsctl kv alarm disarm --cluster prod/cluster.yaml',
+    ],
     ['opsctl kv status shows it', 'opsctl kv status --cluster prod/cluster.yaml shows it'],
     ['opsctl kv resume --cluster other.yaml', 'opsctl kv resume --cluster other.yaml'],
     ['opsctl kv init --endpoints URL', 'opsctl kv init --endpoints URL'],
     ['opsctl mock kv start', 'opsctl mock kv start'],
   ])('%s', (line, expected) => expect(named(line)).toBe(expected));
   it('is quoted where the shell wants it', () => {
-    expect(naming({ cluster: "it's a.yaml" })('opsctl kv resume')).toBe("opsctl kv resume --cluster 'it'\\''s a.yaml'");
+    expect(naming({ cluster: "it's a.yaml" })('opsctl kv resume')).toBe(
+      "opsctl kv resume --cluster 'it'\\''s a.yaml'",
+    );
   });
   it('names endpoints only where a command takes them', () => {
     const named = naming({ endpoints: 'a:1,b:2' });
     expect(named('opsctl kv status')).toBe('opsctl kv status --endpoints a:1,b:2');
     expect(named('opsctl kv upgrade')).toBe('opsctl kv upgrade');
   });
-  it('stays as it is where nothing was given', () => expect(naming({})('opsctl kv resume')).toBe('opsctl kv resume'));
+  it('stays as it is where nothing was given', () =>
+    expect(naming({})('opsctl kv resume')).toBe('opsctl kv resume'));
 });
 
 describe('a command of a cluster', () => {
@@ -33,13 +42,21 @@ describe('a command of a cluster', () => {
   const said: string[] = [];
   const say = { info: (text: string) => said.push(text), warn: (text: string) => said.push(text) };
   const context = { say } as unknown as Context;
-  const commandOf = (run: Command['run']): Command => ({ path: ['kv', 'x'], summary: 'x', flags: { cluster: { field: str(), summary: 'x' } }, run });
+  const commandOf = (run: Command['run']): Command => ({
+    path: ['kv', 'x'],
+    summary: 'x',
+    flags: { cluster: { field: str(), summary: 'x' } },
+    run,
+  });
   const ran = (run: Command['run']): Promise<Result> => namingItsCluster(commandOf(run)).run(context, values);
 
   it('completes what it shows, never its data', async () => {
     const result = await ran(async (inner) => {
       inner.say.info('go on: opsctl kv resume');
-      return recordResult({ hint: 'opsctl kv resume' }, { text: 'opsctl kv resume', message: 'opsctl kv status' });
+      return recordResult(
+        { hint: 'opsctl kv resume' },
+        { text: 'opsctl kv resume', message: 'opsctl kv status' },
+      );
     });
     expect(said).toEqual(['go on: opsctl kv resume --cluster c.yaml']);
     expect(result).toMatchObject({
@@ -74,7 +91,9 @@ describe('a command of a cluster', () => {
     const read = async () => {
       for await (const row of (result as Result & { kind: 'rows' }).rows) expect(row).toBe(1);
     };
-    await expect(read()).rejects.toMatchObject({ detail: { tryThis: ['opsctl kv resume --cluster c.yaml'] } });
+    await expect(read()).rejects.toMatchObject({
+      detail: { tryThis: ['opsctl kv resume --cluster c.yaml'] },
+    });
   });
   it('leaves other failures and commands without a cluster alone', async () => {
     const bug = new TypeError('bug');

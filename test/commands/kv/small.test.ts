@@ -50,9 +50,42 @@ describe('the commands of kv', () => {
     const paths = commands.map(({ path }) => path.slice(1).join(' '));
     expect(paths).toEqual(
       expect.arrayContaining([
-        ...['status', 'check', 'plan', 'upgrade', 'resume', 'abort', 'rollback', 'restore', 'init', 'health', 'version'],
-        ...['endpoint health', 'endpoint status', 'put', 'get', 'del', 'lease timetolive', 'lease list', 'member list', 'alarm list', 'alarm disarm'],
-        ...['snapshot save', 'snapshot status', 'snapshot verify', 'move-leader', 'config lint', 'config migrate', 'rehearse', 'fleet', 'report'],
+        ...[
+          'status',
+          'check',
+          'plan',
+          'upgrade',
+          'resume',
+          'abort',
+          'rollback',
+          'restore',
+          'init',
+          'health',
+          'version',
+        ],
+        ...[
+          'endpoint health',
+          'endpoint status',
+          'put',
+          'get',
+          'del',
+          'lease timetolive',
+          'lease list',
+          'member list',
+          'alarm list',
+          'alarm disarm',
+        ],
+        ...[
+          'snapshot save',
+          'snapshot status',
+          'snapshot verify',
+          'move-leader',
+          'config lint',
+          'config migrate',
+          'rehearse',
+          'fleet',
+          'report',
+        ],
       ]),
     );
     expect(new Set(paths).size).toBe(paths.length);
@@ -62,10 +95,15 @@ describe('the commands of kv', () => {
   });
   it('certificates and user are the same flags everywhere', () => {
     for (const { flags = {} } of commands.filter((command) => command.flags?.endpoints !== undefined))
-      expect(Object.keys(flags)).toEqual(expect.arrayContaining(['cacert', 'cert', 'key', 'server-name', 'user', 'password-file']));
+      expect(Object.keys(flags)).toEqual(
+        expect.arrayContaining(['cacert', 'cert', 'key', 'server-name', 'user', 'password-file']),
+      );
   });
   it('--plan stands alone: what it decides cannot be given beside it', () => {
-    expect(upgrade.check?.({ plan: 'x', to: '3.4', accept: ['a'] }).map(({ path }) => path)).toEqual(['--to', '--accept']);
+    expect(upgrade.check?.({ plan: 'x', to: '3.4', accept: ['a'] }).map(({ path }) => path)).toEqual([
+      '--to',
+      '--accept',
+    ]);
     expect(upgrade.check?.({ to: '3.4' })).toEqual([]);
   });
 });

@@ -9,7 +9,8 @@ beforeEach(async () => {
 });
 afterEach(() => at.close());
 
-const label = async (title: string) => (await at.server.send('GET', `/labels/${await at.id(title)}?view=LABEL_VIEW_FULL`)).json;
+const label = async (title: string) =>
+  (await at.server.send('GET', `/labels/${await at.id(title)}?view=LABEL_VIEW_FULL`)).json;
 const applied = async (file: string, ...more: string[]) => {
   const ran = await at.run('apply', '-f', file, '-o', 'json', ...more);
   expect({ code: ran.code, stderr: ran.code === 0 ? '' : ran.stderr }).toEqual({ code: 0, stderr: '' });
@@ -18,12 +19,18 @@ const applied = async (file: string, ...more: string[]) => {
 
 test('apply, export, apply: the second sends nothing, for every kind of field', async () => {
   const file = await at.file('label.yaml', everything);
-  expect(await applied(file, '--publish')).toMatchObject([{ action: 'create', published: true, revision: '2' }]);
-  expect(await applied(file, '--publish')).toMatchObject([{ action: 'none', sent: 0, published: false, revision: '2' }]);
+  expect(await applied(file, '--publish')).toMatchObject([
+    { action: 'create', published: true, revision: '2' },
+  ]);
+  expect(await applied(file, '--publish')).toMatchObject([
+    { action: 'none', sent: 0, published: false, revision: '2' },
+  ]);
   const exported = await at.run('export', 'Everything');
   expect(exported.code).toBe(0);
   const again = await at.file('again.yaml', exported.stdout);
-  expect(await applied(again, '--publish')).toMatchObject([{ action: 'none', sent: 0, changes: [], revision: '2' }]);
+  expect(await applied(again, '--publish')).toMatchObject([
+    { action: 'none', sent: 0, changes: [], revision: '2' },
+  ]);
   expect((await at.run('export', 'Everything')).stdout).toBe(exported.stdout);
   const json = await label('Everything');
   expect(json.fields).toHaveLength(8);
@@ -40,7 +47,11 @@ test('apply, export, apply: the second sends nothing, for every kind of field', 
 
 test('export -o json is one list of the definitions, --jq sees it, and apply reads it back', async () => {
   for (const title of ['One', 'Two'])
-    await at.run('apply', '-f', await at.file(`${title}.yaml`, `title: ${title}\nfields: [{name: Note, type: text}]\n`));
+    await at.run(
+      'apply',
+      '-f',
+      await at.file(`${title}.yaml`, `title: ${title}\nfields: [{name: Note, type: text}]\n`),
+    );
   const exported = await at.run('export', '--all', '-o', 'json');
   expect(exported.json()).toMatchObject([
     { title: 'One', fields: [{ name: 'Note', type: 'text' }] },
@@ -50,11 +61,17 @@ test('export -o json is one list of the definitions, --jq sees it, and apply rea
   expect((await at.run('export', 'One', '-o', 'yaml')).stdout).toMatch(/^# labels\//);
   const file = await at.file('all.json', exported.stdout);
   const applied = await at.run('apply', '-f', file, '-o', 'json');
-  expect(applied.json().map(({ title, action }: { title: string; action: string }) => [title, action])).toEqual([
+  expect(
+    applied.json().map(({ title, action }: { title: string; action: string }) => [title, action]),
+  ).toEqual([
     ['One', 'none'],
     ['Two', 'none'],
   ]);
-  const wrong = await at.run('apply', '-f', await at.file('wrong.json', '[{"title": "One", "type": "SHARED", "fields": []}, {"fields": 3}]'));
+  const wrong = await at.run(
+    'apply',
+    '-f',
+    await at.file('wrong.json', '[{"title": "One", "type": "SHARED", "fields": []}, {"fields": 3}]'),
+  );
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('wrong.json: [1]') });
 });
 
@@ -62,7 +79,9 @@ test('an exported label makes the same label in an empty service, with disabled 
   await applied(await at.file('label.yaml', everything), '--publish');
   const exported = (await at.run('export', 'Everything')).stdout;
   await at.server.send('DELETE', `/labels/${await at.id('Everything')}`);
-  expect(await applied(await at.file('again.yaml', exported), '--publish')).toMatchObject([{ action: 'create' }]);
+  expect(await applied(await at.file('again.yaml', exported), '--publish')).toMatchObject([
+    { action: 'create' },
+  ]);
   const withoutIds = (text: string): string => text.replace(/^ *(id|revision): .*\n|^#.*\n/gm, '');
   expect(withoutIds((await at.run('export', 'Everything')).stdout)).toBe(withoutIds(exported));
 });
@@ -93,7 +112,10 @@ fields:
   expect((await label('Everything')).revisionId).toBe('2');
   const [result] = await applied(file);
   expect(result).toMatchObject({ action: 'update', revision: '3', published: false });
-  const said = result.changes.map((c: { what: string; kind: string; detail?: string }) => `${c.what} ${c.kind}${c.detail ? `: ${c.detail}` : ''}`);
+  const said = result.changes.map(
+    (c: { what: string; kind: string; detail?: string }) =>
+      `${c.what} ${c.kind}${c.detail ? `: ${c.detail}` : ''}`,
+  );
   expect(said).toEqual(
     expect.arrayContaining([
       'label Everything else renamed: from Everything',
@@ -110,24 +132,26 @@ fields:
   );
   const json = await label('Everything else');
   expect(json.revisionId).toBe('3');
-  expect(json.fields.filter((f: any) => f.lifecycle.state !== 'DISABLED').map((f: any) => f.properties.displayName)).toEqual([
-    'Added',
-    'Remark',
-    'Owner',
-    'Count',
-    'Long day',
-    'State',
-    'Tags',
-  ]);
+  expect(
+    json.fields
+      .filter((f: any) => f.lifecycle.state !== 'DISABLED')
+      .map((f: any) => f.properties.displayName),
+  ).toEqual(['Added', 'Remark', 'Owner', 'Count', 'Long day', 'State', 'Tags']);
   expect(await applied(file)).toMatchObject([{ action: 'none', sent: 0 }]);
   const gone = await at.run('apply', '-f', file, '--prune', '-o', 'json');
   expect(gone).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
-  expect(await applied(file, '--prune', '--yes')).toMatchObject([{ changes: [{ kind: 'deleted' }, { kind: 'deleted' }] }]);
+  expect(await applied(file, '--prune', '--yes')).toMatchObject([
+    { changes: [{ kind: 'deleted' }, { kind: 'deleted' }] },
+  ]);
 });
 
 test.each([
   ['a title that is too long', `title: ${'x'.repeat(101)}\n`, 'must have at most 100 characters, has 101'],
-  ['too many fields', `title: T\nfields:\n${Array.from({ length: 11 }, (_, i) => `  - {name: f${i}, type: text}\n`).join('')}`, 'at most 10 fields'],
+  [
+    'too many fields',
+    `title: T\nfields:\n${Array.from({ length: 11 }, (_, i) => `  - {name: f${i}, type: text}\n`).join('')}`,
+    'at most 10 fields',
+  ],
   ['too many values', 'title: T\nfields: [{name: f, type: user, maxEntries: 11}]\n', 'at most 10 values'],
 ])('%s is refused before anything is sent', async (_, text, said) => {
   const ran = await at.run('apply', '-f', await at.file('wrong.yaml', text), '-o', 'json');
@@ -138,10 +162,26 @@ test.each([
 
 test.each([
   ['an unknown key', 'titel: x\n', 'did you mean title?'],
-  ['a wrong type', 'title: T\nfields: [{name: f, type: txt}]\n', 'must be one of text, integer, date, selection, user'],
-  ['a member of another type', 'title: T\nfields: [{name: f, type: text, choices: [a]}]\n', 'belongs to selection fields'],
-  ['a colour name', 'title: T\nfields: [{name: f, type: selection, choices: [{name: a, badge: red}]}]\n', '#1a2b3c'],
-  ['two fields of one name', 'title: T\nfields: [{name: f, type: text}, {name: f, type: text}]\n', 'repeats the name'],
+  [
+    'a wrong type',
+    'title: T\nfields: [{name: f, type: txt}]\n',
+    'must be one of text, integer, date, selection, user',
+  ],
+  [
+    'a member of another type',
+    'title: T\nfields: [{name: f, type: text, choices: [a]}]\n',
+    'belongs to selection fields',
+  ],
+  [
+    'a colour name',
+    'title: T\nfields: [{name: f, type: selection, choices: [{name: a, badge: red}]}]\n',
+    '#1a2b3c',
+  ],
+  [
+    'two fields of one name',
+    'title: T\nfields: [{name: f, type: text}, {name: f, type: text}]\n',
+    'repeats the name',
+  ],
   ['broken YAML', 'title: [\n', 'YAML'],
   ['an empty file', '# nothing\n', 'no document'],
 ])('%s is a usage error that names the place', async (_, text, said) => {
@@ -159,7 +199,8 @@ test('what froze at publish is refused by the plan, with the rule', async () => 
     .replace('type: SHARED', 'type: ADMIN');
   const ran = await at.run('apply', '-f', await at.file('changed.yaml', changed), '-o', 'json');
   expect(ran.code).toBe(10);
-  for (const said of ['its type is frozen', 'it cannot shrink to 2', 'that is fixed', 'cannot become ADMIN']) expect(ran.stderr).toContain(said);
+  for (const said of ['its type is frozen', 'it cannot shrink to 2', 'that is fixed', 'cannot become ADMIN'])
+    expect(ran.stderr).toContain(said);
   expect((await label('Everything')).revisionId).toBe('2');
 });
 
@@ -181,7 +222,9 @@ test('export into a name in .yaml is one file with all labels, and applying it s
   expect(exported.json().map((row: { file: string }) => row.file)).toEqual([file, file]);
   expect((await readFile(file, 'utf8')).match(/^title: .*$/gm)).toEqual(['title: One', 'title: Two']);
   expect(await applied(file)).toMatchObject([{ action: 'none' }, { action: 'none' }]);
-  expect((await at.run('export', 'One', '-f', join(at.folder, 'dry.yml'), '--dry-run', '-o', 'json')).code).toBe(0);
+  expect(
+    (await at.run('export', 'One', '-f', join(at.folder, 'dry.yml'), '--dry-run', '-o', 'json')).code,
+  ).toBe(0);
   expect(await readdir(at.folder)).not.toContain('dry.yml');
 });
 
@@ -201,7 +244,9 @@ test('an edit between plan and delta is refused by the pin and explained', async
       const request = machine.network.request.bind(machine.network);
       const between = async (r: Parameters<typeof request>[0]) => {
         if (r.url.endsWith(':delta'))
-          await at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { description: 'theirs' } } }] });
+          await at.server.send('POST', `/labels/${id}:delta`, {
+            requests: [{ updateLabel: { properties: { description: 'theirs' } } }],
+          });
         return request(r);
       };
       return { ...machine, network: { ...machine.network, request: between } };
@@ -224,28 +269,44 @@ test('a file from an older revision may add, but not undo', async () => {
   await applied(await at.file('label.yaml', everything));
   const id = await at.id('Everything');
   const mine = (await at.run('export', 'Everything')).stdout;
-  await at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { description: 'theirs' } } }] });
-  const undoing = await at.run('apply', '-f', await at.file('mine.yaml', mine.replace('name: Count', 'name: Number')), '-o', 'json');
+  await at.server.send('POST', `/labels/${id}:delta`, {
+    requests: [{ updateLabel: { properties: { description: 'theirs' } } }],
+  });
+  const undoing = await at.run(
+    'apply',
+    '-f',
+    await at.file('mine.yaml', mine.replace('name: Count', 'name: Number')),
+    '-o',
+    'json',
+  );
   expect(undoing.code).toBe(10);
   expect(undoing.stderr).toContain('would undo: description of the label');
   const adding = mine.replace('name: Count', 'name: Number').replace('All kinds of fields', 'theirs');
-  expect(await applied(await at.file('mine.yaml', adding))).toMatchObject([{ changes: [{ kind: 'renamed' }] }]);
+  expect(await applied(await at.file('mine.yaml', adding))).toMatchObject([
+    { changes: [{ kind: 'renamed' }] },
+  ]);
   expect(await applied(await at.file('mine.yaml', mine), '--force')).toMatchObject([{ action: 'update' }]);
 });
 
 test('a draft may go back down to what is published, and not below it', async () => {
-  const people = (maxEntries: number) => at.file('p.yaml', `title: P\nfields:\n  - {name: Who, type: user, maxEntries: ${maxEntries}}\n`);
+  const people = (maxEntries: number) =>
+    at.file('p.yaml', `title: P\nfields:\n  - {name: Who, type: user, maxEntries: ${maxEntries}}\n`);
   await applied(await people(2), '--publish');
   await applied(await people(9));
   expect(await applied(await people(4))).toMatchObject([{ action: 'update', revision: '4' }]);
   const { code, stderr } = await at.run('apply', '-f', await people(1));
-  expect([code, stderr]).toEqual([10, expect.stringContaining('was published with maxEntries 2; it cannot shrink to 1')]);
+  expect([code, stderr]).toEqual([
+    10,
+    expect.stringContaining('was published with maxEntries 2; it cannot shrink to 1'),
+  ]);
 });
 
 test('--publish says beforehand that it publishes what already waits', async () => {
   const file = await at.file('p.yaml', 'title: P\n');
   await applied(file);
   const ran = await at.run('apply', '-f', file, '--publish', '-o', 'json');
-  expect(ran.stderr).toContain('note: revision 1 has changes that are not published yet; they are published as well');
+  expect(ran.stderr).toContain(
+    'note: revision 1 has changes that are not published yet; they are published as well',
+  );
   expect(ran.json()).toMatchObject([{ action: 'none', published: true, revision: '2' }]);
 });

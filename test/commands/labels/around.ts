@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Host } from '../../../src/host/host.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
 import { type ProgramOptions, type Ran, opsctl } from '../../support/program.ts';
 
@@ -24,12 +24,14 @@ export const surrounding = async (options: Parameters<typeof labelServer>[0] = {
   const server = await labelServer(options);
   const folder = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
   const env = { OPSCTL_LABELS_URL: server.mock.origin, OPSCTL_LABELS_TOKEN: 'any-token' };
-  const runWith = (more: ProgramOptions['env'], ...argv: string[]) => opsctl(['labels', ...argv], { home: folder, env: { ...env, ...more } });
+  const runWith = (more: ProgramOptions['env'], ...argv: string[]) =>
+    opsctl(['labels', ...argv], { home: folder, env: { ...env, ...more } });
   return {
     server,
     folder,
     run: (...argv) => runWith({}, ...argv),
-    runOn: (host, ...argv) => opsctl(['labels', ...argv], { home: folder, env: { ...env, CI: undefined }, host }),
+    runOn: (host, ...argv) =>
+      opsctl(['labels', ...argv], { home: folder, env: { ...env, CI: undefined }, host }),
     runWith,
     async file(name, text) {
       const path = join(folder, name);
@@ -38,7 +40,8 @@ export const surrounding = async (options: Parameters<typeof labelServer>[0] = {
     },
     async id(title) {
       const { json } = await server.send('GET', '/labels?pageSize=200');
-      return json.labels.find((label: { properties: { title: string } }) => label.properties.title === title).id;
+      return json.labels.find((label: { properties: { title: string } }) => label.properties.title === title)
+        .id;
     },
     async close() {
       await server.close();
@@ -49,7 +52,10 @@ export const surrounding = async (options: Parameters<typeof labelServer>[0] = {
 
 /** A machine whose user sits at a terminal and answers like this. */
 export const answering =
-  (answer: { readonly confirm?: (question: string) => boolean | Promise<boolean>; readonly text?: (question: string) => string }) =>
+  (answer: {
+    readonly confirm?: (question: string) => boolean | Promise<boolean>;
+    readonly text?: (question: string) => string;
+  }) =>
   (host: Host): Host => ({
     ...host,
     terminal: {

@@ -4,12 +4,16 @@ import { answering, surrounding } from './around.ts';
 
 /** The words of a line as a shell takes them; these lines quote with ' only. */
 const words = (line: string): string[] =>
-  [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, plain]) => single ?? double ?? plain ?? '');
+  [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, single, double, plain]) => single ?? double ?? plain ?? '',
+  );
 const lines = commands.flatMap(({ examples = [] }) => examples.map(({ line }) => line));
 const asked = answering({ confirm: () => true });
 
 test('every command of a row has an example, but for those that need ids', () => {
-  const without = commands.filter(({ examples = [] }) => examples.length === 0).map(({ path }) => path.slice(1).join(' '));
+  const without = commands
+    .filter(({ examples = [] }) => examples.length === 0)
+    .map(({ path }) => path.slice(1).join(' '));
   expect(without).toEqual(['permissions batch-delete', 'revisions permissions batch-delete']);
 });
 
@@ -18,11 +22,17 @@ test.each(lines)('%s works on the demo data', async (line) => {
   try {
     const contract = `labels/${await at.id('Contract')}`;
     await at.server.send('POST', `/${contract}/permissions`, { email: 'reader@example.com', role: 'READER' });
-    await at.file('contract.yaml', (await at.run('export', 'Contract')).stdout.replace('State and parties', 'Parties and state'));
+    await at.file(
+      'contract.yaml',
+      (await at.run('export', 'Contract')).stdout.replace('State and parties', 'Parties and state'),
+    );
     await at.file('readers.yaml', '- {email: reader@example.com, role: READER}\n');
     const [first = ''] = line.split(/ [>|] /);
     const { code, stderr } = await at.runOn(asked, ...words(first).slice(2));
-    expect({ code, stderr: [0, 20].includes(code) ? '' : stderr }).toEqual({ code: line.includes(' diff ') ? 20 : 0, stderr: '' });
+    expect({ code, stderr: [0, 20].includes(code) ? '' : stderr }).toEqual({
+      code: line.includes(' diff ') ? 20 : 0,
+      stderr: '',
+    });
   } finally {
     await at.close();
   }

@@ -26,10 +26,22 @@ test('-o name prints resource names everywhere, and a write that is done is neve
   expect(await printed('diff', name, '-o', 'name')).toBe(`${name}\n`);
   expect(await printed('disable', name, '-o', 'name')).toBe(`${name}\n`);
   expect(await printed('limits', 'get', '-o', 'name')).toBe('limits/label\n');
-  const permission = await printed('permissions', 'create', name, '--email', 'a@x.com', '--role', 'READER', '-o', 'name');
+  const permission = await printed(
+    'permissions',
+    'create',
+    name,
+    '--email',
+    'a@x.com',
+    '--role',
+    'READER',
+    '-o',
+    'name',
+  );
   expect(permission).toMatch(new RegExp(`^${name}/permissions/\\w+\n$`));
   const more = JSON.stringify([{ labelPermission: { email: 'b@x.com', role: 'EDITOR' } }]);
-  expect(await printed('permissions', 'batch-update', name, '--requests', more, '-o', 'name')).toMatch(new RegExp(`^${name}/permissions/\\w+\n$`));
+  expect(await printed('permissions', 'batch-update', name, '--requests', more, '-o', 'name')).toMatch(
+    new RegExp(`^${name}/permissions/\\w+\n$`),
+  );
   expect(await printed('permissions', 'delete', name, 'A@x.com', '--yes', '-o', 'name')).toBe('');
   const file = await at.file('l.yaml', 'title: New one\n');
   expect(await printed('apply', '-f', file, '--dry-run', '-o', 'name')).toBe('New one\n');
@@ -41,7 +53,9 @@ test('-o name prints resource names everywhere, and a write that is done is neve
 test('an edit on a terminal shows what was made and the label, not pages of JSON', async () => {
   await printed('create', '--label-type', 'SHARED', '--title', 'Mine');
   const drawn = await printed('delta', 'Mine', '--requests', edit, '-o', 'table');
-  expect(drawn).toMatch(/^ {2}createField: \w+, position 1\n {2}updateLabel\nRenamed {2}labels\/\w+\n {2}SHARED, draft, revision 2\n {2}Due {2}date/);
+  expect(drawn).toMatch(
+    /^ {2}createField: \w+, position 1\n {2}updateLabel\nRenamed {2}labels\/\w+\n {2}SHARED, draft, revision 2\n {2}Due {2}date/,
+  );
 });
 
 test('rows of a batch are rows', async () => {
@@ -51,14 +65,33 @@ test('rows of a batch are rows', async () => {
   ]);
   const csv = await printed('permissions', 'batch-update', 'Retention', '--requests', requests, '-o', 'csv');
   expect(csv.split('\n')).toHaveLength(4);
-  expect(JSON.parse(await printed('permissions', 'batch-update', 'Retention', '--requests', requests, '-o', 'json')).permissions).toHaveLength(2);
+  expect(
+    JSON.parse(
+      await printed('permissions', 'batch-update', 'Retention', '--requests', requests, '-o', 'json'),
+    ).permissions,
+  ).toHaveLength(2);
 });
 
 test('--fields narrows a read, and never ends a list early', async () => {
-  const all = JSON.parse(await printed('list', '--fields', 'labels(id,properties/title)', '--page-size', '2', '-o', 'json'));
+  const all = JSON.parse(
+    await printed('list', '--fields', 'labels(id,properties/title)', '--page-size', '2', '-o', 'json'),
+  );
   expect(all).toHaveLength(8);
   expect(Object.keys(all[0])).toEqual(['id', 'properties']);
-  expect(JSON.parse(await printed('get', 'Contract', '--fields', 'id,lifecycle/state', '--view', 'LABEL_VIEW_FULL', '-o', 'json'))).toEqual({
+  expect(
+    JSON.parse(
+      await printed(
+        'get',
+        'Contract',
+        '--fields',
+        'id,lifecycle/state',
+        '--view',
+        'LABEL_VIEW_FULL',
+        '-o',
+        'json',
+      ),
+    ),
+  ).toEqual({
     id: await at.id('Contract'),
     lifecycle: { state: 'PUBLISHED' },
   });
@@ -70,13 +103,18 @@ test('--fields narrows a read, and never ends a list early', async () => {
 
 test('what is missing to create a label is told at once', async () => {
   const { code, stderr } = await at.run('create');
-  expect([code, stderr]).toEqual([2, expect.stringMatching(/--title is required[^\n]*\n {2}--label-type is required/)]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(/--title is required[^\n]*\n {2}--label-type is required/),
+  ]);
 });
 
 test('the published form of a label that never was published is not found in so many words', async () => {
   expect(await at.run('export', 'Sensitivity', '--published')).toMatchObject({
     code: 6,
-    stderr: expect.stringMatching(/label Sensitivity was never published\n {2}try: opsctl labels export labels\/\w+\n/),
+    stderr: expect.stringMatching(
+      /label Sensitivity was never published\n {2}try: opsctl labels export labels\/\w+\n/,
+    ),
   });
   expect((await at.run('export', 'Contract', '--published')).code).toBe(0);
 });
@@ -84,7 +122,8 @@ test('the published form of a label that never was published is not found in so 
 test('a missing flag is told under the words that were typed, before a title is looked up', async () => {
   expect(await at.run('update-copy-mode', 'No such label')).toMatchObject({
     code: 2,
-    stderr: 'error: opsctl labels update-copy-mode: wrong usage\n  --copy-mode is required\n  try: opsctl labels update-copy-mode --help\n',
+    stderr:
+      'error: opsctl labels update-copy-mode: wrong usage\n  --copy-mode is required\n  try: opsctl labels update-copy-mode --help\n',
   });
   expect((await at.run('revisions', 'permissions', 'batch-update', 'Contract')).stderr).toContain(
     'opsctl labels revisions permissions batch-update: wrong usage\n  --requests is required',
@@ -102,7 +141,10 @@ test('a permission whose name has two segments is deleted by a batch', async () 
   await printed('permissions', 'create', 'Retention', '--person', 'people/7', '--role', 'READER');
   const id = await at.id('Retention');
   const name = `labels/${id}/permissions/people/7`;
-  expect(await at.run('permissions', 'delete', name)).toMatchObject({ code: 2, stderr: expect.stringContaining(`Delete ${name}?`) });
+  expect(await at.run('permissions', 'delete', name)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`Delete ${name}?`),
+  });
   await printed('permissions', 'delete', name, '--yes');
   expect(JSON.parse(await printed('permissions', 'list', 'Retention', '-o', 'json'))).toEqual([]);
 });
@@ -111,10 +153,25 @@ test('permissions go out as a table and come back; a file with two documents is 
   const table = await printed('permissions', 'list', 'Contract', '-o', 'csv');
   const file = await at.file('p.csv', table.replace('APPLIER', 'READER'));
   const synced = JSON.parse(await printed('permissions', 'sync', 'Contract', '-f', file, '-o', 'json'));
-  expect(synced).toMatchObject({ added: [], removed: [], changed: [{ from: 'APPLIER', to: { role: 'READER', audience: 'audiences/default' } }] });
-  expect(JSON.parse(await printed('permissions', 'sync', 'Contract', '-f', file, '-o', 'json')).sent).toBe(false);
+  expect(synced).toMatchObject({
+    added: [],
+    removed: [],
+    changed: [{ from: 'APPLIER', to: { role: 'READER', audience: 'audiences/default' } }],
+  });
+  expect(JSON.parse(await printed('permissions', 'sync', 'Contract', '-f', file, '-o', 'json')).sent).toBe(
+    false,
+  );
   const bad = await at.file('bad.csv', 'email,role\na@x.com,OWNER\n');
-  expect(await at.run('permissions', 'sync', 'Contract', '-f', bad)).toMatchObject({ code: 2, stderr: expect.stringContaining('bad.csv: [0].role') });
-  const two = await at.file('two.yaml', '- {email: a@x.com, role: READER}\n---\n- {email: b@x.com, role: READER}\n');
-  expect(await at.run('permissions', 'sync', 'Contract', '-f', two)).toMatchObject({ code: 2, stderr: expect.stringContaining('several documents') });
+  expect(await at.run('permissions', 'sync', 'Contract', '-f', bad)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('bad.csv: [0].role'),
+  });
+  const two = await at.file(
+    'two.yaml',
+    '- {email: a@x.com, role: READER}\n---\n- {email: b@x.com, role: READER}\n',
+  );
+  expect(await at.run('permissions', 'sync', 'Contract', '-f', two)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('several documents'),
+  });
 });

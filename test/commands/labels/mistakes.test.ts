@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Host } from '../../../src/host/host.ts';
-import { AppError } from '../../../src/kernel/problem.ts';
+import type { Host } from '../../../src/platform/host.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { type Surrounding, surrounding } from './around.ts';
 
 let around: Surrounding;
@@ -11,14 +11,21 @@ beforeEach(async () => {
 });
 afterEach(() => around.close());
 
-const make = (title: string) => around.server.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
+const make = (title: string) =>
+  around.server.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
 const requests = async (): Promise<number> => (await around.server.send('GET', '/labels')).json.labels.length;
 
 test.each([
   ['title: "  "\ntype: SHARED\n', 'title is required'],
   ['- a\n- b\n', 'label.yaml: [0] must be a label: title, type, fields'],
-  ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a-b}]}\n', 'fields[0].choices[0].id must consist of letters, digits and _; got a-b'],
-  ['title: T\nfields:\n  - {name: S, choices: [{name: x, id: a}, {name: y, id: a}]}\n', 'fields[0].choices[1].id repeats the id "a"'],
+  [
+    'title: T\nfields:\n  - {name: S, choices: [{name: x, id: a-b}]}\n',
+    'fields[0].choices[0].id must consist of letters, digits and _; got a-b',
+  ],
+  [
+    'title: T\nfields:\n  - {name: S, choices: [{name: x, id: a}, {name: y, id: a}]}\n',
+    'fields[0].choices[1].id repeats the id "a"',
+  ],
   ['title: x\n  type: [SHARED\n', 'must name YAML or JSON files; line 1 of'],
 ])('%j is refused with its place, and nothing is made', async (text, says) => {
   const file = await around.file('label.yaml', text);
@@ -49,7 +56,9 @@ test('a file whose title two labels have says how to name the one that is meant'
   const { stderr, code } = await around.run('apply', '-f', await around.file('twin.yaml', 'title: Twin\n'));
   expect([code, stderr]).toEqual([
     2,
-    expect.stringMatching(/twin\.yaml: title is ambiguous \(add the id: of the one that is meant\)\n {2}try: id: \w+/),
+    expect.stringMatching(
+      /twin\.yaml: title is ambiguous \(add the id: of the one that is meant\)\n {2}try: id: \w+/,
+    ),
   ]);
 });
 
@@ -70,15 +79,22 @@ test.each([
 test('a word that could be an id and is none is looked for among the titles', async () => {
   await make('Sensitivity');
   const { stderr, code } = await around.run('get', 'Sensitivty');
-  expect([code, stderr]).toEqual([6, expect.stringContaining('there is no label with the id or title "Sensitivty"')]);
+  expect([code, stderr]).toEqual([
+    6,
+    expect.stringContaining('there is no label with the id or title "Sensitivty"'),
+  ]);
   expect(stderr).toContain('did you mean "Sensitivity"?');
 });
 
 test('files of exported labels have names without accents', async () => {
   for (const title of ['Ärger & Überblick', '日本', 'a/../b']) await make(title);
   expect((await around.run('export', '--all', '-f', join(around.folder, 'out'))).code).toBe(0);
-  const [japan] = (await around.server.send('GET', '/labels')).json.labels.filter((label: any) => label.properties.title === '日本');
-  expect((await readdir(join(around.folder, 'out'))).sort()).toEqual(['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`].sort());
+  const [japan] = (await around.server.send('GET', '/labels')).json.labels.filter(
+    (label: any) => label.properties.title === '日本',
+  );
+  expect((await readdir(join(around.folder, 'out'))).sort()).toEqual(
+    ['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`].sort(),
+  );
 });
 
 test('what retire wants from a script is a line that can be run', async () => {
@@ -97,7 +113,8 @@ test('Ctrl-C between two labels stops there, says how far it came, and the same 
       ...host.network,
       request: async (request) => {
         if (request.method === 'POST') posts += 1;
-        if (request.method === 'POST' && posts === 3) throw new AppError('interrupted', 'the request was cancelled');
+        if (request.method === 'POST' && posts === 3)
+          throw new AppError('interrupted', 'the request was cancelled');
         return host.network.request(request);
       },
     },
@@ -112,7 +129,10 @@ test('Ctrl-C between two labels stops there, says how far it came, and the same 
 
 test('create without a title names the flag', async () => {
   const { code, stderr } = await around.run('create', '--label-type', 'SHARED');
-  expect([code, stderr]).toEqual([2, expect.stringContaining('--title is required (or --properties, or --body)')]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('--title is required (or --properties, or --body)'),
+  ]);
 });
 
 test('a plan shows both descriptions, long ones cut', async () => {
@@ -123,6 +143,13 @@ test('a plan shows both descriptions, long ones cut', async () => {
 
 test('what is set at once is shown when it was set', async () => {
   await make('Modes');
-  const { stdout } = await around.run('update-copy-mode', 'Modes', '--copy-mode', 'ALWAYS_COPY', '-o', 'table');
+  const { stdout } = await around.run(
+    'update-copy-mode',
+    'Modes',
+    '--copy-mode',
+    'ALWAYS_COPY',
+    '-o',
+    'table',
+  );
   expect(stdout).toContain('draft');
 });

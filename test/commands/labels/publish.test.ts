@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Host } from '../../../src/host/host.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { replyFrom } from '../../support/fake-host.ts';
 import { type Surrounding, answering, surrounding } from './around.ts';
 
@@ -20,7 +20,12 @@ test('diff says what is not published and exits with 20; 0 when there is nothing
   expect(some.json()).toMatchObject({
     published_revision: '2',
     draft_revision: '3',
-    changes: [{ kind: 'changed', detail: expect.stringMatching(/^description ".*" becomes "Where a project stands today"$/) }],
+    changes: [
+      {
+        kind: 'changed',
+        detail: expect.stringMatching(/^description ".*" becomes "Where a project stands today"$/),
+      },
+    ],
   });
   const none = await at.run('diff', 'Contract', '-o', 'json');
   expect(none.code).toBe(0);
@@ -48,17 +53,26 @@ test('publish shows, asks and pins', async () => {
 });
 
 test('nobody to ask: --yes is needed; nothing to publish is no failure', async () => {
-  expect(await at.run('publish', 'Project phase')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect(await at.run('publish', 'Project phase')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--yes'),
+  });
   expect((await at.run('publish', 'Project phase', '--yes')).code).toBe(0);
   const again = await at.run('publish', 'Project phase', '--yes', '-o', 'json');
   expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to publish') });
-  expect(again.json()).toMatchObject({ id: await at.id('Project phase'), revisionId: '4', lifecycle: { state: 'PUBLISHED' } });
+  expect(again.json()).toMatchObject({
+    id: await at.id('Project phase'),
+    revisionId: '4',
+    lifecycle: { state: 'PUBLISHED' },
+  });
 });
 
 test('an edit while the question is open stops the publish and shows the new difference', async () => {
   const id = await at.id('Project phase');
   const meddle = async () => {
-    await at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title: 'Project stage' } } }] });
+    await at.server.send('POST', `/labels/${id}:delta`, {
+      requests: [{ updateLabel: { properties: { title: 'Project stage' } } }],
+    });
     return true;
   };
   const ran = await at.runOn(answering({ confirm: meddle }), 'publish', 'Project phase');
@@ -66,7 +80,11 @@ test('an edit while the question is open stops the publish and shows the new dif
   expect(ran.stderr).toContain('you saw revision 3, now it is 4');
   expect(ran.stderr).toContain('label Project stage renamed: from Project phase');
   expect(ran.stderr).toContain(`opsctl labels diff labels/${id}`);
-  expect(await state('Project stage')).toMatchObject({ state: 'PUBLISHED', hasUnpublishedChanges: true, revision: '4' });
+  expect(await state('Project stage')).toMatchObject({
+    state: 'PUBLISHED',
+    hasUnpublishedChanges: true,
+    revision: '4',
+  });
 });
 
 test('a revision that is not the newest, and a disabled label, are refused before anything is sent', async () => {
@@ -74,15 +92,24 @@ test('a revision that is not the newest, and a disabled label, are refused befor
     code: 10,
     stderr: expect.stringContaining('is 3, not 2'),
   });
-  expect(await at.run('publish', 'Archive', '--yes')).toMatchObject({ code: 10, stderr: expect.stringContaining('labels enable') });
+  expect(await at.run('publish', 'Archive', '--yes')).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('labels enable'),
+  });
 });
 
 test('retire says what disappears, wants the title, disables and deletes', async () => {
   const id = await at.id('Project phase');
-  expect(await at.run('retire', 'Department')).toMatchObject({ code: 10, stderr: expect.stringContaining('is locked') });
+  expect(await at.run('retire', 'Department')).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('is locked'),
+  });
   const made = await at.file('old.yaml', 'title: Old\nfields: [{name: Shelf, type: text}]\n');
   await at.run('apply', '-f', made, '--publish');
-  expect(await at.run('retire', 'Old')).toMatchObject({ code: 2, stderr: expect.stringContaining('the values of field Shelf (text) on every item') });
+  expect(await at.run('retire', 'Old')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('the values of field Shelf (text) on every item'),
+  });
   expect(await at.run('retire', 'Old', '--yes', '--title', 'old')).toMatchObject({ code: 2 });
   expect(await at.runOn(answering({ text: () => 'Oldd' }), 'retire', 'Old')).toMatchObject({ code: 2 });
   expect(await state('Old')).toMatchObject({ state: 'PUBLISHED', revision: '2' });
@@ -102,13 +129,22 @@ test('locks as a tree', async () => {
   expect(whole.stdout).toContain('label Department  locked');
   expect(whole.stdout).toContain('field Cost centre  held by the lock above');
   expect((await at.run('locks', 'Contract', '-o', 'json')).json()).toMatchObject({
-    inside: [{ lock: null, inside: [{}, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] }, {}, {}, {}, {}, {}],
+    inside: [
+      { lock: null, inside: [{}, { what: 'choice Signed', lock: 'lock1 (active)' }, {}] },
+      {},
+      {},
+      {},
+      {},
+      {},
+    ],
   });
 });
 
 test('a plan that touches a locked part is refused before anything is sent', async () => {
   const before = await state('Contract');
-  const text = (await at.run('export', 'Contract')).stdout.replace('name: Signed', 'name: Signed by all').replace('name: Due', 'name: Due on');
+  const text = (await at.run('export', 'Contract')).stdout
+    .replace('name: Signed', 'name: Signed by all')
+    .replace('name: Due', 'name: Due on');
   const ran = await at.run('apply', '-f', await at.file('c.yaml', text), '-o', 'json');
   expect(ran.code).toBe(10);
   expect(ran.stderr).toContain('choice Signed by all of field Status');
@@ -125,8 +161,13 @@ test('permissions sync shows the difference and sends atomic batches; the second
   ];
   const file = await at.file('p.yaml', list.join('\n'));
   const dry = await at.run('permissions', 'sync', 'Contract', '-f', file, '--dry-run', '-o', 'table');
-  expect(dry.stdout).toBe('+ reader@example.com EDITOR\n~ audiences/default APPLIER becomes READER\nx legal-team@example.com ORGANIZER\n');
-  expect(await at.run('permissions', 'sync', 'Contract', '-f', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+  expect(dry.stdout).toBe(
+    '+ reader@example.com EDITOR\n~ audiences/default APPLIER becomes READER\nx legal-team@example.com ORGANIZER\n',
+  );
+  expect(await at.run('permissions', 'sync', 'Contract', '-f', file)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--yes'),
+  });
   const done = await at.run('permissions', 'sync', 'Contract', '-f', file, '--yes', '-o', 'json');
   expect(done.json()).toMatchObject({ sent: true });
   expect((await at.run('permissions', 'sync', 'Contract', '-f', file, '-o', 'json')).json()).toMatchObject({
@@ -135,10 +176,26 @@ test('permissions sync shows the difference and sends atomic batches; the second
     changed: [],
     removed: [],
   });
-  const written = await at.file('again.yaml', (await at.run('permissions', 'list', 'Contract', '-o', 'yaml')).stdout);
-  expect((await at.run('permissions', 'sync', 'Contract', '-f', written, '-o', 'json')).json()).toMatchObject({ sent: false });
-  const wrong = await at.run('permissions', 'sync', 'Contract', '-f', await at.file('w.yaml', '- {role: OWNER, email: a@b.c}'), '-o', 'json');
-  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('READER, APPLIER, ORGANIZER, EDITOR') });
+  const written = await at.file(
+    'again.yaml',
+    (await at.run('permissions', 'list', 'Contract', '-o', 'yaml')).stdout,
+  );
+  expect((await at.run('permissions', 'sync', 'Contract', '-f', written, '-o', 'json')).json()).toMatchObject(
+    { sent: false },
+  );
+  const wrong = await at.run(
+    'permissions',
+    'sync',
+    'Contract',
+    '-f',
+    await at.file('w.yaml', '- {role: OWNER, email: a@b.c}'),
+    '-o',
+    'json',
+  );
+  expect(wrong).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('READER, APPLIER, ORGANIZER, EDITOR'),
+  });
 });
 
 /** A service that fails one kind of request in its own way. */
@@ -151,7 +208,9 @@ const meddling =
       request: async (request) => {
         if (!request.url.includes(ending)) return host.network.request(request);
         await act();
-        return reply === undefined ? host.network.request(request) : replyFrom({ status: reply.status, body: reply.body });
+        return reply === undefined
+          ? host.network.request(request)
+          : replyFrom({ status: reply.status, body: reply.body });
       },
     },
   });
@@ -184,12 +243,19 @@ test('an edit between the two steps of a command says what stands', async () => 
   const file = await at.file('two.yaml', 'title: Two steps\n');
   await at.run('apply', '-f', file, '--publish');
   const id = await at.id('Two steps');
-  const edit = (title: string) => () => at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title } } }] });
+  const edit = (title: string) => () =>
+    at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title } } }] });
   const next = await at.file('two.yaml', `id: ${id}\ntitle: Two steps now\n`);
   const applied = await at.runOn(meddling(':publish', edit('Theirs')), 'apply', '-f', next, '--publish');
-  expect(applied).toMatchObject({ code: 10, stderr: expect.stringContaining('The draft was saved, nothing was published.') });
+  expect(applied).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('The draft was saved, nothing was published.'),
+  });
   const remove = meddling('writeControl.requiredRevisionId', edit('Theirs again'));
   const retired = await at.runOn(remove, 'retire', id, '--yes', '--title', 'Theirs');
-  expect(retired).toMatchObject({ code: 10, stderr: expect.stringContaining('The label was disabled, not deleted.') });
+  expect(retired).toMatchObject({
+    code: 10,
+    stderr: expect.stringContaining('The label was disabled, not deleted.'),
+  });
   expect(await state('Theirs again')).toMatchObject({ state: 'DISABLED' });
 });

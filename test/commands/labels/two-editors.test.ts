@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Host } from '../../../src/host/host.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { type Surrounding, surrounding } from './around.ts';
 
 let at: Surrounding;
@@ -33,10 +33,14 @@ const gate = () => {
 
 const rounds = 50;
 test(`${rounds} rounds of two editors on one label lose no change; one of each pair is told to look again`, async () => {
-  const first = await at.file('first.yaml', 'title: Shared\ndescription: a0\nfields: [{name: n0, type: text}]\n');
+  const first = await at.file(
+    'first.yaml',
+    'title: Shared\ndescription: a0\nfields: [{name: n0, type: text}]\n',
+  );
   expect((await at.run('apply', '-f', first)).code).toBe(0);
   const own = {
-    ana: (text: string, round: number) => text.replace(`description: a${round}`, `description: a${round + 1}`),
+    ana: (text: string, round: number) =>
+      text.replace(`description: a${round}`, `description: a${round + 1}`),
     ben: (text: string, round: number) => text.replace(`name: n${round}`, `name: n${round + 1}`),
   };
   const edited = async (who: keyof typeof own, round: number): Promise<string> =>
@@ -44,7 +48,10 @@ test(`${rounds} rounds of two editors on one label lose no change; one of each p
   for (let round = 0; round < rounds; round++) {
     const files = { ana: await edited('ana', round), ben: await edited('ben', round) };
     const together = gate();
-    const [ana, ben] = await Promise.all([at.runOn(together, 'apply', '-f', files.ana), at.runOn(together, 'apply', '-f', files.ben)]);
+    const [ana, ben] = await Promise.all([
+      at.runOn(together, 'apply', '-f', files.ana),
+      at.runOn(together, 'apply', '-f', files.ben),
+    ]);
     expect([ana.code, ben.code].sort()).toEqual([0, 10]);
     const loser = ana.code === 10 ? 'ana' : 'ben';
     expect(loser === 'ana' ? ana.stderr : ben.stderr).toContain('changed by somebody else meanwhile');
@@ -52,7 +59,11 @@ test(`${rounds} rounds of two editors on one label lose no change; one of each p
     expect((await at.run('apply', '-f', files[loser])).code).toBe(10);
     expect((await at.run('apply', '-f', await edited(loser, round))).code).toBe(0);
     const { json } = await at.server.send('GET', `/labels/${await at.id('Shared')}?view=LABEL_VIEW_FULL`);
-    expect({ description: json.properties.description, name: json.fields[0].properties.displayName, count: json.fields.length }).toEqual({
+    expect({
+      description: json.properties.description,
+      name: json.fields[0].properties.displayName,
+      count: json.fields.length,
+    }).toEqual({
       description: `a${round + 1}`,
       name: `n${round + 1}`,
       count: 1,

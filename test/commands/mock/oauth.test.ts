@@ -39,7 +39,16 @@ test('every group of the developer console has its commands', () => {
   for (const { path } of commands) expect(path.slice(0, 2)).toEqual(['mock', 'oauth']);
 });
 test('the life of a client at a running server', async () => {
-  const made = await there('clients', 'create', '--type', 'desktop', '--name', 'From a command', '--secret', 'true');
+  const made = await there(
+    'clients',
+    'create',
+    '--type',
+    'desktop',
+    '--name',
+    'From a command',
+    '--secret',
+    'true',
+  );
   expect([made.code, made.json().secret]).toEqual([0, expect.stringMatching(/^OCS-/)]);
   const { id } = made.json();
   expect((await there('clients', 'update', id, '--name', 'Renamed')).json().name).toBe('Renamed');
@@ -54,17 +63,31 @@ test('consent, policies, users, integrity and events', async () => {
   expect(location(await ask(server)).searchParams.has('code')).toBe(true);
   expect((await there('grants', 'list', '--user', ada.email)).json()).toHaveLength(1);
   expect((await there('users', 'disable', 'bob@demo.example')).json().state).toBe('disabled');
-  const policy = await there('policies', 'create', '--organization', 'demo.example', '--blocked-scopes', 'https://scopes.opsctl.example/auth/media');
+  const policy = await there(
+    'policies',
+    'create',
+    '--organization',
+    'demo.example',
+    '--blocked-scopes',
+    'https://scopes.opsctl.example/auth/media',
+  );
   expect(policy.json().blocked_scopes).toEqual(['https://scopes.opsctl.example/auth/media']);
   expect((await there('integrity', 'enable', clients.mobileB)).json().state).toBe('monitoring');
   const early = await there('integrity', 'unenforce', clients.desktop);
   expect([early.code, early.stderr]).toEqual([5, expect.stringContaining('only mobile-b has')]);
-  expect((await there('events', 'subscribe', '--client', clients.desktop, '--receiver', 'http://127.0.0.1:9/x')).json().types).toHaveLength(3);
+  expect(
+    (
+      await there('events', 'subscribe', '--client', clients.desktop, '--receiver', 'http://127.0.0.1:9/x')
+    ).json().types,
+  ).toHaveLength(3);
   expect((await there('settings', 'set', '--code-seconds', '601')).code).toBe(2);
 });
 test('without a server the kept state is changed; a wrong field is a usage error before anything starts', async () => {
   const wrong = await run('clients', 'create', '--type', 'mobile-a', '--name', 'x');
-  expect([wrong.code, wrong.stderr]).toEqual([5, expect.stringMatching(/package_name is required[\s\S]*fingerprint is required/)]);
+  expect([wrong.code, wrong.stderr]).toEqual([
+    5,
+    expect.stringMatching(/package_name is required[\s\S]*fingerprint is required/),
+  ]);
   const made = await run('projects', 'create', '--name', 'Kept', '-o', 'json');
   expect(made.code, made.stderr).toBe(0);
   const list = await run('projects', 'list', '-o', 'json');
@@ -84,7 +107,10 @@ test('--dry-run shows the request and changes nothing', async () => {
 test('the address of the console, where a server runs', async () => {
   const none = await run('console');
   expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('opsctl mock serve')]);
-  const shown = await opsctl(['mock', 'oauth', 'console', '-o', 'json'], { home, env: { OPSCTL_MOCK_URL: server.origin } });
+  const shown = await opsctl(['mock', 'oauth', 'console', '-o', 'json'], {
+    home,
+    env: { OPSCTL_MOCK_URL: server.origin },
+  });
   expect(shown.json()).toEqual({ url: `${server.origin}/__opsctl/oauth/console`, opened: false });
   expect((await raw(shown.json().url)).text).toContain('<h1>Developer console</h1>');
   expect((await raw(`${server.origin}/__opsctl/oauth`)).headers.location).toBe('/__opsctl/oauth/console');

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Host } from '../../../src/host/host.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
 
@@ -18,28 +18,45 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 const run = (argv: readonly string[], host?: (real: Host) => Host): Promise<Ran> => {
-  const env = { OPSCTL_TRACKER_URL: new URL(server.base).origin, OPSCTL_TRACKER_TOKEN: TOKEN, OPSCTL_RATE_PER_MINUTE: 'off' };
+  const env = {
+    OPSCTL_TRACKER_URL: new URL(server.base).origin,
+    OPSCTL_TRACKER_TOKEN: TOKEN,
+    OPSCTL_RATE_PER_MINUTE: 'off',
+  };
   return opsctl(['tracker', ...argv, '-o', 'json'], { home, env, ...(host ? { host } : {}) });
 };
-const named = async (name: string) => (await server.ask('GET', '/groups')).body.filter((group: { name: string }) => group.name === name);
+const named = async (name: string) =>
+  (await server.ask('GET', '/groups')).body.filter((group: { name: string }) => group.name === name);
 
-test.each(['ensure', 'upsert'])('of many that %s the same record one makes it, where the service would take the name twice', async (verb) => {
-  const argv = ['groups', verb, '--name', `Once ${verb}`, '--mention-name', `once-${verb}`];
-  const ran = await Promise.all(Array.from({ length: 8 }, () => run(argv)));
-  expect(ran.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(Array(8).fill(0));
-  const [group, ...others] = await named(`Once ${verb}`);
-  expect(others).toEqual([]);
-  expect(new Set(ran.map((one) => one.json().id))).toEqual(new Set([group.id]));
-  expect(readdirSync(home, { recursive: true }).filter((path) => String(path).endsWith('.lock'))).toEqual([]);
-});
+test.each(['ensure', 'upsert'])(
+  'of many that %s the same record one makes it, where the service would take the name twice',
+  async (verb) => {
+    const argv = ['groups', verb, '--name', `Once ${verb}`, '--mention-name', `once-${verb}`];
+    const ran = await Promise.all(Array.from({ length: 8 }, () => run(argv)));
+    expect(ran.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(Array(8).fill(0));
+    const [group, ...others] = await named(`Once ${verb}`);
+    expect(others).toEqual([]);
+    expect(new Set(ran.map((one) => one.json().id))).toEqual(new Set([group.id]));
+    expect(readdirSync(home, { recursive: true }).filter((path) => String(path).endsWith('.lock'))).toEqual(
+      [],
+    );
+  },
+);
 
 test('a home that cannot be written keeps nobody from it', async () => {
   const readOnly = (real: Host): Host => ({
     ...real,
-    files: { ...real.files, create: () => Promise.reject(Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })) },
+    files: {
+      ...real.files,
+      create: () =>
+        Promise.reject(Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })),
+    },
   });
   const ran = await run(['groups', 'ensure', '--name', 'Anyway', '--mention-name', 'anyway'], readOnly);
-  expect([ran.code, await named('Anyway')]).toEqual([0, [expect.objectContaining({ mention_name: 'anyway' })]]);
+  expect([ran.code, await named('Anyway')]).toEqual([
+    0,
+    [expect.objectContaining({ mention_name: 'anyway' })],
+  ]);
 });
 
 test('a dry run shows the create and takes no lock', async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Host } from '../../../src/host/host.ts';
+import type { Host } from '../../../src/platform/host.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
 
@@ -16,9 +16,16 @@ afterAll(async () => {
   await server.close();
   rmSync(home, { recursive: true, force: true });
 });
-const atTerminal = (host: Host): Host => ({ ...host, terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, isTty: true } } });
+const atTerminal = (host: Host): Host => ({
+  ...host,
+  terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, isTty: true } },
+});
 const run = (...argv: string[]): Promise<Ran> => {
-  const env = { OPSCTL_TRACKER_URL: new URL(server.base).origin, OPSCTL_TRACKER_TOKEN: TOKEN, OPSCTL_RATE_PER_MINUTE: 'off' };
+  const env = {
+    OPSCTL_TRACKER_URL: new URL(server.base).origin,
+    OPSCTL_TRACKER_TOKEN: TOKEN,
+    OPSCTL_RATE_PER_MINUTE: 'off',
+  };
   return opsctl(['tracker', ...argv], { home, env, host: atTerminal });
 };
 
@@ -27,7 +34,16 @@ test('a column that lists leave out is asked for', async () => {
   expect(description).not.toBe('');
   const named = await run('epics', 'list', '-o', 'csv', '--columns', 'id,description');
   expect([named.code, named.stdout, named.stderr]).toEqual([0, `id,description\n106,${description}\n`, '']);
-  const refused = await run('epics', 'list', '-o', 'ndjson', '--columns', 'description', '--includes-description', 'false');
+  const refused = await run(
+    'epics',
+    'list',
+    '-o',
+    'ndjson',
+    '--columns',
+    'description',
+    '--includes-description',
+    'false',
+  );
   expect(refused.stderr).toContain('no row has `description`');
   expect((await run('epics', 'list', '-o', 'json')).json()[0]).not.toHaveProperty('description');
 });

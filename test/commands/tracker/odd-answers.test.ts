@@ -34,7 +34,10 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 const run = (...argv: string[]): Promise<Ran> =>
-  opsctl(['tracker', ...argv], { home, env: { OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 'odd-t0ken', OPSCTL_RATE_PER_MINUTE: 'off' } });
+  opsctl(['tracker', ...argv], {
+    home,
+    env: { OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 'odd-t0ken', OPSCTL_RATE_PER_MINUTE: 'off' },
+  });
 const json =
   (body: unknown, status = 200): Answer =>
   (_, reply) =>
@@ -47,7 +50,11 @@ const file = (name: string): string => {
 test('a search whose page leads back to itself ends, and so does one without data', async () => {
   answer = json({ stories: { data: [{ id: 1 }], next: '/api/v3/search?next=again', total: 9 } });
   const circle = await run('search', 'x', '--all', '-o', 'ndjson');
-  expect([circle.code, circle.stdout, circle.stderr]).toEqual([11, '{"id":1}\n{"id":1}\n', expect.stringContaining('again twice')]);
+  expect([circle.code, circle.stdout, circle.stderr]).toEqual([
+    11,
+    '{"id":1}\n{"id":1}\n',
+    expect.stringContaining('again twice'),
+  ]);
   answer = json({ stories: { total: 0 } });
   expect((await run('search', 'x')).stderr).toContain('the group stories has no list of data');
   answer = json({ stories: { data: [{ id: 1 }], total: 1 } });
@@ -57,7 +64,11 @@ test('a search whose page leads back to itself ends, and so does one without dat
 test('the second page of a search may be a sign-in page', async () => {
   answer = (request, reply, count) =>
     count === 1
-      ? json({ stories: { data: [{ id: 1 }], next: '/api/v3/search?next=n', total: 2 } })(request, reply, count)
+      ? json({ stories: { data: [{ id: 1 }], next: '/api/v3/search?next=n', total: 2 } })(
+          request,
+          reply,
+          count,
+        )
       : reply.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
   const ran = await run('search', 'x', '--all', '-o', 'ndjson');
   expect([ran.code, ran.stderr]).toEqual([11, expect.stringContaining('is not JSON but text/html')]);
@@ -65,7 +76,9 @@ test('the second page of a search may be a sign-in page', async () => {
 
 test('pages of epics that do not go on end, whatever next is', async () => {
   answer = json({ data: [{ id: 1 }], next: 1, total: 1 });
-  expect((await run('epics', 'paginated', '-o', 'ndjson')).stderr).toContain('after page 1 the service names page 1');
+  expect((await run('epics', 'paginated', '-o', 'ndjson')).stderr).toContain(
+    'after page 1 the service names page 1',
+  );
   answer = json({ data: [{ id: 1 }], total: 1 });
   expect([(await run('epics', 'paginated', '-o', 'name')).stdout, got.length]).toEqual(['1\n', 2]);
   answer = json({ error: 'weird' });
@@ -75,12 +88,20 @@ test('pages of epics that do not go on end, whatever next is', async () => {
 test('an upload: all paths are looked at first, one record is a list of one, and what is up is told when the rest fails', async () => {
   const paths = ['a', 'b', 'c', 'd', 'e'].map(file);
   const missing = await run('files', 'upload', ...paths, join(home, 'nope'));
-  expect([missing.code, missing.stderr, got]).toEqual([2, expect.stringContaining('nope does not exist'), []]);
+  expect([missing.code, missing.stderr, got]).toEqual([
+    2,
+    expect.stringContaining('nope does not exist'),
+    [],
+  ]);
   answer = json({ id: 5, name: 'a' }, 201);
   expect((await run('files', 'upload', paths[0] ?? '', '-o', 'name')).stdout).toBe('5\n');
   got = [];
   answer = (request, reply, count) =>
-    json(count === 1 ? [1, 2, 3, 4].map((id) => ({ id })) : { message: 'full' }, count === 1 ? 201 : 422)(request, reply, count);
+    json(count === 1 ? [1, 2, 3, 4].map((id) => ({ id })) : { message: 'full' }, count === 1 ? 201 : 422)(
+      request,
+      reply,
+      count,
+    );
   const half = await run('files', 'upload', ...paths, '-o', 'json');
   expect(half.code).toBe(9);
   expect(JSON.parse(half.stderr)).toMatchObject({
@@ -88,13 +109,17 @@ test('an upload: all paths are looked at first, one record is a list of one, and
     data: { files: [{ id: 1 }, {}, {}, { id: 4 }] },
   });
   answer = (_, reply) => reply.writeHead(302, { location: 'https://sign-in.example/' }).end();
-  expect((await run('files', 'upload', paths[0] ?? '')).stderr).toContain('redirects to https://sign-in.example/');
+  expect((await run('files', 'upload', paths[0] ?? '')).stderr).toContain(
+    'redirects to https://sign-in.example/',
+  );
 });
 
 test('a download follows to where the content is kept; the token stays behind', async () => {
   answer = (request, reply, count) => {
-    if (request.url === '/api/v3/files/7') return json({ id: 7, filename: 'kept.txt', url: `${base}/content/7` })(request, reply, count);
-    if (request.url === '/content/7') return reply.writeHead(302, { location: `${elsewhere}/bucket/7?sig=1` }).end();
+    if (request.url === '/api/v3/files/7')
+      return json({ id: 7, filename: 'kept.txt', url: `${base}/content/7` })(request, reply, count);
+    if (request.url === '/content/7')
+      return reply.writeHead(302, { location: `${elsewhere}/bucket/7?sig=1` }).end();
     return reply.writeHead(200).end('the content');
   };
   const target = join(home, 'down.txt');
@@ -106,7 +131,8 @@ test('a download follows to where the content is kept; the token stays behind', 
     { line: 'GET /bucket/7?sig=1', token: undefined },
   ]);
   answer = (request, reply, count) => {
-    if (request.url === '/api/v3/files/7') return json({ id: 7, filename: 'kept.txt', url: `${base}/round` })(request, reply, count);
+    if (request.url === '/api/v3/files/7')
+      return json({ id: 7, filename: 'kept.txt', url: `${base}/round` })(request, reply, count);
     return reply.writeHead(302, { location: '/round' }).end();
   };
   const round = await run('files', 'download', '7', '--to', join(home, 'round.txt'));

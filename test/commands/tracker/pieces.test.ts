@@ -1,15 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Command } from '../../../src/commands/command.ts';
+import type { Command } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/commands/tracker/commands.ts';
 import { matching } from '../../../src/commands/tracker/ensure.ts';
-import { candidates } from '../../../src/commands/tracker/names/resolve.ts';
-import { isId } from '../../../src/commands/tracker/naming.ts';
-import { load, oneCommand } from '../../../src/commands/tracker/one.ts';
+import { candidates } from '../../../src/names/resolve.ts';
+import { isId } from '../../../src/names/tracker-naming.ts';
+import { load, oneCommand } from '../../../src/commands/tracker/lazy-resource.ts';
 import { MAX_BODY_BYTES, isSignedBy, readEvent } from '../../../src/commands/tracker/webhook-event.ts';
-import { multipart } from '../../../src/client/upload.ts';
-import { operations } from '../../../src/kernel/operation.ts';
-import { tracker } from '../../../src/services/tracker/index.ts';
+import { multipart } from '../../../src/api-client/upload.ts';
+import { operations } from '../../../src/core/operation.ts';
+import { tracker } from '../../../src/api-specs/tracker/index.ts';
 
 const shape = (command: Command) => ({
   path: command.path,
@@ -33,7 +33,9 @@ test('a single command is the same as in the whole list, for every row', async (
 
 test('every row of the table has a command', () => {
   const covered = new Set(commands.map(({ operation }) => operation?.operation));
-  const byPath = new Set(commands.map(({ operation }) => operation && `${operation.operation.method} ${operation.operation.path}`));
+  const byPath = new Set(
+    commands.map(({ operation }) => operation && `${operation.operation.method} ${operation.operation.path}`),
+  );
   const missing = operations(tracker.table).filter(
     ({ operation }) => !covered.has(operation) && !byPath.has(`${operation.method} ${operation.path}`),
   );
@@ -126,5 +128,9 @@ test('a multipart body is as long as it says and keeps every byte and name', asy
   expect(whole.length).toBe(lengthBytes);
   const form = await new Response(whole, { headers: { 'content-type': contentType } }).formData();
   const file = form.get('file0') as File;
-  expect([form.get('story_id'), file.name, [...new Uint8Array(await file.arrayBuffer())]]).toEqual(['7', 'a "b"\r\n é.txt', [0, 255, 13, 10]]);
+  expect([form.get('story_id'), file.name, [...new Uint8Array(await file.arrayBuffer())]]).toEqual([
+    '7',
+    'a "b"\r\n é.txt',
+    [0, 255, 13, 10],
+  ]);
 });

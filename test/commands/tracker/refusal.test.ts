@@ -1,18 +1,32 @@
 import { expect, test } from 'vitest';
-import { errorFrom } from '../../../src/client/reply.ts';
+import { errorFrom } from '../../../src/api-client/response.ts';
 import { explainedRefusal } from '../../../src/commands/tracker/refusal.ts';
-import type { AppError } from '../../../src/kernel/problem.ts';
-import { epics } from '../../../src/services/tracker/epics.ts';
-import { labels } from '../../../src/services/tracker/labels.ts';
+import type { AppError } from '../../../src/core/problem.ts';
+import { epics } from '../../../src/api-specs/tracker/epics.ts';
+import { labels } from '../../../src/api-specs/tracker/labels.ts';
 
-const target = { baseUrl: 'https://t.example', headers: {}, isMock: false, origin: 'environment OPSCTL_TRACKER_URL' };
-const refusal = (status: number, body: unknown) => errorFrom({ status, headers: {}, text: JSON.stringify(body) }, 'GET /x');
+const target = {
+  baseUrl: 'https://t.example',
+  headers: {},
+  isMock: false,
+  origin: 'environment OPSCTL_TRACKER_URL',
+};
+const refusal = (status: number, body: unknown) =>
+  errorFrom({ status, headers: {}, text: JSON.stringify(body) }, 'GET /x');
 const hints = (error: unknown) => (error as AppError).detail.tryThis ?? [];
 
 test.each([
   [401, { message: 'Unauthorized', tag: 'unauthorized' }, 'OPSCTL_TRACKER_TOKEN=…'],
-  [403, { message: 'Docs are off', feature_tag: 'documents' }, 'the feature documents is off in this workspace'],
-  [403, { message: 'No', reason_tag: 'entitlement-violation', entitlement_tag: 'teams' }, 'the plan of this workspace does not include teams'],
+  [
+    403,
+    { message: 'Docs are off', feature_tag: 'documents' },
+    'the feature documents is off in this workspace',
+  ],
+  [
+    403,
+    { message: 'No', reason_tag: 'entitlement-violation', entitlement_tag: 'teams' },
+    'the plan of this workspace does not include teams',
+  ],
   [403, { message: 'You shall not' }, 'opsctl tracker members me'],
   [404, { message: 'Resource not found.' }, 'check the base URL (environment OPSCTL_TRACKER_URL)'],
   [409, { error: 'data-conflict-error', message: 'changed' }, 'look at it again'],
@@ -20,7 +34,11 @@ test.each([
   const before = refusal(status, body);
   const after = explainedRefusal(before, target, labels.list) as AppError;
   expect(hints(after).join(' ')).toContain(what);
-  expect([after.category, after.message, after.detail.httpStatus]).toEqual([before.category, before.message, status]);
+  expect([after.category, after.message, after.detail.httpStatus]).toEqual([
+    before.category,
+    before.message,
+    status,
+  ]);
 });
 
 test('a record that is not there points at its list, a part of a record at nothing', () => {
@@ -31,7 +49,9 @@ test('a record that is not there points at its list, a part of a record at nothi
 
 test('the embedded server is told apart, and other errors stay as they are', () => {
   const mock = { ...target, isMock: true, origin: 'mock' };
-  expect(hints(explainedRefusal(refusal(401, {}), mock))).toEqual(['`opsctl mock status` shows the token of the running server']);
+  expect(hints(explainedRefusal(refusal(401, {}), mock))).toEqual([
+    '`opsctl mock status` shows the token of the running server',
+  ]);
   const late = refusal(429, {});
   expect(explainedRefusal(late, target)).toBe(late);
   const other = new TypeError('x');

@@ -28,7 +28,14 @@ const serve = async (...more: string[]): Promise<Served> => {
   return {
     origin,
     caFile,
-    flags: ['--auth-url', auth.authorization_endpoint, '--token-url', auth.token_endpoint, '--client-id', auth.client_id],
+    flags: [
+      '--auth-url',
+      auth.authorization_endpoint,
+      '--token-url',
+      auth.token_endpoint,
+      '--client-id',
+      auth.client_id,
+    ],
     control: async (method, path, body) => {
       const reply = await fetch(`${origin}/__opsctl/oauth${path}`, {
         method,
@@ -67,21 +74,59 @@ test('a login that is finished later needs a server that is still there', async 
 test('with nothing configured: sign-in, data API, more scopes, sign-out, without a browser or a terminal', async () => {
   const login = await opsctl.run(['login']);
   expect(login.code).toBe(0);
-  expect(JSON.parse(login.stdout)).toMatchObject({ account: 'ada@demo.example', server: 'mock', signed_in: true, missing_scopes: [] });
-  const redirectUri = new URL(/https?:\/\/\S+code_challenge=\S+/.exec(login.stderr)?.[0] ?? '').searchParams.get('redirect_uri') ?? '';
+  expect(JSON.parse(login.stdout)).toMatchObject({
+    account: 'ada@demo.example',
+    server: 'mock',
+    signed_in: true,
+    missing_scopes: [],
+  });
+  const redirectUri =
+    new URL(/https?:\/\/\S+code_challenge=\S+/.exec(login.stderr)?.[0] ?? '').searchParams.get(
+      'redirect_uri',
+    ) ?? '';
   // Strangers cannot guess the path: 12 random bytes.
   expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{16}$/);
   // The embedded server has another port at each start; the account goes on.
-  const channels = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true']);
+  const channels = await opsctl.run([
+    'media',
+    'get',
+    '/media/v3/channels',
+    '--param',
+    'part=id',
+    '--param',
+    'mine=true',
+  ]);
   expect(JSON.parse(channels.stdout).items).toHaveLength(1);
   const raw = await opsctl.run(['api', 'api', 'GET', '/media/v3/channels', '--param', 'part=id']);
   expect(JSON.parse(raw.stdout).kind).toBe('media#channelListResponse');
-  const elsewhere = await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: 'http://127.0.0.1:9' } });
+  const elsewhere = await opsctl.run(['media', 'get', 'channels'], {
+    env: { OPSCTL_API_URL: 'http://127.0.0.1:9' },
+  });
   expect(elsewhere.code).toBe(4);
   expect(elsewhere.stderr).toContain('signed in at the embedded server only');
-  const named = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'name']);
+  const named = await opsctl.run([
+    'media',
+    'get',
+    'channels',
+    '--param',
+    'part=id,snippet',
+    '--param',
+    'mine=true',
+    '-o',
+    'name',
+  ]);
   expect(named.stdout).toBe(`${JSON.parse(channels.stdout).items[0].id}\n`);
-  const table = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id,snippet', '--param', 'mine=true', '-o', 'table']);
+  const table = await opsctl.run([
+    'media',
+    'get',
+    'channels',
+    '--param',
+    'part=id,snippet',
+    '--param',
+    'mine=true',
+    '-o',
+    'table',
+  ]);
   expect(table.stdout).toContain('SNIPPET.TITLE');
   const refused = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id']);
   expect(refused.code).toBe(4);
@@ -107,7 +152,17 @@ test.each(['both', 'fragment', 'query'])('doc1 state in %s, scripted', async (st
 
 test('--login-hint chooses who signs in', async () => {
   const { flags } = await serve();
-  const login = await opsctl.run(['login', ...flags, '--scripted', '--login-hint', 'bob@demo.example', '--scope', 'openid', '--scope', 'email']);
+  const login = await opsctl.run([
+    'login',
+    ...flags,
+    '--scripted',
+    '--login-hint',
+    'bob@demo.example',
+    '--scope',
+    'openid',
+    '--scope',
+    'email',
+  ]);
   expect(JSON.parse(login.stdout)).toMatchObject({ email: 'bob@demo.example' });
 });
 
@@ -117,15 +172,35 @@ test('doc1 TLS: over HTTPS with an own authority; without it nothing is believed
   expect(blind.code).toBe(11);
   expect(blind.stderr).toContain('ca_file');
   const env = { OPSCTL_CA_FILE: caFile };
-  expect((await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly'], { env })).code).toBe(0);
+  expect(
+    (
+      await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly'], {
+        env,
+      })
+    ).code,
+  ).toBe(0);
   expect((await opsctl.run(['auth', 'status'], { env })).code).toBe(0);
-  const doctor = JSON.parse((await opsctl.run(['doctor', 'auth', ...flags])).stdout) as { check: string; state: string; remedy: string }[];
-  expect(doctor).toContainEqual(expect.objectContaining({ check: 'token endpoint', state: 'fails', remedy: expect.stringContaining('ca_file') }));
+  const doctor = JSON.parse((await opsctl.run(['doctor', 'auth', ...flags])).stdout) as {
+    check: string;
+    state: string;
+    remedy: string;
+  }[];
+  expect(doctor).toContainEqual(
+    expect.objectContaining({
+      check: 'token endpoint',
+      state: 'fails',
+      remedy: expect.stringContaining('ca_file'),
+    }),
+  );
 });
 
 test('the settings name the server as well as the flags do', async () => {
   const { flags } = await serve();
-  const env = { OPSCTL_AUTH_URL: flags[1] ?? '', OPSCTL_TOKEN_URL: flags[3] ?? '', OPSCTL_CLIENT_ID: flags[5] ?? '' };
+  const env = {
+    OPSCTL_AUTH_URL: flags[1] ?? '',
+    OPSCTL_TOKEN_URL: flags[3] ?? '',
+    OPSCTL_CLIENT_ID: flags[5] ?? '',
+  };
   expect((await opsctl.run(['login', '--scripted'], { env })).code).toBe(0);
   expect((await opsctl.run(['auth', 'status'], { env })).code).toBe(0);
   const other = await opsctl.run(['auth', 'status'], { env: { OPSCTL_AUTH_URL: 'https://other.example' } });
@@ -144,9 +219,13 @@ test('the user takes the grant back: the next command ends with 4', async () => 
 test('doc1 Limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
   const { flags, origin } = await serve();
   await opsctl.run(['login', ...flags, '--scripted']);
-  expect((await opsctl.run(['mock', 'clock', 'advance', '2h'], { env: { OPSCTL_MOCK_URL: origin } })).code).toBe(0);
+  expect(
+    (await opsctl.run(['mock', 'clock', 'advance', '2h'], { env: { OPSCTL_MOCK_URL: origin } })).code,
+  ).toBe(0);
   const before = JSON.parse((await opsctl.run(['auth', 'status', '--offline'])).stdout).expires_at;
-  const media = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], { env: { OPSCTL_API_URL: origin } });
+  const media = await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], {
+    env: { OPSCTL_API_URL: origin },
+  });
   expect(media.code).toBe(0);
   expect(JSON.parse((await opsctl.run(['auth', 'status', '--offline'])).stdout).expires_at).not.toBe(before);
 });
@@ -155,8 +234,19 @@ test.each(['2026-01-01T00:00:00Z', '2031-06-01T00:00:00Z'])(
   'a server whose clock was set to %s: its id_token is judged by its own time',
   async (time) => {
     const { flags } = await serve('--clock', time);
-    const login = await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
-    expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({ code: 0, stderr: '' });
+    const login = await opsctl.run([
+      'login',
+      ...flags,
+      '--scripted',
+      '--scope',
+      'openid',
+      '--scope',
+      'media.readonly',
+    ]);
+    expect({ code: login.code, stderr: login.code === 0 ? '' : login.stderr }).toEqual({
+      code: 0,
+      stderr: '',
+    });
     expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
   },
 );
@@ -165,18 +255,26 @@ test.each([
   ['token-revoked', 'DELETE', (tokens: any[]) => `/tokens/${tokens[0].id}`, 'dropped the credential', 4],
   ['account-disabled', 'POST', () => '/users/ada@demo.example/disable', 'dropped the credential', 4],
   ['sessions-revoked', 'POST', () => '/users/ada@demo.example/sign-out', 'dropped the access token', 0],
-] as const)('doc1 Events: %s reaches the receiver, and the credential goes', async (event, method, path, did, code) => {
-  const { flags, control } = await serve();
-  await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
-  const receiver = opsctl.start(['auth', 'events', '--listen', '--subscribe', '--count', '1', ...flags, '-o', 'json'], { input: 'open' });
-  await receiver.seen(/Receiving security events/);
-  await control(method, path(await control('GET', '/tokens')), method === 'POST' ? {} : undefined);
-  const ended = await receiver.ended;
-  expect(ended.code).toBe(0);
-  expect(JSON.parse(ended.stdout)).toMatchObject([{ types: [expect.stringContaining(event)], effects: [{ event, did }] }]);
-  expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(code);
-  expect(await control('GET', '/events/subscriptions')).toEqual([]);
-});
+] as const)(
+  'doc1 Events: %s reaches the receiver, and the credential goes',
+  async (event, method, path, did, code) => {
+    const { flags, control } = await serve();
+    await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);
+    const receiver = opsctl.start(
+      ['auth', 'events', '--listen', '--subscribe', '--count', '1', ...flags, '-o', 'json'],
+      { input: 'open' },
+    );
+    await receiver.seen(/Receiving security events/);
+    await control(method, path(await control('GET', '/tokens')), method === 'POST' ? {} : undefined);
+    const ended = await receiver.ended;
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.stdout)).toMatchObject([
+      { types: [expect.stringContaining(event)], effects: [{ event, did }] },
+    ]);
+    expect((await opsctl.run(['auth', 'status', '--offline'])).code).toBe(code);
+    expect(await control('GET', '/events/subscriptions')).toEqual([]);
+  },
+);
 
 test('the receiver takes nothing that is not signed by the server', async () => {
   const { flags, origin } = await serve();
@@ -186,7 +284,8 @@ test('the receiver takes nothing that is not signed by the server', async () => 
   const type = 'application/secevent+jwt';
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const forged = `${part({ alg: 'none', typ: 'secevent+jwt' })}.${part({ iss: origin, aud: flags[5], iat: Math.floor(Date.now() / 1000), jti: 'x', events: { 'a/account-disabled': {} } })}.`;
-  const sent = async (method: string, headers: Record<string, string>, body?: string) => (await fetch(url, { method, headers, body })).status;
+  const sent = async (method: string, headers: Record<string, string>, body?: string) =>
+    (await fetch(url, { method, headers, body })).status;
   expect(await sent('POST', { 'content-type': type }, forged)).toBe(400);
   expect(await sent('POST', { 'content-type': 'application/json' }, forged)).toBe(400);
   expect(await sent('GET', {})).toBe(405);
@@ -197,7 +296,10 @@ test('the receiver takes nothing that is not signed by the server', async () => 
 });
 
 test('the embedded server passes every check of auth conformance, and doctor auth finds nothing wrong', async () => {
-  const rows = JSON.parse((await opsctl.run(['auth', 'conformance', '--login'])).stdout) as { id: string; holds: boolean }[];
+  const rows = JSON.parse((await opsctl.run(['auth', 'conformance', '--login'])).stdout) as {
+    id: string;
+    holds: boolean;
+  }[];
   expect(rows.filter(({ holds }) => !holds)).toEqual([]);
   expect(rows.length).toBeGreaterThanOrEqual(44);
   const doctor = await opsctl.run(['doctor', 'auth']);
@@ -219,20 +321,33 @@ test('the embedded server passes every check of auth conformance, and doctor aut
 test('doctor auth: a server that is gone, exit 20 with a remedy on each line', async () => {
   const gone = await opsctl.run(['doctor', 'auth', '--auth-url', 'http://127.0.0.1:9', '--client-id', 'c']);
   expect(gone.code).toBe(20);
-  for (const row of JSON.parse(gone.stdout) as { state: string; remedy: string }[]) expect(row.state === 'ok' || row.remedy !== '').toBe(true);
+  for (const row of JSON.parse(gone.stdout) as { state: string; remedy: string }[])
+    expect(row.state === 'ok' || row.remedy !== '').toBe(true);
 });
 
 test.each([
   [['--auth-url', 'https://accounts.example.com'], 'the client ID is not set'],
   [['--auth-url', 'http://accounts.example.com', '--client-id', 'c'], 'must be https'],
-])('doctor auth %j: the wrong setting is a finding, and the machine is looked at all the same', async (flags, found) => {
-  const ended = await opsctl.run(['doctor', 'auth', ...flags]);
-  expect(ended.code).toBe(20);
-  const rows = JSON.parse(ended.stdout) as { check: string; state: string; found: string; remedy: string }[];
-  expect(rows.map(({ check }) => check)).toContain('listen on 127.0.0.1');
-  const setting = rows.find(({ check }) => check === 'settings');
-  expect(setting).toMatchObject({ state: 'fails', found: expect.stringContaining(found), remedy: expect.stringContaining('opsctl') });
-});
+])(
+  'doctor auth %j: the wrong setting is a finding, and the machine is looked at all the same',
+  async (flags, found) => {
+    const ended = await opsctl.run(['doctor', 'auth', ...flags]);
+    expect(ended.code).toBe(20);
+    const rows = JSON.parse(ended.stdout) as {
+      check: string;
+      state: string;
+      found: string;
+      remedy: string;
+    }[];
+    expect(rows.map(({ check }) => check)).toContain('listen on 127.0.0.1');
+    const setting = rows.find(({ check }) => check === 'settings');
+    expect(setting).toMatchObject({
+      state: 'fails',
+      found: expect.stringContaining(found),
+      remedy: expect.stringContaining('opsctl'),
+    });
+  },
+);
 
 test('a redirect URI that the client has not registered is found before anybody signs in', async () => {
   const { flags } = await serve();
@@ -251,7 +366,9 @@ test('fifty logins of strangers end nothing: a flood while a login waits', async
   const { flags } = await serve();
   const login = opsctl.start(['login', ...flags, '--no-browser']);
   const { redirect, state } = await addressOf(login);
-  await Promise.all(Array.from({ length: 50 }, () => fetch(redirect({ code: 'x', state: 'wrong' })).catch(() => undefined)));
+  await Promise.all(
+    Array.from({ length: 50 }, () => fetch(redirect({ code: 'x', state: 'wrong' })).catch(() => undefined)),
+  );
   expect(login.child.exitCode).toBeNull();
   await fetch(redirect({ error: 'access_denied', state }));
   expect((await login.ended).code).toBe(4);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Answer, type TokenServer, tokenServer } from '../../login/token-server.ts';
+import { type Answer, type TokenServer, tokenServer } from '../../auth/token-server.ts';
 import { type Program, addressOf, program } from './program.ts';
 
 let tokens: TokenServer;
@@ -14,13 +14,28 @@ afterEach(async () => {
 });
 
 const answer = (n: number, expiresIn: number): Answer => ({
-  body: { access_token: `at-${n}-secret`, expires_in: expiresIn, refresh_token: 'rt-1-secret', scope: 'x/media.readonly', token_type: 'Bearer' },
+  body: {
+    access_token: `at-${n}-secret`,
+    expires_in: expiresIn,
+    refresh_token: 'rt-1-secret',
+    scope: 'x/media.readonly',
+    token_type: 'Bearer',
+  },
 });
 
 /** Signs in with a token that has already ended. */
 const signInExpired = async (): Promise<void> => {
   tokens.answer(answer(0, 0));
-  const login = opsctl.start(['login', '--auth-url', tokens.url, '--client-id', 'client-1', '--scope', 'x/media.readonly', '--no-browser']);
+  const login = opsctl.start([
+    'login',
+    '--auth-url',
+    tokens.url,
+    '--client-id',
+    'client-1',
+    '--scope',
+    'x/media.readonly',
+    '--no-browser',
+  ]);
   const { state, redirect } = await addressOf(login);
   await fetch(redirect({ code: 'code-secret-1', state }));
   expect((await login.ended).code).toBe(0);
@@ -32,7 +47,9 @@ test('50 processes with an expired token: one request at the token endpoint, 50 
   let count = 0;
   tokens.answer(() => ({ ...answer(++count, 3599), delayMs: 300 }));
   const ended = await Promise.all(Array.from({ length: 50 }, () => opsctl.run(['auth', 'token'])));
-  expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(50).fill({ code: 0, stderr: '' }));
+  expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+    Array(50).fill({ code: 0, stderr: '' }),
+  );
   expect(new Set(ended.map(({ stdout }) => stdout))).toEqual(new Set(['at-1-secret\n']));
   expect(tokens.asked).toHaveLength(1);
 });
@@ -59,14 +76,20 @@ test('kill -9 of the process that refreshes: the next one takes over in under 2 
   await signInExpired();
   const took: number[] = [];
   // The best of three: a busy machine may hold any process up for a while; the wait itself is two turns of 20 ms.
-  for (let round = 2; round < 5 && Math.min(...took, Number.POSITIVE_INFINITY) >= 2000; round++) took.push(await takeOver(round));
+  for (let round = 2; round < 5 && Math.min(...took, Number.POSITIVE_INFINITY) >= 2000; round++)
+    took.push(await takeOver(round));
   expect(Math.min(...took)).toBeLessThan(2000);
 });
 
 test('an account that is refreshed by many while it is signed out: nobody crashes, nothing comes back', async () => {
   await signInExpired();
-  tokens.answer(({ url }) => (url.startsWith('/revoke') ? { status: 200, body: '' } : { ...answer(1, 3599), delayMs: 20 }));
-  const [logout, ...others] = await Promise.all([opsctl.run(['logout']), ...Array.from({ length: 10 }, () => opsctl.run(['auth', 'token']))]);
+  tokens.answer(({ url }) =>
+    url.startsWith('/revoke') ? { status: 200, body: '' } : { ...answer(1, 3599), delayMs: 20 },
+  );
+  const [logout, ...others] = await Promise.all([
+    opsctl.run(['logout']),
+    ...Array.from({ length: 10 }, () => opsctl.run(['auth', 'token'])),
+  ]);
   expect(logout?.code).toBe(0);
   for (const { code } of others) expect([0, 4]).toContain(code);
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);

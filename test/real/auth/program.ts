@@ -6,7 +6,12 @@ import { fileURLToPath } from 'node:url';
 
 const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 
-export type Ended = { readonly code: number | null; readonly signal: string | null; readonly stdout: string; readonly stderr: string };
+export type Ended = {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
 export type Running = {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -17,7 +22,10 @@ export type Running = {
 export type Program = {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  start(args: readonly string[], options?: { env?: Record<string, string>; input?: string | 'open' }): Running;
+  start(
+    args: readonly string[],
+    options?: { env?: Record<string, string>; input?: string | 'open' },
+  ): Running;
   run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>;
   /** Everything the runs printed so far. */
   said(): string;
@@ -32,7 +40,13 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 export const program = async (more: Record<string, string> = {}): Promise<Program> => {
   const folder = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
   const home = join(folder, 'home');
-  const env = { PATH: process.env.PATH ?? '', HOME: folder, OPSCTL_HOME: home, OPSCTL_KEYCHAIN: 'never', ...more };
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    OPSCTL_HOME: home,
+    OPSCTL_KEYCHAIN: 'never',
+    ...more,
+  };
   const all: string[] = [];
   const children = new Set<ChildProcess>();
   const start: Program['start'] = (args, options = {}) => {
@@ -59,7 +73,8 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
       for (;;) {
         const found = pattern.exec(stdout + stderr);
         if (found !== null) return found;
-        if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode} before ${pattern}: ${stdout}${stderr}`);
+        if (child.exitCode !== null)
+          throw new Error(`ended with ${child.exitCode} before ${pattern}: ${stdout}${stderr}`);
         await pause(10);
       }
     };
@@ -73,7 +88,9 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
     said: () => all.join(''),
     files: async () => {
       const names = await readdir(home, { recursive: true, withFileTypes: true });
-      const texts = names.filter((entry) => entry.isFile()).map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1'));
+      const texts = names
+        .filter((entry) => entry.isFile())
+        .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1'));
       return (await Promise.all(texts)).join('\n');
     },
     close: async () => {
@@ -84,8 +101,14 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
 };
 
 /** The address that a waiting login printed, as the parts a browser needs. */
-export const addressOf = async (running: Running): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {
+export const addressOf = async (
+  running: Running,
+): Promise<{ url: URL; state: string; redirect(params: Record<string, string>): string }> => {
   const url = new URL((await running.seen(/https?:\/\/[^\s"]+code_challenge=[^\s"]+/))[0]);
   const redirectUri = url.searchParams.get('redirect_uri') ?? '';
-  return { url, state: url.searchParams.get('state') ?? '', redirect: (params) => `${redirectUri}?${new URLSearchParams(params)}` };
+  return {
+    url,
+    state: url.searchParams.get('state') ?? '',
+    redirect: (params) => `${redirectUri}?${new URLSearchParams(params)}`,
+  };
 };

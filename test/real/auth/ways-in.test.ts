@@ -1,13 +1,14 @@
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Asked, goodTokens, type TokenServer, tokenServer } from '../../login/token-server.ts';
+import { type Asked, goodTokens, type TokenServer, tokenServer } from '../../auth/token-server.ts';
 import { addressOf, type Program, program } from './program.ts';
 
 let tokens: TokenServer;
 let opsctl: Program;
 const api = { status: 200, body: { kind: 'media#channelListResponse', items: [{ id: 'ch-1' }] } };
-const usual = (asked: Asked) => (asked.url.startsWith('/media/') ? api : asked.url === '/token' ? goodTokens : { status: 200, body: '' });
+const usual = (asked: Asked) =>
+  asked.url.startsWith('/media/') ? api : asked.url === '/token' ? goodTokens : { status: 200, body: '' };
 beforeEach(async () => {
   tokens = await tokenServer(usual);
   opsctl = await program();
@@ -15,7 +16,9 @@ beforeEach(async () => {
 
 /** What must never be seen in an output, whatever a test did. The address of a waiting login is the one place for its state. */
 const secrets = (): string[] => {
-  const forms = tokens.asked.flatMap(({ form }) => ['code', 'code_verifier', 'refresh_token', 'client_secret'].map((name) => form.get(name)));
+  const forms = tokens.asked.flatMap(({ form }) =>
+    ['code', 'code_verifier', 'refresh_token', 'client_secret'].map((name) => form.get(name)),
+  );
   return ['at-secret-1', 'rt-secret-1', ...forms.filter((value) => value !== null)];
 };
 afterEach(async () => {
@@ -27,7 +30,14 @@ afterEach(async () => {
   await tokens.close();
 });
 
-const server = (): string[] => ['--auth-url', tokens.url, '--client-id', 'client-1', '--scope', 'x/media.readonly'];
+const server = (): string[] => [
+  '--auth-url',
+  tokens.url,
+  '--client-id',
+  'client-1',
+  '--scope',
+  'x/media.readonly',
+];
 const waiting = (more: string[] = [], options: Parameters<Program['start']>[1] = {}) =>
   opsctl.start(['login', ...server(), '--no-browser', ...more], options);
 const signIn = async (more: string[] = []): Promise<void> => {
@@ -41,10 +51,17 @@ test('login, status, data API, sign-out: doc1 flow (a) to (g) through the progra
   await signIn();
   const status = await opsctl.run(['auth', 'status']);
   expect(status.code).toBe(0);
-  expect(JSON.parse(status.stdout)).toMatchObject({ signed_in: true, verified: true, scopes: ['x/media.readonly'] });
-  const media = await opsctl.run(['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'], {
-    env: { OPSCTL_API_URL: tokens.url },
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    signed_in: true,
+    verified: true,
+    scopes: ['x/media.readonly'],
   });
+  const media = await opsctl.run(
+    ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'],
+    {
+      env: { OPSCTL_API_URL: tokens.url },
+    },
+  );
   expect(JSON.parse(media.stdout)).toEqual(api.body);
   expect(tokens.asked.find(({ url }) => url.startsWith('/media/'))).toMatchObject({
     url: '/media/v3/channels?part=id&mine=true',
@@ -53,7 +70,9 @@ test('login, status, data API, sign-out: doc1 flow (a) to (g) through the progra
   expect((await opsctl.run(['logout'])).code).toBe(0);
   expect(tokens.asked.at(-1)).toMatchObject({ method: 'POST', url: '/revoke?token=rt-secret-1' });
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
-  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(
+    4,
+  );
 });
 
 test('--dry-run shows what sign-out, revoke and refresh would send, masked, and does nothing', async () => {
@@ -67,10 +86,22 @@ test('--dry-run shows what sign-out, revoke and refresh would send, masked, and 
   ] as const) {
     const shown = await opsctl.run([...words, '--dry-run']);
     expect(shown.code).toBe(0);
-    expect(JSON.parse(shown.stdout)).toMatchObject({ dry_run: true, method: 'POST', url: tokens.url + url, body });
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      dry_run: true,
+      method: 'POST',
+      url: tokens.url + url,
+      body,
+    });
   }
-  expect(JSON.parse((await opsctl.run(['logout', '--local', '--dry-run'])).stdout)).toEqual({ dry_run: true, forgets: ['default'], request: null });
-  expect(JSON.parse((await opsctl.run(['auth', 'status', '--dry-run'])).stdout)).toMatchObject({ signed_in: true, verified: false });
+  expect(JSON.parse((await opsctl.run(['logout', '--local', '--dry-run'])).stdout)).toEqual({
+    dry_run: true,
+    forgets: ['default'],
+    request: null,
+  });
+  expect(JSON.parse((await opsctl.run(['auth', 'status', '--dry-run'])).stdout)).toMatchObject({
+    signed_in: true,
+    verified: false,
+  });
   expect((await opsctl.run(['auth', 'token', '--dry-run'])).code).toBe(2);
   expect(tokens.asked).toHaveLength(before);
   expect((await opsctl.run(['auth', 'status'])).code).toBe(0);
@@ -124,7 +155,9 @@ test('split login: start, finish in another process, and no second finish', asyn
   expect((await started.ended).code).toBe(0);
   expect((await opsctl.run(['login', '--finish', redirect({ code: 'x', state: 'wrong' })])).code).toBe(2);
   expect(tokens.asked).toEqual([]);
-  const finished = await opsctl.run(['login', '--finish', '-'], { input: `${redirect({ code: 'code-secret-1', state })}\n` });
+  const finished = await opsctl.run(['login', '--finish', '-'], {
+    input: `${redirect({ code: 'code-secret-1', state })}\n`,
+  });
   expect(finished.code, finished.stderr).toBe(0);
   expect(tokens.asked[0]?.form.get('redirect_uri')).toBe(redirect({}).slice(0, -1));
   expect((await opsctl.run(['login', '--finish', '-'], { input: 'code-secret-1\n' })).code).toBe(4);
@@ -227,7 +260,16 @@ test('partial consent is a success that names what is missing; --require-scopes 
 
 test('--add-scope keeps what was granted', async () => {
   await signIn();
-  const login = opsctl.start(['login', '--auth-url', tokens.url, '--client-id', 'client-1', '--no-browser', '--add-scope', 'x/media.upload']);
+  const login = opsctl.start([
+    'login',
+    '--auth-url',
+    tokens.url,
+    '--client-id',
+    'client-1',
+    '--no-browser',
+    '--add-scope',
+    'x/media.upload',
+  ]);
   const { url, state, redirect } = await addressOf(login);
   expect(url.searchParams.get('scope')).toBe('x/media.readonly x/media.upload');
   await fetch(redirect({ code: 'code-secret-1', state }));
@@ -237,7 +279,9 @@ test('--add-scope keeps what was granted', async () => {
 
 test('a missing scope stops a command with the line that mends it', async () => {
   await signIn();
-  const { code, stderr } = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'], { env: { OPSCTL_API_URL: tokens.url } });
+  const { code, stderr } = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'], {
+    env: { OPSCTL_API_URL: tokens.url },
+  });
   expect(code).toBe(4);
   expect(stderr).toContain('opsctl login --account default --add-scope x/mediapartner');
   expect(tokens.asked.some(({ url }) => url.startsWith('/media/'))).toBe(false);
@@ -247,41 +291,81 @@ test('a refused token is refreshed once, and the request sent once more', async 
   await signIn();
   let calls = 0;
   tokens.answer((asked) => {
-    if (!asked.url.startsWith('/media/')) return { ...goodTokens, body: { ...(goodTokens.body as object), access_token: 'at-secret-2' } };
-    return ++calls === 1 ? { status: 401, body: { error: { code: 401, message: 'Invalid Credentials' } } } : api;
+    if (!asked.url.startsWith('/media/'))
+      return { ...goodTokens, body: { ...(goodTokens.body as object), access_token: 'at-secret-2' } };
+    return ++calls === 1
+      ? { status: 401, body: { error: { code: 401, message: 'Invalid Credentials' } } }
+      : api;
   });
-  expect((await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(0);
+  expect(
+    (
+      await opsctl.run(['media', 'get', 'channels', '--param', 'part=id'], {
+        env: { OPSCTL_API_URL: tokens.url },
+      })
+    ).code,
+  ).toBe(0);
   expect(calls).toBe(2);
-  tokens.answer((asked) => (asked.url.startsWith('/media/') ? { status: 401, body: { error: 'invalid_token' } } : goodTokens));
-  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(4);
+  tokens.answer((asked) =>
+    asked.url.startsWith('/media/') ? { status: 401, body: { error: 'invalid_token' } } : goodTokens,
+  );
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(
+    4,
+  );
   expect(calls).toBe(2);
 });
 
 test.each([
-  [403, { error: { code: 403, message: 'Request had insufficient authentication scopes.', errors: [{ reason: 'insufficientPermissions' }] } }, 4],
+  [
+    403,
+    {
+      error: {
+        code: 403,
+        message: 'Request had insufficient authentication scopes.',
+        errors: [{ reason: 'insufficientPermissions' }],
+      },
+    },
+    4,
+  ],
   [403, { error: { code: 403, message: 'forbidden' } }, 5],
   [400, { error: { code: 400, message: 'part is required' } }, 5],
   [404, {}, 6],
   [503, {}, 11],
 ])('the data API answers %i %j: exit %i', async (status, body, code) => {
   await signIn();
-  tokens.answer((asked) => (asked.url.startsWith('/media/') ? { status, body, headers: { 'retry-after': '0' } } : goodTokens));
-  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(code);
+  tokens.answer((asked) =>
+    asked.url.startsWith('/media/') ? { status, body, headers: { 'retry-after': '0' } } : goodTokens,
+  );
+  expect((await opsctl.run(['media', 'get', 'channels'], { env: { OPSCTL_API_URL: tokens.url } })).code).toBe(
+    code,
+  );
 });
 
 test('a given token: OPSCTL_ACCESS_TOKEN, --token-stdin, login --token-stdin', async () => {
   const env = { OPSCTL_API_URL: tokens.url };
-  expect((await opsctl.run(['media', 'get', 'channels'], { env: { ...env, OPSCTL_ACCESS_TOKEN: 'at-secret-1' } })).code).toBe(0);
-  expect((await opsctl.run(['media', 'get', 'channels', '--token-stdin'], { env, input: 'at-secret-1\n' })).code).toBe(0);
   expect(
-    (await opsctl.run(['login', '--auth-url', tokens.url, '--token-stdin', '--scope', 'x/media.readonly'], { input: 'at-secret-1\n' })).code,
+    (await opsctl.run(['media', 'get', 'channels'], { env: { ...env, OPSCTL_ACCESS_TOKEN: 'at-secret-1' } }))
+      .code,
+  ).toBe(0);
+  expect(
+    (await opsctl.run(['media', 'get', 'channels', '--token-stdin'], { env, input: 'at-secret-1\n' })).code,
+  ).toBe(0);
+  expect(
+    (
+      await opsctl.run(['login', '--auth-url', tokens.url, '--token-stdin', '--scope', 'x/media.readonly'], {
+        input: 'at-secret-1\n',
+      })
+    ).code,
   ).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels'], { env })).code).toBe(0);
-  expect(tokens.asked.filter(({ headers }) => headers.authorization === 'Bearer at-secret-1')).toHaveLength(3);
+  expect(tokens.asked.filter(({ headers }) => headers.authorization === 'Bearer at-secret-1')).toHaveLength(
+    3,
+  );
 });
 
 test('the client secret comes from the environment or from stdin, never from a flag', async () => {
-  const login = opsctl.start(['login', ...server(), '--no-browser', '--client-secret-stdin'], { input: 'client-secret-1\n' });
+  const login = opsctl.start(['login', ...server(), '--no-browser', '--client-secret-stdin'], {
+    input: 'client-secret-1\n',
+  });
   const { state, redirect } = await addressOf(login);
   await fetch(redirect({ code: 'code-secret-1', state }));
   expect((await login.ended).code).toBe(0);
@@ -320,8 +404,14 @@ test('profiles keep their credentials apart', async () => {
   await fetch(redirect({ code: 'code-secret-1', state }));
   expect((await login.ended).code).toBe(0);
   expect((await opsctl.run(['media', 'get', 'channels', '--profile', 'work'])).code).toBe(0);
-  const rows = JSON.parse((await opsctl.run(['auth', 'list', '--all-profiles'])).stdout) as { profile: string; client_id: string }[];
-  expect(rows.map(({ profile, client_id }) => `${profile} ${client_id}`).sort()).toEqual(['mock client-1', 'work client-2']);
+  const rows = JSON.parse((await opsctl.run(['auth', 'list', '--all-profiles'])).stdout) as {
+    profile: string;
+    client_id: string;
+  }[];
+  expect(rows.map(({ profile, client_id }) => `${profile} ${client_id}`).sort()).toEqual([
+    'mock client-1',
+    'work client-2',
+  ]);
 });
 
 test('a network that fails keeps the credential; logout --local forgets it', async () => {
@@ -349,7 +439,9 @@ test('stored credentials that others can read are refused', async () => {
 });
 
 test('a browser that cannot be started is noticed, and the address works all the same', async () => {
-  const login = opsctl.start(['login', ...server(), '--browser'], { env: { BROWSER: '/bin/false', DISPLAY: ':99' } });
+  const login = opsctl.start(['login', ...server(), '--browser'], {
+    env: { BROWSER: '/bin/false', DISPLAY: ':99' },
+  });
   const { state, redirect } = await addressOf(login);
   await login.seen(/No browser could be started/);
   await fetch(redirect({ code: 'code-secret-1', state }));
@@ -359,7 +451,9 @@ test('a browser that cannot be started is noticed, and the address works all the
 test('the browser command line holds no secret', async () => {
   const script = join(opsctl.home, '..', 'browser.sh');
   await writeFile(script, `#!/bin/sh\necho "$1" > ${script}.seen\n`, { mode: 0o755 });
-  const login = opsctl.start(['login', ...server(), '--browser'], { env: { BROWSER: script, DISPLAY: ':99' } });
+  const login = opsctl.start(['login', ...server(), '--browser'], {
+    env: { BROWSER: script, DISPLAY: ':99' },
+  });
   const { url, state, redirect } = await addressOf(login);
   await login.seen(/Waiting for the browser/);
   const launched = (await readFile(`${script}.seen`, 'utf8')).trim();
@@ -373,15 +467,21 @@ test('no process list shows a secret while a login waits', async () => {
   const login = waiting(['--login-hint', 'ada@example.com']);
   const { state, url, redirect } = await addressOf(login);
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  const seen = lines.filter((line) => [state, url.searchParams.get('code_challenge') ?? state].some((secret) => line.includes(secret)));
+  const lines = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+  );
+  const seen = lines.filter((line) =>
+    [state, url.searchParams.get('code_challenge') ?? state].some((secret) => line.includes(secret)),
+  );
   expect(seen).toEqual([]);
   await fetch(redirect({ code: 'code-secret-1', state }));
   expect((await login.ended).code).toBe(0);
 });
 
 test('SSH: the line to copy has the port of this login', async () => {
-  const login = opsctl.start(['login', ...server()], { env: { SSH_CONNECTION: '1.2.3.4 5 10.0.0.9 22', USER: 'ada' } });
+  const login = opsctl.start(['login', ...server()], {
+    env: { SSH_CONNECTION: '1.2.3.4 5 10.0.0.9 22', USER: 'ada' },
+  });
   const { redirect, state } = await addressOf(login);
   const [, port] = await login.seen(/ssh -N -L (\d+):127\.0\.0\.1:\d+ ada@10\.0\.0\.9/);
   expect(redirect({})).toContain(`:${port}`);

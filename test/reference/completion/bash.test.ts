@@ -12,13 +12,27 @@ const complete = (line: string, candidates: readonly string[]): { replies: strin
     printf '\\1'
     _opsctl 3>/dev/null
     printf '%s\\0' "\${COMPREPLY[@]}"`;
-  const [asked = '', replies = ''] = execFileSync('bash', ['-c', script, 'bash', line], { encoding: 'utf8' }).split('\x01');
+  const [asked = '', replies = ''] = execFileSync('bash', ['-c', script, 'bash', line], {
+    encoding: 'utf8',
+  }).split('\x01');
   return { replies: replies.split('\0').slice(0, -1), asked: asked.split('\0').slice(1, -1) };
 };
 
 test('names with spaces and signs of the shell go into the line as one word', () => {
-  const { replies } = complete('opsctl tracker epics get ', ['Sign-up in five minutes', "it's $5 & more", 'plain', '@ana', '--name']);
-  expect(replies).toEqual(['Sign-up\\ in\\ five\\ minutes', "it\\'s\\ \\$5\\ \\&\\ more", 'plain', '@ana', '--name']);
+  const { replies } = complete('opsctl tracker epics get ', [
+    'Sign-up in five minutes',
+    "it's $5 & more",
+    'plain',
+    '@ana',
+    '--name',
+  ]);
+  expect(replies).toEqual([
+    'Sign-up\\ in\\ five\\ minutes',
+    "it\\'s\\ \\$5\\ \\&\\ more",
+    'plain',
+    '@ana',
+    '--name',
+  ]);
 });
 
 test.each([

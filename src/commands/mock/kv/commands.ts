@@ -1,4 +1,4 @@
-import type { Command } from '../../command.ts';
+import type { Command } from '../../../cli/command.ts';
 import { fault } from './fault.ts';
 import { log } from './log.ts';
 import { member } from './member.ts';

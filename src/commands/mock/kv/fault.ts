@@ -1,40 +1,72 @@
-import { int, oneOf, str } from '../../../kernel/field.ts';
-import { AppError } from '../../../kernel/problem.ts';
-import { recordResult } from '../../../kernel/result.ts';
-import { type Fault, faultFile, faultKinds, readFaults } from '../../../mock/kv/faults.ts';
-import { type Rehearsal, type RehearsalMember, faultsFolder, passwordFile } from '../../../mock/kv/cluster/layout.ts';
-import { formOf } from '../../../mock/kv/forms.ts';
-import type { Command, Context, Values } from '../../command.ts';
+import { int, oneOf, str } from '../../../core/field.ts';
+import { AppError } from '../../../core/problem.ts';
+import { recordResult } from '../../../core/result.ts';
+import { type Fault, faultFile, faultKinds, readFaults } from '../../../etcd-sim/faults.ts';
+import {
+  type Rehearsal,
+  type RehearsalMember,
+  faultsFolder,
+  passwordFile,
+} from '../../../etcd-sim/cluster/layout.ts';
+import { formOf } from '../../../etcd-sim/forms.ts';
+import type { Command, Context, Values } from '../../../cli/command.ts';
 import { chosen, dirFlag, rehearsalIn } from './folder.ts';
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
 const isAlarm = (kind: string): kind is 'nospace' | 'corrupt' => kind === 'nospace' || kind === 'corrupt';
 
 /** Raises the alarm in the store itself, or with `clear` takes all alarms back. */
-const alarm = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember, action: string, kind: string): Promise<void> => {
-  const { ask } = await import('../../../mock/kv/cluster/processes.ts');
-  const version = (await ask<Record<string, string>>(host, `${member.clientUrl}/version`))?.data[`${rehearsal.options.word}server`];
+const alarm = async (
+  { host }: Context,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  action: string,
+  kind: string,
+): Promise<void> => {
+  const { ask } = await import('../../../etcd-sim/cluster/processes.ts');
+  const version = (await ask<Record<string, string>>(host, `${member.clientUrl}/version`))?.data[
+    `${rehearsal.options.word}server`
+  ];
   const prefix = formOf(version ?? rehearsal.options.version)?.prefixes[0] ?? '';
   const self = await ask<{ id?: string }>(host, `${member.peerUrl}/simulation/state`);
   const memberID = BigInt(`0x${self?.data.id ?? '0'}`).toString();
   const headers: Record<string, string> = {};
   if (rehearsal.options.auth) {
     const password = ((await host.files.read(passwordFile(rehearsal.folder))) ?? '').trim();
-    const token = await ask<{ token?: string }>(host, `${member.clientUrl}${prefix}/auth/authenticate`, { name: 'root', password });
+    const token = await ask<{ token?: string }>(host, `${member.clientUrl}${prefix}/auth/authenticate`, {
+      name: 'root',
+      password,
+    });
     headers['grpc-metadata-token'] = token?.data.token ?? '';
   }
-  const answer = await ask(host, `${member.clientUrl}${prefix}/maintenance/alarm`, { action, memberID, alarm: kind.toUpperCase() }, headers);
-  if (answer?.status !== 200) throw new AppError('refused', `${member.name} did not take the alarm`, { code: 'ALARM_NOT_SET' });
+  const answer = await ask(
+    host,
+    `${member.clientUrl}${prefix}/maintenance/alarm`,
+    { action, memberID, alarm: kind.toUpperCase() },
+    headers,
+  );
+  if (answer?.status !== 200)
+    throw new AppError('refused', `${member.name} did not take the alarm`, { code: 'ALARM_NOT_SET' });
 };
 
-const change = async (context: Context, rehearsal: Rehearsal, member: RehearsalMember, next: (before: Fault[]) => Fault[]): Promise<void> => {
-  const { ask } = await import('../../../mock/kv/cluster/processes.ts');
+const change = async (
+  context: Context,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  next: (before: Fault[]) => Fault[],
+): Promise<void> => {
+  const { ask } = await import('../../../etcd-sim/cluster/processes.ts');
   const path = faultFile(faultsFolder(rehearsal.folder), member.name);
   await context.host.files.replace(path, JSON.stringify(next(await readFaults(context.host, path))));
   await ask(context.host, `${member.peerUrl}/simulation/faults`, {});
 };
 
-const apply = async (context: Context, rehearsal: Rehearsal, member: RehearsalMember, values: Values): Promise<void> => {
+const apply = async (
+  context: Context,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  values: Values,
+): Promise<void> => {
   if (isAlarm(values.kind)) return alarm(context, rehearsal, member, 'ACTIVATE', values.kind);
   if (values.kind !== 'clear') {
     const fault: Fault = {
@@ -48,7 +80,7 @@ const apply = async (context: Context, rehearsal: Rehearsal, member: RehearsalMe
     ]);
   }
   await change(context, rehearsal, member, () => []);
-  const { pidOf } = await import('../../../mock/kv/cluster/processes.ts');
+  const { pidOf } = await import('../../../etcd-sim/cluster/processes.ts');
   if (pidOf(context.host, member) === undefined) return;
   for (const kind of ['nospace', 'corrupt']) await alarm(context, rehearsal, member, 'DEACTIVATE', kind);
 };
@@ -58,12 +90,25 @@ export const fault: Command = {
   path: ['mock', 'kv', 'fault'],
   noDryRun: 'opsctl mock kv status',
   summary: 'Make a simulated member fail in a chosen way',
-  about: [...list, 'nospace, corrupt: raises that alarm', 'clear: takes all faults and alarms of the member back'].join('\n'),
+  about: [
+    ...list,
+    'nospace, corrupt: raises that alarm',
+    'clear: takes all faults and alarms of the member back',
+  ].join('\n'),
   args: [{ name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' }],
   flags: {
     dir: dirFlag,
-    member: { field: str(), summary: 'The member that fails; all unless given', value: 'name', complete: 'kv-member' },
-    ms: { field: int({ min: 0 }), summary: 'Time for slow (100 unless given) and exit-after (1000 unless given)', value: 'ms' },
+    member: {
+      field: str(),
+      summary: 'The member that fails; all unless given',
+      value: 'name',
+      complete: 'kv-member',
+    },
+    ms: {
+      field: int({ min: 0 }),
+      summary: 'Time for slow (100 unless given) and exit-after (1000 unless given)',
+      value: 'ms',
+    },
     'only-version': {
       field: str(undefined, { pattern: '^3\\.\\d+$' }),
       summary: 'Only while the member runs this version, for example the new one',
@@ -71,13 +116,21 @@ export const fault: Command = {
       suggest: ['3.2', '3.3', '3.4', '3.5'],
     },
   },
-  examples: [{ line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3', says: 'the new binary of n2 crashes when it starts' }],
+  examples: [
+    {
+      line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3',
+      says: 'the new binary of n2 crashes when it starts',
+    },
+  ],
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
     const ms = values.ms ?? { slow: 100, 'exit-after': 1_000 }[values.kind as string];
     const members = chosen(rehearsal, values.member);
     for (const member of members) await apply(context, rehearsal, member, { ...values, ms });
     const names = members.map((member) => member.name);
-    return recordResult({ kind: values.kind, members: names }, { text: `${values.kind} on ${names.join(', ')}`, name: 'kind' });
+    return recordResult(
+      { kind: values.kind, members: names },
+      { text: `${values.kind} on ${names.join(', ')}`, name: 'kind' },
+    );
   },
 };

@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
-import { AppError } from '../../../kernel/problem.ts';
-import { str } from '../../../kernel/field.ts';
-import type { Rehearsal, RehearsalMember } from '../../../mock/kv/cluster/layout.ts';
-import type { Context, Flag, Values } from '../../command.ts';
+import { AppError } from '../../../core/problem.ts';
+import { str } from '../../../core/field.ts';
+import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layout.ts';
+import type { Context, Flag, Values } from '../../../cli/command.ts';
 
 export const dirFlag: Flag = {
   field: str(),
@@ -11,11 +11,13 @@ export const dirFlag: Flag = {
   complete: 'file',
 };
 export const folderOf = (context: Context, values: Values): string =>
-  values.dir === undefined ? join(context.settings.folders.state, 'mock-kv') : resolve(context.host.cwd, values.dir);
+  values.dir === undefined
+    ? join(context.settings.folders.state, 'mock-kv')
+    : resolve(context.host.cwd, values.dir);
 
 /** The cluster in the folder, or an error that says how to make one. */
 export const rehearsalIn = async (context: Context, values: Values): Promise<Rehearsal> => {
-  const { readRehearsal } = await import('../../../mock/kv/cluster/processes.ts');
+  const { readRehearsal } = await import('../../../etcd-sim/cluster/processes.ts');
   const folder = folderOf(context, values);
   const rehearsal = await readRehearsal(context.host, folder);
   if (rehearsal !== undefined) return rehearsal;
@@ -31,6 +33,14 @@ export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly
   const found = rehearsal.members.filter((member) => member.name === name);
   if (found.length > 0) return found;
   const names = rehearsal.members.map((member) => member.name).join(', ');
-  throw new AppError('usage', `--member ${name}: there is no such member`, { code: 'NO_SUCH_MEMBER', tryThis: [`one of ${names}`] });
+  throw new AppError('usage', `--member ${name}: there is no such member`, {
+    code: 'NO_SUCH_MEMBER',
+    tryThis: [`one of ${names}`],
+  });
 };
-export const memberFlag: Flag = { field: str(), summary: 'Only this member', value: 'name', complete: 'kv-member' };
+export const memberFlag: Flag = {
+  field: str(),
+  summary: 'Only this member',
+  value: 'name',
+  complete: 'kv-member',
+};

@@ -1,6 +1,6 @@
-import { int } from '../../../kernel/field.ts';
-import { rawResult } from '../../../kernel/result.ts';
-import type { Command } from '../../command.ts';
+import { int } from '../../../core/field.ts';
+import { rawResult } from '../../../core/result.ts';
+import type { Command } from '../../../cli/command.ts';
 import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
 
 export const log: Command = {
@@ -17,7 +17,9 @@ export const log: Command = {
     const last = values.lines ?? 100;
     const texts = await Promise.all(
       members.map(async (member) => {
-        const lines = ((await context.host.files.read(member.logFile)) ?? '').split('\n').filter((line) => line !== '');
+        const lines = ((await context.host.files.read(member.logFile)) ?? '')
+          .split('\n')
+          .filter((line) => line !== '');
         const prefix = members.length > 1 ? `${member.name}  ` : '';
         return lines.slice(-last).map((line) => `${prefix}${line}\n`);
       }),

@@ -1,6 +1,6 @@
-import { int, list, oneOf, str } from '../../../kernel/field.ts';
-import { nothing } from '../../../kernel/result.ts';
-import type { Command } from '../../command.ts';
+import { int, list, oneOf, str } from '../../../core/field.ts';
+import { nothing } from '../../../core/result.ts';
+import type { Command } from '../../../cli/command.ts';
 
 /** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
 export const member: Command = {
@@ -8,7 +8,15 @@ export const member: Command = {
   noDryRun: 'opsctl mock kv start --help',
   summary: 'Run one simulated member',
   hidden: true,
-  args: [{ name: 'server-flags', field: list(str()), summary: 'Flags of the server, after --', optional: true, rest: true }],
+  args: [
+    {
+      name: 'server-flags',
+      field: list(str()),
+      summary: 'Flags of the server, after --',
+      optional: true,
+      rest: true,
+    },
+  ],
   flags: {
     'binary-version': { field: str(), summary: 'Version to speak', required: true },
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
@@ -16,8 +24,8 @@ export const member: Command = {
     faults: { field: str(), summary: 'Folder with the faults of each member' },
   },
   async run({ host }, values) {
-    const { runMember } = await import('../../../mock/kv/member/run.ts');
-    const { faultFile } = await import('../../../mock/kv/faults.ts');
+    const { runMember } = await import('../../../etcd-sim/member/run.ts');
+    const { faultFile } = await import('../../../etcd-sim/faults.ts');
     const code = await runMember(host, {
       version: values['binary-version'],
       word: values['field-words'] ?? 'kv',

@@ -1,9 +1,9 @@
-import { bool, int, oneOf, str } from '../../../kernel/field.ts';
-import { AppError } from '../../../kernel/problem.ts';
-import { type Result, recordResult } from '../../../kernel/result.ts';
-import type { Rehearsal, RehearsalOptions } from '../../../mock/kv/cluster/layout.ts';
-import type { Content } from '../../../mock/kv/cluster/start.ts';
-import type { Command, Context, Values } from '../../command.ts';
+import { bool, int, oneOf, str } from '../../../core/field.ts';
+import { AppError } from '../../../core/problem.ts';
+import { type Result, recordResult } from '../../../core/result.ts';
+import type { Rehearsal, RehearsalOptions } from '../../../etcd-sim/cluster/layout.ts';
+import type { Content } from '../../../etcd-sim/cluster/start.ts';
+import type { Command, Context, Values } from '../../../cli/command.ts';
 import { chosen, dirFlag, folderOf, memberFlag, rehearsalIn } from './folder.ts';
 
 const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
@@ -24,7 +24,8 @@ const optionsOf = (values: Values): RehearsalOptions => ({
 const contentOf = async (context: Context, path: string | undefined): Promise<Content | undefined> => {
   if (path === undefined) return undefined;
   const text = await context.host.files.read(path);
-  if (text === undefined) throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
+  if (text === undefined)
+    throw new AppError('config', `--keys: there is no file ${path}`, { code: 'NO_KEYS_FILE' });
   return JSON.parse(text) as Content;
 };
 
@@ -58,18 +59,22 @@ const shown = (rehearsal: Rehearsal): Result => {
 };
 
 const startAgain = async (context: Context, values: Values): Promise<Result> => {
-  const { pidOf, startProcess } = await import('../../../mock/kv/cluster/processes.ts');
-  const { waitHealthy } = await import('../../../mock/kv/cluster/start.ts');
+  const { pidOf, startProcess } = await import('../../../etcd-sim/cluster/processes.ts');
+  const { waitHealthy } = await import('../../../etcd-sim/cluster/start.ts');
   const rehearsal = await rehearsalIn(context, values);
-  const members = chosen(rehearsal, values.member).filter((member) => pidOf(context.host, member) === undefined);
-  await Promise.all(members.map((member) => startProcess(context.host, rehearsal, member, values.binary ?? 'old')));
+  const members = chosen(rehearsal, values.member).filter(
+    (member) => pidOf(context.host, member) === undefined,
+  );
+  await Promise.all(
+    members.map((member) => startProcess(context.host, rehearsal, member, values.binary ?? 'old')),
+  );
   if (values.wait !== false) await waitHealthy(context.host, members, context.signal);
   return shown(rehearsal);
 };
 
 const run = async (context: Context, values: Values): Promise<Result> => {
   if (values.again || values.member !== undefined) return startAgain(context, values);
-  const { startRehearsal } = await import('../../../mock/kv/cluster/start.ts');
+  const { startRehearsal } = await import('../../../etcd-sim/cluster/start.ts');
   const content = await contentOf(context, values.keys);
   const more = { mayReplace: values.replace ?? false, content, signal: context.signal };
   return shown(await startRehearsal(context.host, folderOf(context, values), optionsOf(values), more));
@@ -98,24 +103,61 @@ export const start: Command = {
       value: '3.x.y',
       suggest: versions,
     },
-    'v2-size': { field: int({ min: 0 }), summary: 'Bytes of v2 data that the members claim to hold', value: 'bytes' },
+    'v2-size': {
+      field: int({ min: 0 }),
+      summary: 'Bytes of v2 data that the members claim to hold',
+      value: 'bytes',
+    },
     auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
-    quota: { field: int({ min: 1 }), summary: 'Quota of the database; a write past it raises NOSPACE', value: 'bytes' },
-    'config-files': { field: bool(), summary: 'Members read configuration files of the old version instead of flags' },
-    'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in the fields of /version and in logs', value: 'kv|etcd' },
+    quota: {
+      field: int({ min: 1 }),
+      summary: 'Quota of the database; a write past it raises NOSPACE',
+      value: 'bytes',
+    },
+    'config-files': {
+      field: bool(),
+      summary: 'Members read configuration files of the old version instead of flags',
+    },
+    'field-words': {
+      field: oneOf('kv', 'etcd'),
+      summary: 'Word in the fields of /version and in logs',
+      value: 'kv|etcd',
+    },
     'monitor-ms': {
       field: int({ min: 50, max: 60_000 }),
       summary: "How often the leader looks at the members' versions; 5000 unless given",
       value: 'ms',
     },
-    'heartbeat-ms': { field: int({ min: 10, max: 10_000 }), summary: 'Time between heartbeats; 100 unless given', value: 'ms' },
-    'election-ms': { field: int({ min: 50, max: 50_000 }), summary: 'Time without a leader before an election; 1000 unless given', value: 'ms' },
-    keys: { field: str(), summary: 'JSON file with `revision` and `keys` to begin with', value: 'file', complete: 'file', hidden: true },
+    'heartbeat-ms': {
+      field: int({ min: 10, max: 10_000 }),
+      summary: 'Time between heartbeats; 100 unless given',
+      value: 'ms',
+    },
+    'election-ms': {
+      field: int({ min: 50, max: 50_000 }),
+      summary: 'Time without a leader before an election; 1000 unless given',
+      value: 'ms',
+    },
+    keys: {
+      field: str(),
+      summary: 'JSON file with `revision` and `keys` to begin with',
+      value: 'file',
+      complete: 'file',
+      hidden: true,
+    },
     replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the folder first' },
     again: { field: bool(), summary: 'Start the stopped members of the folder again, with their data' },
     member: { ...memberFlag, summary: 'Start only this stopped member of the folder again' },
-    binary: { field: oneOf('old', 'new'), summary: 'Binary for --again and --member; old unless given', value: 'old|new' },
-    wait: { field: bool(), negated: true, summary: 'Do not wait until the members are healthy (--again, --member)' },
+    binary: {
+      field: oneOf('old', 'new'),
+      summary: 'Binary for --again and --member; old unless given',
+      value: 'old|new',
+    },
+    wait: {
+      field: bool(),
+      negated: true,
+      summary: 'Do not wait until the members are healthy (--again, --member)',
+    },
   },
   examples: [
     { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'three members of 3.2' },

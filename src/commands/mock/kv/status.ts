@@ -1,12 +1,12 @@
-import { rowsResult } from '../../../kernel/result.ts';
-import type { Rehearsal, RehearsalMember } from '../../../mock/kv/cluster/layout.ts';
-import type { Command, Context } from '../../command.ts';
+import { rowsResult } from '../../../core/result.ts';
+import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layout.ts';
+import type { Command, Context } from '../../../cli/command.ts';
 import { dirFlag, rehearsalIn } from './folder.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
-  const { ask, pidOf } = await import('../../../mock/kv/cluster/processes.ts');
-  const { faultFile, readFaults } = await import('../../../mock/kv/faults.ts');
-  const { faultsFolder } = await import('../../../mock/kv/cluster/layout.ts');
+  const { ask, pidOf } = await import('../../../etcd-sim/cluster/processes.ts');
+  const { faultFile, readFaults } = await import('../../../etcd-sim/faults.ts');
+  const { faultsFolder } = await import('../../../etcd-sim/cluster/layout.ts');
   const pid = pidOf(host, member);
   const [version, health, self, faults] = await Promise.all([
     ask<Record<string, string>>(host, `${member.clientUrl}/version`),
@@ -23,9 +23,11 @@ const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalM
     is_healthy: health?.data.health === 'true',
     is_leader: self !== undefined && self.data.leader === self.data.id,
     faults: faults.map((fault) =>
-      [fault.kind, ...(fault.ms === undefined ? [] : [`${fault.ms} ms`]), ...(fault.version === undefined ? [] : [`only ${fault.version}`])].join(
-        ' ',
-      ),
+      [
+        fault.kind,
+        ...(fault.ms === undefined ? [] : [`${fault.ms} ms`]),
+        ...(fault.version === undefined ? [] : [`only ${fault.version}`]),
+      ].join(' '),
     ),
     client_url: member.clientUrl,
     log_file: member.logFile,
@@ -39,7 +41,16 @@ export const status: Command = {
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);
     const rows = await Promise.all(rehearsal.members.map((member) => rowOf(context, rehearsal, member)));
-    const columns = ['name', 'pid', 'version', 'cluster_version', 'is_healthy', 'is_leader', 'faults', 'client_url'];
+    const columns = [
+      'name',
+      'pid',
+      'version',
+      'cluster_version',
+      'is_healthy',
+      'is_leader',
+      'faults',
+      'client_url',
+    ];
     return rowsResult(rows, { columns, name: 'name' });
   },
 };

@@ -1,6 +1,6 @@
-import { bool } from '../../../kernel/field.ts';
-import { recordResult } from '../../../kernel/result.ts';
-import type { Command } from '../../command.ts';
+import { bool } from '../../../core/field.ts';
+import { recordResult } from '../../../core/result.ts';
+import type { Command } from '../../../cli/command.ts';
 import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
 
 const GRACE_MS = 5_000;
@@ -15,7 +15,7 @@ export const stop: Command = {
     remove: { field: bool(), summary: 'Remove the folder as well' },
   },
   async run(context, values) {
-    const { pidOf, stopProcess } = await import('../../../mock/kv/cluster/processes.ts');
+    const { pidOf, stopProcess } = await import('../../../etcd-sim/cluster/processes.ts');
     const rehearsal = await rehearsalIn(context, values);
     const members = chosen(rehearsal, values.member);
     const stopped = await Promise.all(

@@ -1,58 +1,90 @@
-import { str } from '../../../kernel/field.ts';
-import { operations } from '../../../kernel/operation.ts';
-import { nothing, recordResult, rowsResult } from '../../../kernel/result.ts';
-import { oauthConsole } from '../../../services/auth/console.ts';
-import type { Command, Flag } from '../../command.ts';
+import { str } from '../../../core/field.ts';
+import { operations } from '../../../core/operation.ts';
+import { nothing, recordResult, rowsResult } from '../../../core/result.ts';
+import { oauthConsole } from '../../../api-specs/oauth/console.ts';
+import type { Command, Flag } from '../../../cli/command.ts';
 import { columnsOf, commandFrom, inputFrom } from '../../from-table.ts';
 import { consoleCommand } from './console-page.ts';
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
-const url: Flag = { field: str(), summary: 'Address of a running server; the one of the state folder unless given', value: 'url' };
+const url: Flag = {
+  field: str(),
+  summary: 'Address of a running server; the one of the state folder unless given',
+  value: 'url',
+};
 
 const examples: Readonly<Record<string, readonly { readonly line: string; readonly says: string }[]>> = {
   'clients create': [
-    { line: 'opsctl mock oauth clients create --type desktop --name "My tool" --secret true', says: 'a desktop client with a secret, shown once' },
+    {
+      line: 'opsctl mock oauth clients create --type desktop --name "My tool" --secret true',
+      says: 'a desktop client with a secret, shown once',
+    },
     {
       line: 'opsctl mock oauth clients create --type mobile-b --name App --bundle-id com.example.app --team-id ABCDE12345',
       says: 'a client of mobile platform B',
     },
   ],
-  'consent set': [{ line: 'opsctl mock oauth consent set --mode auto --user ada@demo.example', says: 'sign-ins of scripts need no browser' }],
-  'settings set': [{ line: 'opsctl mock oauth settings set --access-token-seconds 5', says: 'access tokens that expire at once' }],
+  'consent set': [
+    {
+      line: 'opsctl mock oauth consent set --mode auto --user ada@demo.example',
+      says: 'sign-ins of scripts need no browser',
+    },
+  ],
+  'settings set': [
+    {
+      line: 'opsctl mock oauth settings set --access-token-seconds 5',
+      says: 'access tokens that expire at once',
+    },
+  ],
   'events subscribe': [
-    { line: 'opsctl mock oauth events subscribe --client ID --receiver http://127.0.0.1:9000/events', says: 'send security events to a receiver' },
+    {
+      line: 'opsctl mock oauth events subscribe --client ID --receiver http://127.0.0.1:9000/events',
+      says: 'send security events to a receiver',
+    },
   ],
 };
 
 /** doc1 "created in the developer console": a command for each row of the console, `opsctl mock oauth clients create` and so on. */
-const rows: readonly Command[] = operations(oauthConsole.table).map(({ resource, verb, operation }): Command => {
-  const words = [kebab(resource), kebab(verb)];
-  const derived = commandFrom({ service: oauthConsole, resource: words[0] ?? '', verb: words[1] ?? '', operation });
-  let flags: Readonly<Record<string, Flag>> | undefined;
-  return {
-    path: ['mock', 'oauth', ...words],
-    summary: operation.summary,
-    get args() {
-      return derived.args ?? [];
-    },
-    get flags() {
-      flags ??= { ...derived.flags, url };
-      return flags;
-    },
-    examples: examples[words.join(' ')] ?? [],
-    run: async (context, values) => {
-      const { url: given, ...rest } = values;
-      if (operation.cli?.confirm && !context.isDryRun)
-        await context.confirm(operation.cli.confirm.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])));
-      const { callConsole } = await import('./steer-console.ts');
-      const answer = await callConsole(context, operation, inputFrom(operation, rest), given);
-      if (answer === undefined) return nothing(`${words.join(' ')}: done`);
-      const view = { columns: columnsOf(operation) };
-      return Array.isArray(answer)
-        ? rowsResult(answer, view)
-        : recordResult(answer, operation.method === 'GET' ? view : { ...view, message: `${words.join(' ')}: done` });
-    },
-  };
-});
+const rows: readonly Command[] = operations(oauthConsole.table).map(
+  ({ resource, verb, operation }): Command => {
+    const words = [kebab(resource), kebab(verb)];
+    const derived = commandFrom({
+      service: oauthConsole,
+      resource: words[0] ?? '',
+      verb: words[1] ?? '',
+      operation,
+    });
+    let flags: Readonly<Record<string, Flag>> | undefined;
+    return {
+      path: ['mock', 'oauth', ...words],
+      summary: operation.summary,
+      get args() {
+        return derived.args ?? [];
+      },
+      get flags() {
+        flags ??= { ...derived.flags, url };
+        return flags;
+      },
+      examples: examples[words.join(' ')] ?? [],
+      run: async (context, values) => {
+        const { url: given, ...rest } = values;
+        if (operation.cli?.confirm && !context.isDryRun)
+          await context.confirm(
+            operation.cli.confirm.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
+          );
+        const { callConsole } = await import('./control-console.ts');
+        const answer = await callConsole(context, operation, inputFrom(operation, rest), given);
+        if (answer === undefined) return nothing(`${words.join(' ')}: done`);
+        const view = { columns: columnsOf(operation) };
+        return Array.isArray(answer)
+          ? rowsResult(answer, view)
+          : recordResult(
+              answer,
+              operation.method === 'GET' ? view : { ...view, message: `${words.join(' ')}: done` },
+            );
+      },
+    };
+  },
+);
 
 export const commands: readonly Command[] = [...rows, consoleCommand];

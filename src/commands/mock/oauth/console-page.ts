@@ -1,8 +1,8 @@
-import { AppError } from '../../../kernel/problem.ts';
-import { recordResult } from '../../../kernel/result.ts';
-import { liveServer } from '../../../mock/owner.ts';
-import { authPaths } from '../../../services/auth/endpoints.ts';
-import type { Command } from '../../command.ts';
+import { AppError } from '../../../core/problem.ts';
+import { recordResult } from '../../../core/result.ts';
+import { liveServer } from '../../../mock-server/instance-lock.ts';
+import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
+import type { Command } from '../../../cli/command.ts';
 import { mockFolder } from '../embedded.ts';
 
 /** The developer console as a page; only a server that goes on running can show one. */

@@ -1,0 +1,148 @@
+/** The store's versions as data: one row per minor. An upgrade from a row to the next is supported, nothing else. */
+export type Minor = `${number}.${number}`;
+
+export type VersionRow = {
+  readonly minor: Minor;
+  /** The gateway prefix to use, and all that answer. doc3 Versioning 3: /v3alpha replaced by /v3beta in 3.3, removed in 3.4. */
+  readonly prefix: string;
+  readonly answers: readonly string[];
+  /** Header that carries a token through the gateway. */
+  readonly authHeader: 'Grpc-Metadata-Token' | 'Authorization';
+  /** Body of a healthy /health, byte for byte. */
+  readonly healthyBody: string;
+  readonly can: {
+    readonly moveLeader: boolean;
+    readonly listLeases: boolean;
+    /** Where the hash of the keyspace can be asked for: the store's own interface has it from 3.3 on, the gateway from 3.5 on (facts A1). */
+    readonly hashKv: false | 'grpc' | 'gateway';
+    readonly authStatus: boolean;
+    /** status carries raftAppliedIndex, dbSizeInUse, isLearner and errors. */
+    readonly appliedIndex: boolean;
+    readonly learners: boolean;
+  };
+  readonly path: { readonly listLeases?: string; readonly timeToLive: string; readonly revokeLease: string };
+  /** How the retention of the configuration file is written. doc3 B items: string in 3.3, was numeric. */
+  readonly retention: 'number' | 'string';
+  /** Seen on 3.4 only: a server that reads a configuration file has no JSON gateway unless the file says `enable-grpc-gateway: true`. */
+  readonly wantsGatewayInFile?: true;
+  /** Configuration keys and flags that stop this version at its start, with what to do. */
+  readonly removed: readonly { readonly key: string; readonly flag: string; readonly instead: string }[];
+};
+
+const logFlags = [
+  { key: 'debug', flag: '--debug', instead: 'log-level: debug' },
+  { key: 'log-package-levels', flag: '--log-package-levels', instead: 'log-level' },
+];
+
+export const versionRows: readonly VersionRow[] = [
+  {
+    minor: '3.2',
+    prefix: '/v3alpha',
+    answers: ['/v3alpha'],
+    authHeader: 'Grpc-Metadata-Token',
+    healthyBody: '{"health": "true"}',
+    can: {
+      moveLeader: false,
+      listLeases: false,
+      hashKv: false,
+      authStatus: false,
+      appliedIndex: false,
+      learners: false,
+    },
+    path: { timeToLive: '/kv/lease/timetolive', revokeLease: '/kv/lease/revoke' },
+    retention: 'number',
+    removed: [],
+  },
+  {
+    minor: '3.3',
+    prefix: '/v3beta',
+    answers: ['/v3beta', '/v3alpha'],
+    authHeader: 'Authorization',
+    healthyBody: '{"health":"true"}',
+    can: {
+      moveLeader: true,
+      listLeases: true,
+      hashKv: 'grpc',
+      authStatus: false,
+      appliedIndex: false,
+      learners: false,
+    },
+    path: {
+      listLeases: '/kv/lease/leases',
+      timeToLive: '/kv/lease/timetolive',
+      revokeLease: '/kv/lease/revoke',
+    },
+    retention: 'string',
+    removed: [],
+  },
+  {
+    minor: '3.4',
+    prefix: '/v3',
+    answers: ['/v3', '/v3beta'],
+    authHeader: 'Authorization',
+    healthyBody: '{"health":"true"}',
+    can: {
+      moveLeader: true,
+      listLeases: true,
+      hashKv: 'grpc',
+      authStatus: false,
+      appliedIndex: true,
+      learners: true,
+    },
+    path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
+    retention: 'string',
+    wantsGatewayInFile: true,
+    removed: [],
+  },
+  {
+    minor: '3.5',
+    prefix: '/v3',
+    answers: ['/v3', '/v3beta'],
+    authHeader: 'Authorization',
+    healthyBody: '{"health":"true","reason":""}',
+    can: {
+      moveLeader: true,
+      listLeases: true,
+      hashKv: 'gateway',
+      authStatus: true,
+      appliedIndex: true,
+      learners: true,
+    },
+    path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
+    retention: 'string',
+    removed: logFlags,
+  },
+];
+
+/** Names of the two fields of `/version`: the document's first, then those of real servers. */
+export const versionFields = {
+  server: ['kvserver', 'etcdserver'],
+  cluster: ['kvcluster', 'etcdcluster'],
+} as const;
+
+/** `3.3.25` → `3.3`; undefined for anything that is not a version. */
+export const minorOf = (version: string | undefined): Minor | undefined => {
+  const parts = /^v?(\d+)\.(\d+)(?:\.\d+)?(?:[-+].*)?$/.exec(version ?? '');
+  return parts === null ? undefined : (`${Number(parts[1])}.${Number(parts[2])}` as Minor);
+};
+
+export const rowOf = (version: string | undefined): VersionRow | undefined =>
+  versionRows.find((row) => row.minor === minorOf(version));
+
+/** The row to talk with when the version is not known (yet): the document's prefix. */
+export const defaultRow: VersionRow = versionRows[1] as VersionRow;
+
+/** Negative, 0 or positive; compares numbers, not text, and ignores what follows a `-` or `+`. */
+export const compareVersions = (left: string, right: string): number => {
+  const numbers = (text: string): number[] =>
+    (text.replace(/^v/, '').split(/[-+]/)[0] ?? '').split('.').map(Number);
+  const [a, b] = [numbers(left), numbers(right)];
+  for (let i = 0; i < 3; i += 1) if ((a[i] ?? 0) !== (b[i] ?? 0)) return (a[i] ?? 0) - (b[i] ?? 0);
+  return 0;
+};
+
+/** The only minor that may follow: one step, same major. doc3 Versioning 2 and the servers, which do not refuse a skip themselves. */
+export const nextMinor = (minor: Minor): Minor | undefined => {
+  const index = versionRows.findIndex((row) => row.minor === minor);
+  return index < 0 ? undefined : versionRows[index + 1]?.minor;
+};

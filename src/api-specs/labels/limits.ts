@@ -1,0 +1,54 @@
+import { help, str } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { labelLimits, userCapabilities } from './constraint.ts';
+import { capabilitiesName } from './wire.ts';
+
+/** doc3 A "Label limits". */
+export const limits = {
+  get: op({
+    method: 'GET',
+    path: '/limits/label',
+    id: 'limits.getLabel',
+    summary: 'Show the structural limits of labels',
+    cites: 'doc3 A GET /limits/label',
+    query: { name: help(str(), 'limits/label; the path says it already') },
+    ok: 200,
+    returns: labelLimits,
+    cli: {
+      examples: ['opsctl labels limits get'],
+      columns: [
+        'name',
+        'maxTitleLength',
+        'maxDescriptionLength',
+        'maxFields',
+        'maxDeletedFields',
+        'maxDraftRevisions',
+      ],
+    },
+  }),
+} as const satisfies Resource;
+
+/** doc3 A "User capabilities". */
+export const capabilities = {
+  get: op({
+    method: 'GET',
+    path: '/{name=users/*/capabilities}',
+    id: 'users.getCapabilities',
+    summary: 'Show what a user may do with labels',
+    cites: 'doc3 A GET /{name=users/*/capabilities}',
+    params: { name: capabilitiesName },
+    query: { customer: help(str(), "customers/<id>; the caller's own unless given") },
+    ok: 200,
+    returns: userCapabilities,
+    cli: {
+      examples: ['opsctl labels capabilities get me'],
+      columns: [
+        'name',
+        'canAccessLabelManager',
+        'canAdministrateLabels',
+        'canCreateAdminLabels',
+        'canCreateSharedLabels',
+      ],
+    },
+  }),
+} as const satisfies Resource;

@@ -1,0 +1,121 @@
+import { type Fields, bool, help, list, oneOf, str } from '../../core/field.ts';
+
+export const clientTypes = [
+  'mobile-a',
+  'mobile-b',
+  'universal-desktop',
+  'desktop',
+  'browser-extension',
+] as const;
+export type ClientType = (typeof clientTypes)[number];
+
+export type ClientTypeRow = {
+  readonly type: ClientType;
+  /** doc1 "OAuth client", column Client type. */
+  readonly title: string;
+  /** Fields that only this type has, and those of them that must be given. */
+  readonly fields: readonly string[];
+  readonly required: readonly string[];
+  /** doc1: "Clients of types other than the three mobile or extension types may also have a client secret." */
+  readonly mayHaveSecret: boolean;
+  readonly redirects: { readonly loopback: boolean; readonly customScheme: boolean; readonly https: boolean };
+};
+
+const redirects = (loopback: boolean, customScheme: boolean, https = false) => ({
+  loopback,
+  customScheme,
+  https,
+});
+
+/** doc1 "OAuth client (created in the developer console)" and "Redirect URI forms". */
+export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
+  'mobile-a': {
+    type: 'mobile-a',
+    title: 'Mobile platform A',
+    fields: ['package_name', 'fingerprint', 'custom_uri_scheme'],
+    required: ['package_name', 'fingerprint'],
+    mayHaveSecret: false,
+    redirects: redirects(false, true),
+  },
+  'mobile-b': {
+    type: 'mobile-b',
+    title: 'Mobile platform B',
+    fields: ['bundle_id', 'store_id', 'team_id', 'integrity_check'],
+    required: ['bundle_id'],
+    mayHaveSecret: false,
+    redirects: redirects(false, true),
+  },
+  'universal-desktop': {
+    type: 'universal-desktop',
+    title: 'Universal desktop platform',
+    fields: ['store_id', 'secret'],
+    required: ['store_id'],
+    mayHaveSecret: true,
+    redirects: redirects(true, true),
+  },
+  desktop: {
+    type: 'desktop',
+    title: 'Desktop',
+    fields: ['secret'],
+    required: [],
+    mayHaveSecret: true,
+    redirects: redirects(true, false),
+  },
+  'browser-extension': {
+    type: 'browser-extension',
+    title: 'Browser extension',
+    fields: ['item_id', 'account'],
+    required: ['item_id'],
+    mayHaveSecret: false,
+    redirects: redirects(false, false, true),
+  },
+};
+
+/** doc1 Limits. */
+export const clientLimits = {
+  universalScheme: 39,
+  universalStoreId: 12,
+  restoreDays: 30,
+  integrityMinutes: 15,
+} as const;
+
+/** What may be changed after creation as well. */
+export const clientEditFields = {
+  name: help(str(100, { min: 1 }), 'Client name, shown in the project'),
+  package_name: help(
+    str(255, { pattern: '^[A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)+$' }),
+    'mobile-a: application package name',
+  ),
+  fingerprint: help(
+    str(59),
+    'mobile-a: SHA-1 fingerprint of the signing certificate (AA:BB:… or 40 hexadecimal digits)',
+  ),
+  custom_uri_scheme: help(bool(), 'mobile-a: advanced setting "enable custom URI scheme"; off unless given'),
+  bundle_id: help(
+    str(155, { pattern: '^[A-Za-z0-9.*-]+$' }),
+    'mobile-b: bundle identifier; fixed once the integrity check is used',
+  ),
+  store_id: help(str(30), 'mobile-b: numeric store ID; universal-desktop: store ID of exactly 12 characters'),
+  team_id: help(str(20), 'mobile-b: team ID; needed by the integrity check, "" removes it'),
+  redirect_uris: help(
+    list(str(2000)),
+    'Redirect URIs authorized beyond those the type implies; loopback without port',
+  ),
+  any_path: help(bool(), 'Accept every path of a loopback redirect'),
+  trust: help(
+    oneOf('none', 'trusted', 'domain-wide'),
+    'trusted and domain-wide apps skip the granular consent: all scopes or none',
+  ),
+  id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature of id_token and security events'),
+} as const satisfies Fields;
+
+export const clientFields = {
+  ...clientEditFields,
+  integrity_check: help(bool(), 'mobile-b: switch the integrity check on at creation'),
+  secret: help(bool(), 'desktop, universal-desktop: give the client a secret'),
+  item_id: help(str(64, { pattern: '^[a-z0-9]+$' }), 'browser-extension: item ID in the store'),
+  account: help(
+    str(320),
+    'browser-extension: e-mail address of the verifying account, the publisher of the item',
+  ),
+} as const satisfies Fields;

@@ -1,0 +1,221 @@
+import { bool, help, list, oneOf, orNull, record, req, str, int } from '../../core/field.ts';
+import { type Table, op } from '../../core/operation.ts';
+import { clientEditFields, clientFields, clientTypes } from './client-types.ts';
+import * as rec from './console-records.ts';
+import { act, clientId, columns, email, id } from './console-rows.ts';
+
+/** Projects, OAuth clients, store items and the integrity check. */
+export const applicationRows = {
+  projects: {
+    list: op({
+      method: 'GET',
+      path: '/projects',
+      summary: 'List projects',
+      cites: 'doc1 What the service does 6',
+      ok: 200,
+      returns: list(rec.project),
+      cli: columns('id', 'name', 'organization', 'is_internal', 'media_api'),
+    }),
+    create: op({
+      method: 'POST',
+      path: '/projects',
+      summary: 'Create a project',
+      cites: 'doc1 What the service does 6',
+      ok: 201,
+      returns: rec.project,
+      body: {
+        name: req(help(str(100, { min: 1 }), 'Name')),
+        organization: help(str(253), 'Domain of the organization that owns it'),
+        is_internal: help(bool(), 'Only accounts of the organization may sign in (org_internal)'),
+        media_api: help(bool(), 'Whether the data API is enabled; on unless given'),
+      },
+    }),
+    update: op({
+      method: 'PATCH',
+      path: '/projects/{project}',
+      params: id('project', 'The project ID'),
+      summary: 'Change a project',
+      cites: 'doc1 Errors org_internal',
+      ok: 200,
+      returns: rec.project,
+      body: {
+        name: str(100, { min: 1 }),
+        organization: orNull(str(253)),
+        is_internal: bool(),
+        media_api: bool(),
+      },
+    }),
+  },
+  clients: {
+    list: op({
+      method: 'GET',
+      path: '/clients',
+      summary: 'List OAuth clients',
+      cites: 'doc1 OAuth client',
+      ok: 200,
+      returns: list(rec.client),
+      query: { project: help(str(), 'Only of this project') },
+      cli: columns('id', 'type', 'name', 'state', 'has_secret', 'is_verified'),
+    }),
+    create: op({
+      method: 'POST',
+      path: '/clients',
+      summary: 'Create an OAuth client of one of the five types',
+      cites: 'doc1 OAuth client',
+      ok: 201,
+      returns: rec.client,
+      body: {
+        ...clientFields,
+        type: req(help(oneOf(...clientTypes), 'Client type')),
+        name: req(clientFields.name),
+        project: help(str(), 'The project; the first one unless given'),
+      },
+    }),
+    get: op({
+      method: 'GET',
+      path: '/clients/{client}',
+      params: clientId,
+      summary: 'Show a client',
+      cites: 'doc1 OAuth client',
+      ok: 200,
+      returns: rec.client,
+    }),
+    update: op({
+      method: 'PATCH',
+      path: '/clients/{client}',
+      params: clientId,
+      summary: 'Change a client',
+      cites: 'doc1 States: custom URI scheme',
+      ok: 200,
+      returns: rec.client,
+      body: clientEditFields,
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/clients/{client}',
+      params: clientId,
+      summary: 'Delete a client; restorable for 30 days',
+      cites: 'doc1 States: OAuth client',
+      ok: 200,
+      returns: rec.client,
+      cli: { confirm: 'Delete client {client}? Sign-ins with it stop at once.' },
+    }),
+    restore: op(
+      act(
+        '/clients/{client}/restore',
+        clientId,
+        rec.client,
+        'Restore a deleted client within 30 days',
+        'doc1 Limits: restore window',
+      ),
+    ),
+    resetSecret: op(
+      act(
+        '/clients/{client}/secret',
+        clientId,
+        rec.client,
+        'Give the client a new secret, shown once',
+        'doc1 OAuth client',
+      ),
+    ),
+    verify: op({
+      method: 'POST',
+      path: '/clients/{client}/verify',
+      params: clientId,
+      body: { account: email },
+      summary: 'Verify the ownership of the application',
+      cites: 'doc1 Authentication 6',
+      ok: 200,
+      returns: rec.client,
+    }),
+  },
+  storeItems: {
+    list: op({
+      method: 'GET',
+      path: '/store-items',
+      summary: 'List apps and extensions of the store console',
+      cites: 'doc1 Authentication 6',
+      ok: 200,
+      returns: list(rec.storeItem),
+    }),
+    create: op({
+      method: 'POST',
+      path: '/store-items',
+      summary: 'Register an app or an extension in the store console',
+      cites: 'doc1 Authentication 6',
+      ok: 201,
+      returns: rec.storeItem,
+      body: {
+        kind: req(oneOf('app', 'extension')),
+        package_name: clientFields.package_name,
+        fingerprint: clientFields.fingerprint,
+        item_id: clientFields.item_id,
+        accounts: req(help(list(str(320)), 'Administrators of the app, or the publisher')),
+      },
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/store-items/{item}',
+      params: id('item', 'The item'),
+      summary: 'Remove a store item',
+      cites: 'doc1 Authentication 6',
+      ok: 204,
+    }),
+  },
+  integrity: {
+    get: op({
+      method: 'GET',
+      path: '/clients/{client}/integrity',
+      params: clientId,
+      summary: 'State and metrics of an integrity check',
+      cites: 'doc1 Authentication 7',
+      ok: 200,
+      returns: rec.integrity,
+    }),
+    enable: op(
+      act(
+        '/clients/{client}/integrity/enable',
+        clientId,
+        rec.integrity,
+        'Enable: monitoring only',
+        'doc1 States: integrity check',
+      ),
+    ),
+    enforce: op(
+      act(
+        '/clients/{client}/integrity/enforce',
+        clientId,
+        rec.integrity,
+        'Enforce',
+        'doc1 States: integrity check',
+      ),
+    ),
+    unenforce: op(
+      act(
+        '/clients/{client}/integrity/unenforce',
+        clientId,
+        rec.integrity,
+        'Unenforce',
+        'doc1 States: integrity check',
+      ),
+    ),
+    disable: op(
+      act(
+        '/clients/{client}/integrity/disable',
+        clientId,
+        rec.integrity,
+        'Disable',
+        'doc1 States: integrity check',
+      ),
+    ),
+    token: op(
+      act(
+        '/clients/{client}/integrity/token',
+        clientId,
+        record('IntegrityToken', { integrity_token: str(), expires_in: int() }),
+        'An integrity token, as the attestation service gives the genuine app',
+        'doc1 Authentication 7',
+      ),
+    ),
+  },
+} as const satisfies Table;

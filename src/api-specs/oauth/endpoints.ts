@@ -1,0 +1,38 @@
+/** Paths of the authorization service; doc1 Endpoints. The token and revoke paths carry no version (doc1 Versioning). */
+export const authPaths = {
+  authorize: '/o/oauth2/v2/auth',
+  token: '/token',
+  revoke: '/revoke',
+  keys: '/oauth2/certs',
+  userinfo: '/oauth2/userinfo',
+  metadata: '/.well-known/oauth-authorization-server',
+  openidMetadata: '/.well-known/openid-configuration',
+  media: '/media/v3',
+  console: '/__opsctl/oauth',
+} as const;
+
+/** doc1 "Code verifier and code challenge". */
+export const verifierPattern = /^[A-Za-z0-9\-._~]{43,128}$/;
+export const s256ChallengePattern = /^[A-Za-z0-9_-]{43}$/;
+export const challengeMethods = ['S256', 'plain'] as const;
+
+/** doc1 Endpoints 1 to 4: the parameters and fields of each endpoint. */
+export const oauthParams = {
+  authorize: [
+    'client_id',
+    'redirect_uri',
+    'response_type',
+    'scope',
+    'code_challenge',
+    'code_challenge_method',
+    'state',
+    'login_hint',
+  ],
+  exchange: ['client_id', 'client_secret', 'code', 'code_verifier', 'grant_type', 'redirect_uri'],
+  refresh: ['client_id', 'client_secret', 'grant_type', 'refresh_token'],
+  revoke: ['token'],
+} as const;
+/** Beyond the endpoint sections: OpenID Connect's nonce, a narrower scope at refresh (RFC 6749 6), doc1's integrity check. */
+type Further = 'nonce' | 'scope' | 'integrity_token';
+/** What the mock may look for in a request: a name that is in no list is a mistake of ours, and the compiler says so. */
+export type OauthParam = (typeof oauthParams)[keyof typeof oauthParams][number] | Further;

@@ -1,0 +1,141 @@
+/** doc1 Errors: what an authorization error means, in words for the user, and what to do about it. */
+export type AuthorizationErrorRow = {
+  readonly code: string;
+  /** doc1 Errors, column Condition. */
+  readonly condition: string;
+  readonly title: string;
+  /** For the person in front of the browser. */
+  readonly says: string;
+  /** For the developer or administrator, one line each. */
+  readonly remedies: readonly string[];
+  readonly status: number;
+};
+
+export const authorizationErrors = {
+  admin_policy_enforced: {
+    code: 'admin_policy_enforced',
+    condition: 'a workspace administrator policy prevents the account from authorizing one or more scopes',
+    title: 'Your administrator does not allow this',
+    says: 'A policy of your organization forbids this application at least one of the permissions it asks for, so none was granted.',
+    remedies: [
+      'ask the administrator of your organization to allow the permission for this application',
+      'sign in again with fewer scopes',
+    ],
+    status: 400,
+  },
+  disallowed_useragent: {
+    code: 'disallowed_useragent',
+    condition: 'the request was opened in an embedded user agent (web view)',
+    title: 'Open this in your browser',
+    says: 'This page was opened inside another application. To keep your password from that application, sign-in works in a full browser only.',
+    remedies: [
+      'copy the address into the system browser',
+      'developers: open the system browser instead of a web view',
+    ],
+    status: 403,
+  },
+  org_internal: {
+    code: 'org_internal',
+    condition: 'the client belongs to a project restricted to accounts of one organization',
+    title: 'Only for members of an organization',
+    says: 'This application may be used by accounts of one organization only, and your account does not belong to it.',
+    remedies: [
+      'sign in with an account of the organization',
+      'developers: make the project external in the console',
+    ],
+    status: 403,
+  },
+  deleted_client: {
+    code: 'deleted_client',
+    condition: 'the client was deleted (restorable within 30 days)',
+    title: 'This application was removed',
+    says: 'The OAuth client of this application was deleted.',
+    remedies: [
+      'developers: restore the client in the console within 30 days of its deletion',
+      'create a new client and use its ID',
+    ],
+    status: 401,
+  },
+  invalid_grant: {
+    code: 'invalid_grant',
+    condition:
+      'with PKCE: code_challenge invalid or missing; on refresh: token expired or invalidated, or user account deleted or disabled; or wrong token or parameters',
+    title: 'The proof key is wrong',
+    says: 'The application sent a sign-in request whose code challenge is missing or malformed.',
+    remedies: [
+      'start the sign-in again from the application',
+      'developers: send code_challenge and code_challenge_method together; S256 takes 43 base64url characters',
+    ],
+    status: 400,
+  },
+  redirect_uri_mismatch: {
+    code: 'redirect_uri_mismatch',
+    condition:
+      'redirect_uri does not match an authorized URI of the client, is invalid for the client type, or refers to the retired out-of-band flow',
+    title: 'The return address is not allowed',
+    says: 'The application asked to send you back to an address that is not registered for it.',
+    remedies: [
+      'developers: use http://127.0.0.1:PORT or http://[::1]:PORT with a desktop client, or register the redirect URI exactly as it is sent',
+      'the out-of-band copy and paste flow is retired: use a loopback redirect',
+    ],
+    status: 400,
+  },
+  invalid_request: {
+    code: 'invalid_request',
+    condition:
+      'malformed request; missing required parameter; unsupported authorization method; a custom URI scheme that the platform does not support or has disabled (mobile platform A default)',
+    title: 'The request is not valid',
+    says: 'The application sent a sign-in request that this service cannot work with.',
+    remedies: ['start the sign-in again from the application', 'developers: check the parameter named above'],
+    status: 400,
+  },
+  access_denied: {
+    code: 'access_denied',
+    condition: 'returned in the redirect when the user refuses',
+    title: 'Access was refused',
+    says: 'You refused access, or granted none of the permissions.',
+    remedies: ['sign in again and grant at least one permission'],
+    status: 403,
+  },
+} as const satisfies Readonly<Record<string, AuthorizationErrorRow>>;
+export type AuthorizationError = keyof typeof authorizationErrors;
+
+/** Shown at the authorization endpoint beyond the document's eight: what the real service shows for them (facts 2.3, 2.20). */
+export const otherPageErrors = {
+  invalid_client: {
+    title: 'Unknown application',
+    says: 'No OAuth client has this client ID.',
+    remedies: ['developers: check client_id'],
+    status: 401,
+  },
+  invalid_scope: {
+    title: 'Unknown permission',
+    says: 'The application asks for a permission that this service does not know.',
+    remedies: ['developers: scopes are case-sensitive and separated by blanks'],
+    status: 400,
+  },
+  method_not_allowed: {
+    title: 'Wrong method',
+    says: 'This address answers GET only.',
+    remedies: ['open it with GET'],
+    status: 405,
+  },
+} as const;
+
+/** facts 9: error codes of the token and revoke endpoints, with their status. */
+export const tokenErrors = {
+  invalid_request: { status: 400, remedy: 'send every required field once, form-encoded' },
+  invalid_client: { status: 401, remedy: 'check the client ID and secret' },
+  invalid_grant: { status: 400, remedy: 'sign in again: the code or token is used, expired or revoked' },
+  unauthorized_client: {
+    status: 400,
+    remedy: 'send a valid integrity token, or unenforce the integrity check of the client',
+  },
+  unsupported_grant_type: { status: 400, remedy: 'use authorization_code or refresh_token' },
+  invalid_scope: { status: 400, remedy: 'ask for scopes that were granted' },
+  deleted_client: { status: 401, remedy: 'restore the client within 30 days, or use another' },
+  redirect_uri_mismatch: { status: 400, remedy: 'send the redirect URI of the authorization request' },
+  invalid_token: { status: 400, remedy: 'nothing to do: the token has no effect any more' },
+  rate_limit_exceeded: { status: 429, remedy: 'wait a minute' },
+} as const;
+export type TokenErrorCode = keyof typeof tokenErrors;

@@ -1,0 +1,116 @@
+import { type Field, bool, help, int, list, map, maybe, any, record, req, str } from '../../core/field.ts';
+import { type Service, type Table, op } from '../../core/operation.ts';
+
+const page = record('Page', { totalResults: int(), resultsPerPage: int() });
+const listOf = <const F extends Field>(name: string, item: F) =>
+  record(name, { kind: str(), etag: str(), pageInfo: page, items: list(item) });
+/** doc1: "Payload shapes of the data API resources: not shown"; every resource has kind, id and one object for each part asked for. */
+const resource = (name: string) =>
+  record(name, {
+    kind: str(),
+    id: str(),
+    snippet: maybe(map(any())),
+    status: maybe(map(any())),
+    statistics: maybe(map(any())),
+    auditDetails: maybe(map(any())),
+    contentDetails: maybe(map(any())),
+  });
+
+const part = req(
+  help(
+    str(),
+    'Parts of the answer, separated by commas: id, snippet, status, statistics, contentDetails; channels also auditDetails',
+  ),
+);
+const mine = help(bool(), 'Only what belongs to the signed-in user');
+
+/** doc1 Endpoints 5: the data API. */
+export const mediaTable = {
+  channels: {
+    list: op({
+      method: 'GET',
+      path: '/channels',
+      summary: 'List channels',
+      cites: 'doc1 Endpoints 5',
+      query: { part, mine, id: help(str(), 'Channel IDs, separated by commas') },
+      ok: 200,
+      returns: listOf('ChannelList', resource('Channel')),
+      cli: { columns: ['id', 'snippet.title', 'statistics.videoCount'] },
+    }),
+  },
+  members: {
+    list: op({
+      method: 'GET',
+      path: '/members',
+      summary: 'List current active channel members, their level and membership start time',
+      cites: 'doc1 Scope media.channel-memberships.creator',
+      query: { part },
+      ok: 200,
+      returns: listOf('MemberList', resource('Member')),
+      cli: { columns: ['id', 'snippet.displayName', 'snippet.level', 'snippet.memberSince'] },
+    }),
+  },
+  videos: {
+    list: op({
+      method: 'GET',
+      path: '/videos',
+      summary: 'List videos',
+      cites: 'doc1 Scope media.readonly',
+      query: { part, mine, id: help(str(), 'Video IDs, separated by commas') },
+      ok: 200,
+      returns: listOf('VideoList', resource('Video')),
+      cli: { columns: ['id', 'snippet.title', 'status.privacyStatus'] },
+    }),
+    create: op({
+      method: 'POST',
+      path: '/videos',
+      summary: 'Add a video',
+      cites: 'doc1 Scope media.upload',
+      body: { title: req(help(str(100, { min: 1 }), 'Title')), description: help(str(5000), 'Description') },
+      ok: 200,
+      returns: resource('Video'),
+    }),
+    delete: op({
+      method: 'DELETE',
+      path: '/videos',
+      summary: 'Delete a video permanently',
+      cites: 'doc1 Scope media.force-ssl',
+      query: { id: req(help(str(), 'The video')) },
+      ok: 204,
+      cli: { confirm: 'Delete video {id} permanently?' },
+    }),
+  },
+  assets: {
+    list: op({
+      method: 'GET',
+      path: '/assets',
+      summary: 'List assets of the partner account',
+      cites: 'doc1 Scope mediapartner',
+      query: { part },
+      ok: 200,
+      returns: listOf('AssetList', resource('Asset')),
+      cli: { columns: ['id', 'snippet.title'] },
+    }),
+  },
+} as const satisfies Table;
+
+export const media = {
+  name: 'media',
+  title: 'Media Data API',
+  version: '3',
+  basePath: '/media/v3',
+  tokenHeader: { name: 'Authorization', prefix: 'Bearer ' },
+  table: mediaTable,
+} as const satisfies Service;
+
+/** Names of scopes that open each operation; one of them is enough. doc1 Scope; facts 4.5: `media` covers `media.readonly`. */
+export const mediaScopes: Readonly<Record<string, readonly string[]>> = {
+  'channels.list': ['media', 'media.readonly', 'media.force-ssl'],
+  'members.list': ['media.channel-memberships.creator'],
+  'videos.list': ['media', 'media.readonly', 'media.force-ssl'],
+  'videos.create': ['media', 'media.upload', 'media.force-ssl'],
+  'videos.delete': ['media', 'media.force-ssl'],
+  'assets.list': ['mediapartner'],
+};
+/** Parts that need a scope of their own. doc1 Scope mediapartner-channel-audit. */
+export const partScopes: Readonly<Record<string, string>> = { auditDetails: 'mediapartner-channel-audit' };

@@ -1,0 +1,32 @@
+import { help, list, req, str } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { docSlim } from './workspace-records.ts';
+
+const columns = ['id', 'title', 'app_url'] as const;
+
+export const documents = {
+  list: op({
+    method: 'GET',
+    path: '/documents',
+    summary: 'List documents',
+    cites: 'doc2 GET /documents',
+    ok: 200,
+    returns: list(docSlim),
+    errors: ['DisabledFeatureError'],
+    cli: { columns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/documents',
+    summary: 'Create a document',
+    cites: 'doc2 POST /documents',
+    body: {
+      title: req(help(str(256, { min: 1 }), 'Title')),
+      content: req(help(str(), 'Text in Markdown')),
+    },
+    ok: 201,
+    returns: docSlim,
+    errors: ['DisabledFeatureError'],
+    cli: { columns, examples: ["opsctl tracker documents create --title Runbook --content '# Start'"] },
+  }),
+} as const satisfies Resource;

@@ -1,0 +1,152 @@
+import {
+  type ObjectField,
+  type RefField,
+  type Value,
+  bool,
+  datetime,
+  int,
+  list,
+  maybe,
+  obj,
+  old,
+  orNull,
+  record,
+  ref,
+  str,
+  uuid,
+} from '../../core/field.ts';
+import { health } from './planning-records.ts';
+import { labelSlim } from './records.ts';
+
+/** doc2 Resources: ThreadedComment, with replies to any depth. */
+const commentFields = {
+  id: int(),
+  app_url: str(),
+  author_id: uuid(),
+  created_at: datetime(),
+  updated_at: datetime(),
+  deleted: bool(),
+  entity_type: str(),
+  external_id: orNull(str(128)),
+  text: str(100_000),
+  group_mention_ids: list(uuid()),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+} as const;
+const commentRecord = record('ThreadedComment', commentFields);
+export type ThreadedComment = Value<typeof commentRecord> & { comments: ThreadedComment[] };
+export const threadedComment: RefField<ThreadedComment> = ref<ThreadedComment>(
+  'ThreadedComment',
+  () => withReplies,
+);
+const withReplies: ObjectField = record('ThreadedComment', {
+  ...commentFields,
+  comments: list(threadedComment),
+});
+
+/** doc2 Resources: Epic.stats. */
+const epicStats = record('EpicStats', {
+  last_story_update: orNull(datetime()),
+  num_points: int(),
+  num_points_backlog: int(),
+  num_points_done: int(),
+  num_points_started: int(),
+  num_points_unstarted: int(),
+  num_related_documents: int(),
+  num_stories_backlog: int(),
+  num_stories_done: int(),
+  num_stories_started: int(),
+  num_stories_total: int(),
+  num_stories_unestimated: int(),
+  num_stories_unstarted: int(),
+});
+
+/** Everything but the description, which a list gives only when it is asked to (doc2 GET /epics: includes_description). */
+const fields = {
+  app_url: str(),
+  archived: bool(),
+  associated_groups: list(
+    obj(
+      { associated_stories_count: int(), group_id: uuid() },
+      { complete: true, name: 'EpicAssociatedGroup' },
+    ),
+  ),
+  completed: bool(),
+  completed_at: orNull(datetime()),
+  completed_at_override: orNull(datetime()),
+  created_at: orNull(datetime()),
+  deadline: orNull(datetime()),
+  entity_type: str(),
+  epic_state_id: int(),
+  external_id: orNull(str(128)),
+  follower_ids: list(uuid()),
+  group_id: old(orNull(uuid()), 'group_ids'),
+  group_ids: list(uuid()),
+  group_mention_ids: list(uuid()),
+  id: int(),
+  label_ids: list(int()),
+  labels: list(labelSlim),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+  milestone_id: old(orNull(int()), 'objective_ids'),
+  name: str(256),
+  objective_ids: list(int()),
+  owner_ids: list(uuid()),
+  planned_start_date: orNull(datetime()),
+  position: int(),
+  planningtool_id: orNull(uuid()),
+  planningtool_name: orNull(str()),
+  planningtool_plugin_id: orNull(uuid()),
+  planningtool_url: orNull(str()),
+  project_ids: list(int()),
+  requested_by_id: uuid(),
+  started: bool(),
+  started_at: orNull(datetime()),
+  started_at_override: orNull(datetime()),
+  state: str(),
+  stats: epicStats,
+  stories_without_projects: int(),
+  updated_at: orNull(datetime()),
+} as const;
+
+/** doc2 Resources: "the Epic fields without comments and health". */
+export const epicSlim = record('EpicSlim', { ...fields, description: maybe(str(100_000)) });
+export const epic = record('Epic', {
+  ...fields,
+  description: str(100_000),
+  comments: list(threadedComment),
+  health,
+});
+/** facts 5: the slim detail of a search drops comments and description. */
+export const epicSearchResult = record('EpicSearchResult', {
+  ...fields,
+  description: maybe(str(100_000)),
+  comments: maybe(list(threadedComment)),
+  health: maybe(health),
+});
+export const epicPage = record('EpicPaginatedResults', {
+  data: list(epicSlim),
+  next: orNull(int()),
+  total: int(),
+});
+
+/** doc2 Resources: EpicWorkflow. */
+export const epicState = record('EpicState', {
+  id: int(),
+  name: str(),
+  description: str(),
+  color: orNull(str()),
+  type: str(),
+  position: int(),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+export const epicWorkflow = record('EpicWorkflow', {
+  id: int(),
+  created_at: datetime(),
+  updated_at: datetime(),
+  entity_type: str(),
+  default_epic_state_id: int(),
+  epic_states: list(epicState),
+});

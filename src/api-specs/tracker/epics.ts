@@ -1,0 +1,154 @@
+import { bool, datetime, help, int, list, old, oneOf, orNull, req, uuid } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { epic, epicPage, epicSlim } from './epic-records.ts';
+import {
+  archived,
+  createdAt,
+  description,
+  descriptions,
+  externalId,
+  ints,
+  labelInputs,
+  name256,
+  updatedAt,
+  uuids,
+  when,
+} from './fields.ts';
+import { storySlim } from './story-records.ts';
+
+const id = { 'epic-public-id': req(help(int(), 'The epic')) } as const;
+const columns = ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] as const;
+const storyColumns = ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] as const;
+
+const shared = {
+  description,
+  epic_state_id: help(int(), 'State of the epic workflow'),
+  external_id: externalId,
+  follower_ids: uuids('Members who follow it'),
+  group_ids: uuids('Groups'),
+  labels: labelInputs,
+  objective_ids: ints('Objectives'),
+  owner_ids: uuids('Members who own it'),
+  requested_by_id: help(uuid(), 'Member who asked for it'),
+  state: old(
+    help(oneOf('done', 'in progress', 'to do'), 'State; not used when epic_state_id is given'),
+    'epic_state_id',
+  ),
+  deadline: orNull(when('Due date')),
+  planned_start_date: orNull(when('Planned start')),
+} as const;
+const groupId = help(uuid(), 'Group');
+const milestoneId = help(int(), 'Milestone');
+const startedAt = when('Start, instead of the recorded one');
+const completedAt = when('Completion, instead of the recorded one');
+
+export const epics = {
+  list: op({
+    method: 'GET',
+    path: '/epics',
+    summary: 'List epics',
+    cites: 'doc2 GET /epics',
+    query: descriptions,
+    ok: 200,
+    returns: list(epicSlim),
+    cli: { columns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/epics',
+    summary: 'Create an epic',
+    cites: 'doc2 "Epic create body"',
+    body: {
+      name: req(help(name256, 'Name')),
+      ...shared,
+      completed_at_override: completedAt,
+      started_at_override: startedAt,
+      converted_from_story_id: orNull(help(int(), 'Story it is made from')),
+      created_at: createdAt,
+      updated_at: updatedAt,
+      group_id: old(orNull(groupId), 'group_ids'),
+      milestone_id: old(orNull(milestoneId), 'objective_ids'),
+    },
+    ok: 201,
+    returns: epic,
+    cli: {
+      columns,
+      examples: ['opsctl tracker epics create --name "Billing revamp" --deadline 2026-12-31T00:00:00Z'],
+    },
+  }),
+  page: op({
+    method: 'GET',
+    path: '/epics/paginated',
+    summary: 'List epics page by page',
+    cites: 'doc2 GET /epics/paginated',
+    query: {
+      ...descriptions,
+      page: help(int({ min: 1, default: 1 }), 'Page, from 1'),
+      page_size: help(int({ min: 1, max: 250, default: 10 }), 'Epics a page'),
+    },
+    ok: 200,
+    returns: epicPage,
+    cli: { columns: ['total', 'next'] },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}',
+    summary: 'Show an epic',
+    cites: 'doc2 GET /epics/{epic-public-id}',
+    params: id,
+    ok: 200,
+    returns: epic,
+    cli: { columns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/epics/{epic-public-id}',
+    summary: 'Change an epic',
+    cites: 'doc2 "Epic update body (all optional)"',
+    params: id,
+    body: {
+      name: help(name256, 'Name'),
+      ...shared,
+      after_id: help(int(), 'Move it behind this epic'),
+      before_id: help(int(), 'Move it before this epic'),
+      archived: help(bool(), archived.summary),
+      completed_at_override: orNull(help(datetime(), completedAt.summary)),
+      started_at_override: orNull(help(datetime(), startedAt.summary)),
+      // The update list does not repeat their `or null`; a client that unsets the deprecated single id must not be refused.
+      group_id: old(orNull(groupId), 'group_ids'),
+      milestone_id: old(orNull(milestoneId), 'objective_ids'),
+    },
+    ok: 200,
+    returns: epic,
+    cli: { columns },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/epics/{epic-public-id}',
+    summary: 'Delete an epic',
+    cites: 'doc2 DELETE /epics/{epic-public-id}',
+    params: id,
+    ok: 204,
+    cli: { confirm: 'Delete epic {epic}? Its stories stay, without an epic.' },
+  }),
+  stories: op({
+    method: 'GET',
+    path: '/epics/{epic-public-id}/stories',
+    summary: 'List the stories of an epic',
+    cites: 'doc2 GET /epics/{epic-public-id}/stories',
+    params: id,
+    query: descriptions,
+    ok: 200,
+    returns: list(storySlim),
+    cli: { columns: storyColumns },
+  }),
+  'unlink-planningtool': op({
+    method: 'POST',
+    path: '/epics/{epic-public-id}/unlink-planningtool',
+    summary: 'Unlink the epic of the external planning tool',
+    cites: 'doc2 POST /epics/{epic-public-id}/unlink-planningtool',
+    params: id,
+    ok: 204,
+    cli: { confirm: 'Unlink epic {epic} from the planning tool?' },
+  }),
+} as const satisfies Resource;

@@ -1,0 +1,112 @@
+import { bool, color, help, int, list, oneOf, orNull, req, str, uuid } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { archived, ints, uuids } from './fields.ts';
+import { storySlim } from './story-records.ts';
+import { group } from './workspace-records.ts';
+
+const id = { 'group-public-id': req(help(uuid(), 'The group')) } as const;
+const columns = ['id', 'name', 'mention_name', 'num_stories', 'archived'] as const;
+
+/** doc2 "Color-key values of a group". */
+const colorKey = oneOf(
+  'black',
+  'blue',
+  'brass',
+  'fuchsia',
+  'gray',
+  'green',
+  'midnight-blue',
+  'orange',
+  'pink',
+  'purple',
+  'red',
+  'sky-blue',
+  'slate',
+  'turquoise',
+  'yellow',
+  'yellow-green',
+);
+const name = help(str(63, { min: 1 }), 'Name');
+const mentionName = help(str(63, { min: 1 }), 'Word after @ that names the group');
+const shared = {
+  color_key: help(colorKey, 'Colour by name'),
+  description: help(str(4096), 'Description'),
+  member_ids: uuids('Members'),
+  workflow_ids: ints('Workflows'),
+} as const;
+
+export const groups = {
+  list: op({
+    method: 'GET',
+    path: '/groups',
+    summary: 'List groups',
+    cites: 'doc2 GET /groups',
+    ok: 200,
+    returns: list(group),
+    cli: { columns },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/groups',
+    summary: 'Create a group',
+    cites: 'doc2 POST /groups',
+    body: {
+      name: req(name),
+      mention_name: req(mentionName),
+      ...shared,
+      color: help(color(), 'Colour as #rrggbb'),
+      display_icon_id: help(uuid(), 'Icon'),
+    },
+    ok: 201,
+    returns: group,
+    errors: ['UnusableEntitlementError'],
+    cli: {
+      columns,
+      examples: ['opsctl tracker groups create --name Platform --mention-name platform --color-key blue'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/groups/{group-public-id}',
+    summary: 'Show a group',
+    cites: 'doc2 GET /groups/{group-public-id}',
+    params: id,
+    ok: 200,
+    returns: group,
+    cli: { columns },
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/groups/{group-public-id}',
+    summary: 'Change a group',
+    cites: 'doc2 PUT /groups/{group-public-id}',
+    params: id,
+    body: {
+      name,
+      mention_name: mentionName,
+      ...shared,
+      archived: orNull(help(bool(), archived.summary)),
+      color: orNull(help(color(), 'Colour as #rrggbb')),
+      default_workflow_id: orNull(help(int(), 'Workflow of new stories')),
+      display_icon_id: orNull(help(uuid(), 'Icon')),
+    },
+    ok: 200,
+    returns: group,
+    errors: ['UnusableEntitlementError'],
+    cli: { columns },
+  }),
+  stories: op({
+    method: 'GET',
+    path: '/groups/{group-public-id}/stories',
+    summary: 'List the stories of a group',
+    cites: 'doc2 GET /groups/{group-public-id}/stories',
+    params: id,
+    query: {
+      limit: help(int({ min: 0, max: 1000, default: 1000 }), 'Stories at most'),
+      offset: help(int({ min: 0, default: 0 }), 'Stories to leave out at the start'),
+    },
+    ok: 200,
+    returns: list(storySlim),
+    cli: { columns: ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] },
+  }),
+} as const satisfies Resource;

@@ -1,0 +1,60 @@
+import type { Service } from '../../core/operation.ts';
+import { categories } from './categories.ts';
+import { customFields } from './custom-fields.ts';
+import { documents } from './documents.ts';
+import { entityTemplates } from './entity-templates.ts';
+import { epicComments } from './epic-comments.ts';
+import { epicWorkflow } from './epic-workflow.ts';
+import { epics } from './epics.ts';
+import { externalLinks } from './external-links.ts';
+import { files } from './files.ts';
+import { groups } from './groups.ts';
+import { health } from './health.ts';
+import { iterations } from './iterations.ts';
+import { keyResults } from './key-results.ts';
+import { labels } from './labels.ts';
+import { linkedFiles } from './linked-files.ts';
+import { members } from './members.ts';
+import { milestones } from './milestones.ts';
+import { objectives } from './objectives.ts';
+import { projects } from './projects.ts';
+import { repositories } from './repositories.ts';
+import { search } from './search.ts';
+import { stories } from './stories.ts';
+import { storyComments, storyLinks, storyTasks, workflows } from './story-parts.ts';
+import { trackerInfo } from './info.ts';
+import { webhooks } from './webhooks.ts';
+
+/** doc2: work-tracking REST API. */
+export const tracker = {
+  ...trackerInfo,
+  table: {
+    categories,
+    'custom-fields': customFields,
+    documents,
+    'entity-templates': entityTemplates,
+    'epic-workflow': epicWorkflow,
+    epics,
+    'epic-comments': epicComments,
+    health,
+    files,
+    'linked-files': linkedFiles,
+    'external-links': externalLinks,
+    groups,
+    webhooks,
+    iterations,
+    'key-results': keyResults,
+    labels,
+    members,
+    projects,
+    repositories,
+    objectives,
+    milestones,
+    search,
+    stories,
+    'story-tasks': storyTasks,
+    'story-comments': storyComments,
+    'story-links': storyLinks,
+    workflows,
+  },
+} as const satisfies Service;

@@ -1,0 +1,11 @@
+import type { ServiceInfo } from '../../core/operation.ts';
+
+/** doc2: base path, token header and rate limit of the tracker, apart from its endpoints. */
+export const trackerInfo = {
+  name: 'tracker',
+  title: 'Work-Tracking REST API',
+  version: '3',
+  basePath: '/api/v3',
+  tokenHeader: { name: 'Tracker-Token', prefix: '' },
+  ratePerMinute: 200,
+} as const satisfies ServiceInfo;

@@ -1,0 +1,97 @@
+import { bool, color, help, int, list, orNull, req, str } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { epicSlim } from './epic-records.ts';
+import { descriptions } from './fields.ts';
+import { label } from './records.ts';
+import { storySlim } from './story-records.ts';
+
+const id = { 'label-public-id': req(help(int(), 'The label')) } as const;
+
+/** doc2 "Key results, labels, members, projects, repositories". */
+export const labels = {
+  list: op({
+    method: 'GET',
+    path: '/labels',
+    summary: 'List labels',
+    cites: 'doc2 GET /labels',
+    query: { slim: help(bool(), 'Leave the statistics out') },
+    ok: 200,
+    returns: list(label),
+    cli: {
+      columns: ['id', 'name', 'color', 'archived', 'stats.num_stories_total'],
+      examples: ['opsctl tracker labels list --slim true -o json'],
+    },
+  }),
+  create: op({
+    method: 'POST',
+    path: '/labels',
+    summary: 'Create a label',
+    cites: 'doc2 POST /labels',
+    body: {
+      name: req(help(str(128, { min: 1 }), 'Name, unique in the workspace')),
+      color: help(color(), 'Colour as #rrggbb'),
+      description: help(str(1024), 'Description'),
+      external_id: help(str(128, { min: 1 }), 'Your own id of it'),
+    },
+    ok: 201,
+    returns: label,
+    cli: {
+      columns: ['id', 'name', 'color'],
+      examples: ["opsctl tracker labels create --name bug --color '#cc0000'"],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/labels/{label-public-id}',
+    summary: 'Show a label',
+    cites: 'doc2 GET /labels/{label-public-id}',
+    params: id,
+    ok: 200,
+    returns: label,
+  }),
+  update: op({
+    method: 'PUT',
+    path: '/labels/{label-public-id}',
+    summary: 'Change a label',
+    cites: 'doc2 PUT /labels/{label-public-id}',
+    params: id,
+    body: {
+      archived: help(bool(), 'Archive (true) or bring back (false)'),
+      color: orNull(help(color(), 'Colour as #rrggbb')),
+      description: help(str(1024), 'Description'),
+      name: help(str(128, { min: 1 }), 'Name, unique in the workspace'),
+    },
+    ok: 200,
+    returns: label,
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/labels/{label-public-id}',
+    summary: 'Delete a label',
+    cites: 'doc2 DELETE /labels/{label-public-id}',
+    params: id,
+    ok: 204,
+    cli: { confirm: 'Delete label {label}? It is taken off every story and epic.' },
+  }),
+  epics: op({
+    method: 'GET',
+    path: '/labels/{label-public-id}/epics',
+    summary: 'List the epics of a label',
+    cites: 'doc2 GET /labels/{label-public-id}/epics',
+    params: id,
+    ok: 200,
+    returns: list(epicSlim),
+    cli: { columns: ['id', 'name', 'state', 'stats.num_stories_done', 'stats.num_stories_total'] },
+  }),
+  stories: op({
+    method: 'GET',
+    path: '/labels/{label-public-id}/stories',
+    summary: 'List the stories of a label',
+    cites: 'doc2 GET /labels/{label-public-id}/stories',
+    params: id,
+    query: descriptions,
+    ok: 200,
+    returns: list(storySlim),
+    cli: { columns: ['id', 'name', 'story_type', 'workflow_state_id', 'estimate'] },
+  }),
+} as const satisfies Resource;

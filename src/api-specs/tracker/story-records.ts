@@ -1,0 +1,182 @@
+import { bool, datetime, int, list, maybe, obj, oneOf, orNull, record, str, uuid } from '../../core/field.ts';
+import { linkedFile, uploadedFile } from './file-records.ts';
+import { labelSlim } from './records.ts';
+
+/** facts 6: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
+const storyLinkInStory = record('TypedStoryLink', {
+  id: int(),
+  subject_id: int(),
+  object_id: int(),
+  type: str(),
+  verb: str(),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+export const storyCustomField = obj({ field_id: uuid(), value: str(), value_id: uuid() }, { complete: true });
+
+/** What StorySlim and Story share. */
+const common = {
+  app_url: str(),
+  archived: bool(),
+  blocked: bool(),
+  blocker: bool(),
+  completed: bool(),
+  completed_at: orNull(datetime()),
+  completed_at_override: orNull(datetime()),
+  created_at: datetime(),
+  custom_fields: list(storyCustomField),
+  cycle_time: orNull(int()),
+  deadline: orNull(datetime()),
+  description: maybe(str(100_000)),
+  entity_type: str(),
+  epic_id: orNull(int()),
+  estimate: orNull(int()),
+  external_id: orNull(str(1024)),
+  external_links: list(str()),
+  follower_ids: list(uuid()),
+  group_id: orNull(uuid()),
+  group_mention_ids: list(uuid()),
+  id: int(),
+  iteration_id: orNull(int()),
+  label_ids: list(int()),
+  labels: list(labelSlim),
+  lead_time: orNull(int()),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+  moved_at: orNull(datetime()),
+  name: str(512),
+  owner_ids: list(uuid()),
+  position: int(),
+  previous_iteration_ids: list(int()),
+  project_id: orNull(int()),
+  requested_by_id: uuid(),
+  started: bool(),
+  started_at: orNull(datetime()),
+  started_at_override: orNull(datetime()),
+  stats: obj({ num_related_documents: int() }, { complete: true }),
+  story_links: list(storyLinkInStory),
+  story_template_id: orNull(uuid()),
+  story_type: str(),
+  updated_at: datetime(),
+  workflow_id: int(),
+  workflow_state_id: int(),
+} as const;
+
+/** What the slim form has instead of the records themselves. */
+const slimOnly = {
+  comment_ids: list(int()),
+  file_ids: list(int()),
+  linked_file_ids: list(int()),
+  num_tasks_completed: int(),
+  task_ids: list(int()),
+} as const;
+
+/** doc2 Resources: StorySlim. */
+export const storySlim = record('StorySlim', { ...common, ...slimOnly });
+
+/** facts 6: Task. */
+export const task = record('Task', {
+  id: int(),
+  story_id: int(),
+  description: str(2048),
+  complete: bool(),
+  completed_at: orNull(datetime()),
+  position: int(),
+  owner_ids: list(uuid()),
+  group_mention_ids: list(uuid()),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+  external_id: orNull(str(128)),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+
+/** facts 6: StoryComment. */
+export const storyComment = record('StoryComment', {
+  id: int(),
+  story_id: int(),
+  text: orNull(str(100_000)),
+  author_id: uuid(),
+  app_url: str(),
+  deleted: bool(),
+  entity_type: str(),
+  external_id: orNull(str(128)),
+  position: int(),
+  parent_id: orNull(int()),
+  reactions: list(obj({ emoji: str(), permission_ids: list(uuid()) }, { complete: true })),
+  blocker: bool(),
+  unblocks_parent: bool(),
+  group_mention_ids: list(uuid()),
+  member_mention_ids: list(uuid()),
+  mention_ids: list(uuid()),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+
+/** facts 6: Full Story. Repositories are read-only here, so a story never has branches, commits or pull requests. */
+const nested = {
+  branches: list(obj({}, { complete: true })),
+  comments: list(storyComment),
+  commits: list(obj({}, { complete: true })),
+  files: list(uploadedFile),
+  linked_files: list(linkedFile),
+  pull_requests: list(obj({}, { complete: true })),
+  tasks: list(task),
+} as const;
+export const story = record('Story', { ...common, ...nested });
+
+/** facts 6: story search result, in full or slim detail. */
+export const storySearchResult = record('StorySearchResult', {
+  ...common,
+  ...slimOnly,
+  branches: maybe(nested.branches),
+  comments: maybe(nested.comments),
+  commits: maybe(nested.commits),
+  files: maybe(nested.files),
+  linked_files: maybe(nested.linked_files),
+  pull_requests: maybe(nested.pull_requests),
+  tasks: maybe(nested.tasks),
+});
+
+export const storyVerb = oneOf('blocks', 'duplicates', 'relates to');
+export const storyLink = record('StoryLink', {
+  id: int(),
+  subject_id: int(),
+  object_id: int(),
+  verb: storyVerb,
+  subject_workflow_state_id: int(),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+
+/** facts 6: WorkflowState and Workflow. */
+export const workflowState = record('WorkflowState', {
+  id: int(),
+  name: str(),
+  description: str(),
+  color: str(),
+  verb: orNull(str()),
+  type: oneOf('backlog', 'unstarted', 'started', 'done'),
+  position: int(),
+  num_stories: int(),
+  num_story_templates: int(),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});
+export const workflow = record('Workflow', {
+  id: int(),
+  name: str(),
+  description: str(),
+  team_id: int(),
+  project_ids: list(int()),
+  states: list(workflowState),
+  default_state_id: int(),
+  auto_assign_owner: bool(),
+  entity_type: str(),
+  created_at: datetime(),
+  updated_at: datetime(),
+});

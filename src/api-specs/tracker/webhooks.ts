@@ -1,0 +1,42 @@
+import { help, int, req, str, url } from '../../core/field.ts';
+import { type Resource, op } from '../../core/operation.ts';
+import { webhook } from './workspace-records.ts';
+
+const id = { 'integration-public-id': req(help(int(), 'The webhook integration')) } as const;
+
+/** doc2 "Events". The registration answers without a body; `Location` names the new record (decisions 8). */
+export const webhooks = {
+  create: op({
+    method: 'POST',
+    path: '/integrations/webhook',
+    summary: 'Register a webhook',
+    cites: 'doc2 POST /integrations/webhook',
+    body: {
+      webhook_url: req(help(url(2048), 'Where events are sent')),
+      secret: help(str(128, { min: 1 }), 'Key of the signature'),
+    },
+    ok: 204,
+    cli: {
+      examples: ['opsctl tracker webhooks create --webhook-url https://hooks.example/in --secret "$SECRET"'],
+    },
+  }),
+  get: op({
+    method: 'GET',
+    path: '/integrations/webhook/{integration-public-id}',
+    summary: 'Show a webhook',
+    cites: 'doc2 GET /integrations/webhook/{integration-public-id}',
+    params: id,
+    ok: 200,
+    returns: webhook,
+    cli: { columns: ['id', 'webhook_url', 'disabled', 'has_secret'] },
+  }),
+  delete: op({
+    method: 'DELETE',
+    path: '/integrations/webhook/{integration-public-id}',
+    summary: 'Delete a webhook',
+    cites: 'doc2 DELETE /integrations/webhook/{integration-public-id}',
+    params: id,
+    ok: 204,
+    cli: { confirm: 'Delete webhook {integration}? No more events are sent to it.' },
+  }),
+} as const satisfies Resource;

@@ -1,0 +1,43 @@
+import { AppError } from '../core/problem.ts';
+import { embeddedEndpoints, mockKey } from './settings.ts';
+import { serverKey, endpointsFrom } from './endpoints.ts';
+import type { Surroundings } from './auth-context.ts';
+import type { Account, VaultData } from './credential-store/account.ts';
+
+export const notSignedIn = (why: string, account?: string): AppError =>
+  new AppError('auth', why, {
+    code: 'NOT_SIGNED_IN',
+    tryThis: [`opsctl login${account === undefined ? '' : ` --account ${account}`}`],
+  });
+
+/** The server that the settings name; undefined when they name none. */
+export const configuredServer = (around: Surroundings): string | undefined => {
+  const auth = around.settings.get('auth.url')?.value;
+  return auth === undefined ? undefined : serverKey(endpointsFrom({ auth }));
+};
+
+/** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */
+export const chosenAccount = (
+  data: VaultData,
+  wanted: string | undefined,
+  server: string | undefined,
+): Account => {
+  if (wanted !== undefined) {
+    const found = data.accounts.find(({ name }) => name === wanted);
+    if (found !== undefined) return found;
+    const names = data.accounts.map(({ name }) => name).join(', ');
+    throw notSignedIn(`there is no account ${wanted}${names === '' ? '' : ` (there are: ${names})`}`, wanted);
+  }
+  const fitting = data.accounts.filter((account) => server === undefined || account.server === server);
+  const found = fitting.find(({ name }) => name === data.current) ?? fitting[0];
+  if (found !== undefined) return found;
+  throw notSignedIn(
+    server === undefined || data.accounts.length === 0 ? 'not signed in' : `not signed in at ${server}`,
+  );
+};
+
+/** The embedded server listens on another port at each start: its addresses are asked for when they are needed. */
+export const withEndpoints = async (around: Surroundings, account: Account): Promise<Account> =>
+  account.server === mockKey
+    ? { ...account, endpoints: embeddedEndpoints((await around.target('auth')).baseUrl) }
+    : account;

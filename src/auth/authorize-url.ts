@@ -1,0 +1,36 @@
+import { isIdentity, scopeText } from './scopes.ts';
+import type { Secrets } from './pkce.ts';
+
+export type AuthorizationRequest = {
+  readonly endpoint: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  readonly secrets: Pick<Secrets, 'challenge' | 'state' | 'nonce'>;
+  readonly loginHint?: string;
+  /** Words of other servers: `prompt`, `access_type`. */
+  readonly extra?: Readonly<Record<string, string>>;
+};
+
+/** doc1 Endpoints 1. Both PKCE parameters are always sent: the method would default to `plain`. */
+export const authorizeUrl = (request: AuthorizationRequest): string => {
+  const url = new URL(request.endpoint);
+  const set = (name: string, value: string | undefined) => {
+    if (value !== undefined) url.searchParams.set(name, value);
+  };
+  set('client_id', request.clientId);
+  set('redirect_uri', request.redirectUri);
+  set('response_type', 'code');
+  set('scope', scopeText(request.scopes));
+  set('code_challenge', request.secrets.challenge);
+  set('code_challenge_method', 'S256');
+  set('state', request.secrets.state);
+  set(
+    'nonce',
+    request.scopes.includes('openid') || request.scopes.some(isIdentity) ? request.secrets.nonce : undefined,
+  );
+  set('login_hint', request.loginHint);
+  for (const [name, value] of Object.entries(request.extra ?? {})) set(name, value);
+  // A blank may stand as + or %20 (doc1); %20 survives every mail program and terminal.
+  return url.href.replaceAll('+', '%20');
+};

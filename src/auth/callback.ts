@@ -1,0 +1,91 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+declare const checked: unique symbol;
+/** What came back with the right state (or was typed by the user). `exchange` accepts nothing else. */
+export type CheckedCallback = {
+  readonly [checked]: true;
+  readonly code: string;
+  /** The parameters as they came, for the protocol checks of the exchange. */
+  readonly params: URLSearchParams;
+  /** `typed`: a bare code from the keyboard, which has no state; PKCE alone binds it to this login. */
+  readonly source: 'redirect' | 'typed';
+};
+/** An error of the server with the right state: it ends the login. */
+export type CheckedRefusal = { readonly error: string; readonly description?: string };
+
+export type Verdict =
+  | { readonly kind: 'code'; readonly callback: CheckedCallback }
+  | { readonly kind: 'refused'; readonly refusal: CheckedRefusal }
+  /** A code or an error without state: the state may stand in the fragment, which only the browser sees. */
+  | { readonly kind: 'relay' }
+  /** Not ours: nothing changes. */
+  | { readonly kind: 'ignored'; readonly why: string };
+
+export type Expected = { readonly state: string; readonly issuer?: string };
+
+/** Marks a request that has been through the relay page, so that it goes round once. */
+export const relayMark = 'opsctl_relayed';
+
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
+/** Takes the same time for every wrong value, whatever its length. */
+export const sameSecret = (given: string, expected: string): boolean =>
+  timingSafeEqual(digest(given), digest(expected));
+
+const ignored = (why: string): Verdict => ({ kind: 'ignored', why });
+/** RFC 6749 3.1: a parameter must not be given twice. Only those with a meaning here are looked at. */
+const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark] as const;
+
+const repeated = (params: URLSearchParams): string | undefined =>
+  single.find((name) => params.getAll(name).length > 1);
+
+const codeForm = /^[\x21-\x7e]{1,2048}$/;
+
+const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
+  const description = params.get('error_description');
+  return { error: params.get('error') ?? '', ...(description === null ? {} : { description }) };
+};
+
+/** doc1 Endpoints 1 response: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
+export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
+  const twice = repeated(params);
+  if (twice !== undefined) return ignored(`${twice} is given more than once`);
+  const state = params.get('state');
+  const hasAnswer = params.has('code') || params.has('error');
+  if (state === null) return withoutState(params, hasAnswer);
+  if (!sameSecret(state, expected.state)) return ignored('the state belongs to another login');
+  if (!hasAnswer) return ignored('neither code nor error came with the state');
+  if (params.has('code') && params.has('error')) return ignored('code and error came together');
+  // RFC 9207: checked when present, not demanded.
+  const issuer = params.get('iss');
+  if (issuer !== null && expected.issuer !== undefined && issuer !== expected.issuer)
+    return ignored('it comes from another issuer (mix-up)');
+  if (params.has('error')) return { kind: 'refused', refusal: refusalFrom(params) };
+  return codeFrom(params);
+};
+
+const withoutState = (params: URLSearchParams, hasAnswer: boolean): Verdict => {
+  if (!hasAnswer) return ignored('it carries neither code nor state');
+  return params.has(relayMark)
+    ? ignored('it carries no state, in the query or the fragment')
+    : { kind: 'relay' };
+};
+
+const codeFrom = (params: URLSearchParams): Verdict => {
+  const code = params.get('code') ?? '';
+  if (!codeForm.test(code))
+    return ignored('the code is empty, too long or holds characters that no code has');
+  return { kind: 'code', callback: { code, params, source: 'redirect' } as CheckedCallback };
+};
+
+/** A bare code from the keyboard: the state is filled in, because the person who types is the one who asked. */
+export const typedCode = (code: string, expected: Expected): Verdict =>
+  codeFrom(new URLSearchParams({ code, state: expected.state })).kind === 'code'
+    ? {
+        kind: 'code',
+        callback: {
+          code,
+          params: new URLSearchParams({ code, state: expected.state }),
+          source: 'typed',
+        } as CheckedCallback,
+      }
+    : ignored('this is neither an address nor a code');

@@ -1,0 +1,117 @@
+import type { Endpoints } from '../endpoints.ts';
+import type { Answer } from '../protocol/token-response.ts';
+
+/** One signed-in person at one authorization server. Times are milliseconds since 1970. */
+export type Account = {
+  readonly name: string;
+  /** Origin of the authorization server, or `mock` for the embedded one, whose port changes. */
+  readonly server: string;
+  readonly endpoints: Endpoints;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  readonly subject?: string;
+  readonly email?: string;
+  readonly requested: readonly string[];
+  readonly granted: readonly string[];
+  readonly obtainedMs: number;
+  readonly accessToken?: string;
+  readonly accessExpiresMs?: number;
+  readonly refreshToken?: string;
+  readonly refreshExpiresMs?: number;
+  readonly idToken?: string;
+  /** Why the tokens were dropped: the service refused them, or an event revoked them. */
+  readonly ended?: string;
+};
+export type VaultData = { readonly current?: string; readonly accounts: readonly Account[] };
+
+export const emptyVault: VaultData = { accounts: [] };
+
+/** The service's clock and ours may differ this much; short-lived tokens get half their life. */
+const skewMs = 60_000;
+export const isFresh = (account: Account, nowMs: number, minTtlMs = 0): boolean => {
+  if (account.accessToken === undefined) return false;
+  if (account.accessExpiresMs === undefined) return true;
+  const lifeMs = account.accessExpiresMs - account.obtainedMs;
+  return account.accessExpiresMs - nowMs > Math.max(minTtlMs, Math.min(skewMs, lifeMs / 2));
+};
+
+/** Not past its end, by a margin for the way to the service. */
+export const isAlive = (account: Account, nowMs: number, minTtlMs = 0): boolean =>
+  account.accessToken !== undefined &&
+  account.accessExpiresMs !== undefined &&
+  account.accessExpiresMs - nowMs > Math.max(minTtlMs, 5000);
+
+const after = (seconds: number | undefined, nowMs: number): number | undefined =>
+  seconds === undefined ? undefined : nowMs + seconds * 1000;
+const grantedFrom = (answer: Answer, otherwise: readonly string[]): readonly string[] =>
+  answer.scopes ?? otherwise;
+
+export type Owner = Pick<Account, 'name' | 'server' | 'endpoints' | 'clientId' | 'clientSecret'>;
+
+export const accountFrom = (
+  owner: Owner,
+  answer: Answer,
+  requested: readonly string[],
+  nowMs: number,
+): Account => ({
+  ...owner,
+  subject: answer.identity?.sub,
+  email: answer.identity?.email,
+  requested: [...requested],
+  granted: [...grantedFrom(answer, requested)],
+  obtainedMs: nowMs,
+  accessToken: answer.accessToken,
+  accessExpiresMs: after(answer.expiresInS, nowMs),
+  refreshToken: answer.refreshToken,
+  refreshExpiresMs: after(answer.refreshExpiresInS, nowMs),
+  idToken: answer.idToken,
+});
+
+/** doc1 Refresh: the answer has no refresh token, and that does not mean that it is gone. */
+export const merged = (account: Account, answer: Answer, nowMs: number): Account => ({
+  ...account,
+  granted: [...grantedFrom(answer, account.granted)],
+  obtainedMs: nowMs,
+  accessToken: answer.accessToken,
+  accessExpiresMs: after(answer.expiresInS, nowMs),
+  refreshToken: answer.refreshToken ?? account.refreshToken,
+  refreshExpiresMs: after(answer.refreshExpiresInS, nowMs) ?? account.refreshExpiresMs,
+  idToken: answer.idToken ?? account.idToken,
+  ended: undefined,
+});
+
+/** Drops the tokens and keeps who it was, so that `login` can name the account again. */
+export const endedAccount = (account: Account, why: string): Account => {
+  const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, ...rest } = account;
+  return { ...rest, ended: why };
+};
+
+export const withAccount = (data: VaultData, account: Account): VaultData => ({
+  current: account.name,
+  accounts: [...data.accounts.filter(({ name }) => name !== account.name), account],
+});
+/** In place, without making it the current one. */
+export const withChanged = (data: VaultData, account: Account): VaultData => ({
+  ...data,
+  accounts: data.accounts.map((each) => (each.name === account.name ? account : each)),
+});
+export const withoutAccount = (data: VaultData, name: string): VaultData => {
+  const accounts = data.accounts.filter((each) => each.name !== name);
+  return { current: data.current === name ? accounts[0]?.name : data.current, accounts };
+};
+
+export const secretsOf = (account: Account): string[] =>
+  [account.accessToken, account.refreshToken, account.idToken, account.clientSecret].filter(
+    (secret) => secret !== undefined,
+  );
+
+/** Names are part of command lines that the user copies. */
+export const accountNameFrom = (answer: Answer): string =>
+  (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
+  'default';
+
+/** The same person at two servers is two accounts: the second one's name says where it is, and nothing is overwritten. */
+export const freeName = (data: VaultData, name: string, server: string): string => {
+  const isTaken = data.accounts.some((each) => each.name === name && each.server !== server);
+  return isTaken ? `${name}@${server.replace(/^https?:\/\//, '').replace(/[^\w.-]/g, '-')}` : name;
+};

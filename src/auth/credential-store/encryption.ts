@@ -1,0 +1,65 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { AppError } from '../../core/problem.ts';
+
+/** Where the key of a vault lies. It is written into the file, so that a lost keychain is not taken for a new vault. */
+export type KeyPlace = 'keychain' | 'file';
+export type Sealed = {
+  readonly version: 1;
+  readonly key: KeyPlace;
+  readonly iv: string;
+  readonly tag: string;
+  readonly data: string;
+};
+
+export const keyBytes = 32;
+const purpose = (place: KeyPlace): Buffer => Buffer.from(`opsctl credentials 1 ${place}`);
+
+/** AES-256-GCM: what is read back is what was written, or an error. */
+export const seal = (text: string, key: Uint8Array, iv: Uint8Array, place: KeyPlace): Sealed => {
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  cipher.setAAD(purpose(place));
+  const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return {
+    version: 1,
+    key: place,
+    iv: Buffer.from(iv).toString('base64'),
+    tag: cipher.getAuthTag().toString('base64'),
+    data: data.toString('base64'),
+  };
+};
+
+export const unseal = (sealed: Sealed, key: Uint8Array): string | undefined => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(sealed.iv, 'base64'), {
+      authTagLength: 16,
+    });
+    decipher.setAAD(purpose(sealed.key));
+    decipher.setAuthTag(Buffer.from(sealed.tag, 'base64'));
+    return Buffer.concat([decipher.update(Buffer.from(sealed.data, 'base64')), decipher.final()]).toString(
+      'utf8',
+    );
+  } catch {
+    return undefined;
+  }
+};
+
+export const damaged = (path: string, why: string): AppError =>
+  new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
+    code: 'VAULT_UNREADABLE',
+    tryThis: [`remove ${path} and run opsctl login`, 'opsctl doctor auth'],
+  });
+
+export const sealedFrom = (text: string, path: string): Sealed => {
+  let value: Partial<Sealed>;
+  try {
+    value = JSON.parse(text) as Partial<Sealed>;
+  } catch {
+    throw damaged(path, 'it is not JSON');
+  }
+  if (value === null || value.version !== 1) throw damaged(path, 'another version of opsctl wrote it');
+  const isWhole =
+    [value.iv, value.tag, value.data].every((part) => typeof part === 'string') &&
+    (value.key === 'keychain' || value.key === 'file');
+  if (!isWhole) throw damaged(path, 'parts are missing');
+  return value as Sealed;
+};

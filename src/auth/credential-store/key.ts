@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import type { Host } from '../../platform/host.ts';
+import { checkTrust, readGuarded } from './guarded-file.ts';
+import { damaged, keyBytes, type KeyPlace } from './encryption.ts';
+
+export type Key = { readonly bytes: Uint8Array; readonly place: KeyPlace };
+export type KeyStore = {
+  readonly host: Host;
+  readonly folder: string;
+  readonly profile: string;
+  readonly allowsKeychain: boolean;
+  say(text: string): void;
+};
+
+const keyFile = (folder: string): string => join(folder, 'credentials.key');
+const service = 'opsctl';
+/** Two folders (OPSCTL_HOME) with the same profile name are two vaults. */
+const entry = (store: KeyStore): string => `${store.profile} ${store.folder}`;
+
+const bytesFrom = (text: string, path: string): Uint8Array => {
+  const bytes = Buffer.from(text.trim(), 'base64');
+  if (bytes.length !== keyBytes) throw damaged(path, 'the key has the wrong length');
+  return bytes;
+};
+
+/** The key that an existing vault names. A keychain that does not answer is an error, not an empty vault. */
+export const readKey = async (store: KeyStore, place: KeyPlace, vaultPath: string): Promise<Uint8Array> => {
+  if (place === 'file') {
+    const path = keyFile(store.folder);
+    const text = await readGuarded(store.host, path);
+    if (text === undefined) throw damaged(vaultPath, `its key ${path} is missing`);
+    return bytesFrom(text, path);
+  }
+  const keychain = store.host.keychain;
+  if (keychain === undefined)
+    throw damaged(vaultPath, 'its key is in the keychain, which is not available here');
+  const text = await keychain.get(service, entry(store)).catch((error: unknown) => {
+    throw damaged(
+      vaultPath,
+      `its key is in the keychain, which does not answer (${error instanceof Error ? error.message : 'unknown cause'})`,
+    );
+  });
+  if (text === undefined) throw damaged(vaultPath, 'its key is no longer in the keychain');
+  return bytesFrom(text, 'keychain');
+};
+
+const fileKey = async (store: KeyStore): Promise<Key> => {
+  const path = keyFile(store.folder);
+  const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
+  // Another process may have made the key this moment; then that one counts.
+  if (await store.host.files.create(path, text, 0o600))
+    return { bytes: bytesFrom(text, path), place: 'file' };
+  await checkTrust(store.host, path);
+  return { bytes: await readKey(store, 'file', path), place: 'file' };
+};
+
+/** A key for a new vault: in the keychain of the system when it answers within its 3 s, else beside the vault, and said so. */
+export const makeKey = async (store: KeyStore): Promise<Key> => {
+  const keychain = store.allowsKeychain ? store.host.keychain : undefined;
+  if (keychain === undefined) return fileKey(store);
+  const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
+  try {
+    await keychain.set(service, entry(store), text);
+    if ((await keychain.get(service, entry(store))) === text)
+      return { bytes: bytesFrom(text, 'keychain'), place: 'keychain' };
+  } catch {
+    store.say(
+      `The keychain of this system does not answer; credentials go to an encrypted file in ${store.folder}.`,
+    );
+  }
+  return fileKey(store);
+};

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Host } from '../../platform/host.ts';
+import type { Surroundings } from '../auth-context.ts';
+import { emptyVault, secretsOf, type VaultData } from './account.ts';
+import { makePrivateFolder, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
+import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
+import { acquire, type Lock, type LockOptions } from './lock.ts';
+import { damaged, type KeyPlace, seal, sealedFrom, unseal } from './encryption.ts';
+
+/** The credentials of one profile. Every read is fresh: another process may have refreshed meanwhile. */
+export type Vault = {
+  readonly path: string;
+  read(): Promise<VaultData>;
+  /** Reads, changes and writes with no other process between. The change sees the newest state. */
+  change(edit: (data: VaultData) => VaultData): Promise<VaultData>;
+  /** Where the key lies; undefined before the first sign-in. */
+  keyPlace(): Promise<KeyPlace | undefined>;
+  /** One refresh at a time per account, among all processes. */
+  lockAccount(name: string, options: LockOptions): Promise<Lock | undefined>;
+  /** Where a failed refresh of the account is told to those who wait for it. */
+  failurePath(name: string): string;
+};
+
+type Opened = { readonly data: VaultData; readonly key: Key | undefined };
+
+const parse = (text: string, path: string): VaultData => {
+  const data = JSON.parse(text) as VaultData;
+  if (!Array.isArray(data.accounts)) throw damaged(path, 'parts are missing');
+  return data;
+};
+
+const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
+  const text = await readGuarded(host, path);
+  if (text === undefined) return { data: emptyVault, key: undefined };
+  const sealed = sealedFrom(text, path);
+  const key: Key = { bytes: await readKey(store, sealed.key, path), place: sealed.key };
+  const plain = unseal(sealed, key.bytes);
+  if (plain === undefined) throw damaged(path, 'the key does not fit, or the file was changed');
+  return { data: parse(plain, path), key };
+};
+
+/** Names of accounts may hold anything; names of files may not. */
+const refreshOf = (name: string): string =>
+  `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+
+export const openVault = (around: Surroundings): Vault => {
+  const { host, settings, say } = around;
+  const folder = settings.folders.state;
+  const path = join(folder, 'credentials.json');
+  const allowsKeychain = host.env.OPSCTL_KEYCHAIN !== 'never';
+  const store: KeyStore = {
+    host,
+    folder,
+    profile: settings.profile.name,
+    allowsKeychain,
+    say: (text) => say.warnOnce('keychain', text),
+  };
+  const hideAll = (data: VaultData): VaultData => {
+    for (const account of data.accounts) for (const secret of secretsOf(account)) say.hide(secret);
+    return data;
+  };
+  const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {
+    await makePrivateFolder(host, folder);
+    return acquire(host, join(folder, name), options).catch(orUnwritable(folder));
+  };
+  return {
+    path,
+    read: async () => hideAll((await open(host, store, path)).data),
+    change: async (edit) => {
+      const lock = await lockAt('credentials.lock', { waitMs: 10_000 });
+      try {
+        const { data, key = await makeKey(store) } = await open(host, store, path);
+        const next = hideAll(edit(data));
+        await writeGuarded(
+          host,
+          path,
+          `${JSON.stringify(seal(JSON.stringify(next), key.bytes, host.random(12), key.place))}\n`,
+        );
+        return next;
+      } finally {
+        await lock?.release();
+      }
+    },
+    keyPlace: async () => {
+      const text = await readGuarded(host, path);
+      return text === undefined ? undefined : sealedFrom(text, path).key;
+    },
+    lockAccount: (name, options) => lockAt(`${refreshOf(name)}.lock`, options),
+    failurePath: (name) => join(folder, `${refreshOf(name)}.failed`),
+  };
+};

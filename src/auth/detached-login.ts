@@ -1,0 +1,91 @@
+import { AppError } from '../core/problem.ts';
+import { attemptFor, complete, type LoginPlan, refusedByUser, showAddress } from './flow.ts';
+import { dropPending, readPending, savePending } from './pending-login.ts';
+import { secretsFrom } from './pkce.ts';
+import { mockKey } from './settings.ts';
+import type { Surroundings } from './auth-context.ts';
+import type { Account } from './credential-store/account.ts';
+import { verdictOfPaste } from './methods/paste.ts';
+
+/** Long enough for a person who gets the address by mail; the service's own code lives minutes. */
+const lifeMs = 30 * 60_000;
+
+/** Nobody listens: any port of the dynamic range does, and a code that a stranger's program there would get is useless without the verifier. */
+const unusedPort = (random: Uint8Array): number =>
+  49_152 + ((((random[0] ?? 0) << 8) | (random[1] ?? 0)) % 16_384);
+
+/** The address carries its state on purpose: it is what the person who signs in must open. */
+export type Started = {
+  readonly authorization_url: string;
+  readonly redirect_uri: string;
+  readonly expires_at: string;
+};
+
+/** First half: the address is shown, what is needed for the second half is stored 0600. */
+export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise<Started> => {
+  const { host } = around;
+  const secrets = secretsFrom((bytes) => host.random(bytes));
+  const port = plan.port === 0 ? unusedPort(host.random(2)) : plan.port;
+  const redirectUri = `http://${plan.redirectHost ?? '127.0.0.1'}:${port}${plan.path}`;
+  const attempt = attemptFor(around, plan, redirectUri, secrets);
+  const expiresMs = host.now() + lifeMs;
+  await savePending(around, {
+    server: plan.server.key,
+    endpoints: plan.server.endpoints,
+    clientId: plan.server.clientId,
+    redirectUri,
+    verifier: secrets.verifier,
+    state: secrets.state,
+    nonce: secrets.nonce,
+    requested: plan.scopes,
+    account: plan.account,
+    expiresMs,
+  });
+  await showAddress(around, attempt.url);
+  around.say.info(
+    'The browser will end at an address that cannot be reached. Copy it and run: opsctl login --finish URL',
+  );
+  return {
+    authorization_url: attempt.url,
+    redirect_uri: redirectUri,
+    expires_at: new Date(expiresMs).toISOString(),
+  };
+};
+
+/** Second half, in another process: the answer is checked against the stored state as the listener would. */
+export const finishSplit = async (
+  around: Surroundings,
+  pasted: string,
+  clientSecret: string | undefined,
+): Promise<Account> => {
+  const pending = await readPending(around);
+  const verdict = verdictOfPaste(pasted, { state: pending.state });
+  if (verdict.kind === 'ignored' || verdict.kind === 'relay') {
+    const why = verdict.kind === 'ignored' ? verdict.why : 'the state is missing';
+    throw new AppError('usage', `--finish: ${why}`, {
+      code: 'WRONG_CALLBACK',
+      tryThis: ['paste the whole address that the browser ended at', 'opsctl login --start (begins anew)'],
+    });
+  }
+  if (verdict.kind === 'refused') {
+    await dropPending(around);
+    throw refusedByUser(verdict.refusal);
+  }
+  const secret = clientSecret ?? around.settings.get('auth.client_secret')?.value;
+  const server = {
+    endpoints: pending.endpoints,
+    key: pending.server,
+    isMock: pending.server === mockKey,
+    clientId: pending.clientId,
+    clientSecret: secret,
+  };
+  const plan = { server, scopes: pending.requested, account: pending.account };
+  const attempt = {
+    redirectUri: pending.redirectUri,
+    requested: pending.requested,
+    secrets: { verifier: pending.verifier, nonce: pending.nonce },
+  };
+  const account = await complete(around, plan, attempt, verdict.callback);
+  await dropPending(around);
+  return account;
+};

@@ -1,0 +1,83 @@
+import { type Problem, problem } from '../core/problem.ts';
+
+/** Whole addresses. `issuer` and `jwks` are known after discovery only. */
+export type Endpoints = { readonly authorize: string; readonly token: string; readonly revoke: string };
+
+const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+export const isLoopback = (url: URL): boolean =>
+  loopbackNames.has(url.hostname) || /^127(\.\d{1,3}){3}$/.test(url.hostname);
+
+/** A host alone gets the path of the document; an address with a path is the endpoint itself. */
+const withPath = (text: string, path: string): string => {
+  const url = parsed(text);
+  if (url === undefined) return text;
+  return isBare(url) ? `${url.origin}${path}` : text;
+};
+
+/** doc1 Endpoints 1, 2, 4: `{auth_url}/o/oauth2/v2/auth`, `{token_url}/token`, `{token_url}/revoke`. */
+export const endpointsFrom = (given: {
+  readonly auth: string;
+  readonly token?: string;
+  readonly revoke?: string;
+}): Endpoints => {
+  const authorize = withPath(given.auth, '/o/oauth2/v2/auth');
+  const tokenBase = given.token ?? parsed(given.auth)?.origin ?? given.auth;
+  const token = withPath(tokenBase, '/token');
+  const revoke = given.revoke === undefined ? siblingOf(token) : withPath(given.revoke, '/revoke');
+  return { authorize, token, revoke };
+};
+
+const siblingOf = (token: string): string => {
+  const url = parsed(token);
+  if (url === undefined) return token;
+  url.pathname = url.pathname.replace(/[^/]*$/, 'revoke');
+  return url.href;
+};
+
+const flagOf = { auth: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
+
+/** doc1 Endpoints 1: TLS only; plain HTTP is for a server on this machine. What was not given is made from what was, and needs no second message. */
+export const endpointProblems = (
+  given: Partial<Readonly<Record<keyof typeof flagOf, string | undefined>>>,
+): Problem[] =>
+  (Object.keys(flagOf) as (keyof typeof flagOf)[]).flatMap((key) => {
+    const text = given[key];
+    const flag = `--${flagOf[key]}`;
+    if (text === undefined) return [];
+    const url = parsed(text);
+    if (url === undefined)
+      return [
+        problem(
+          flag,
+          'format',
+          'must be an absolute address',
+          `for example ${flag} https://accounts.example.com`,
+        ),
+      ];
+    if (url.username !== '' || url.password !== '')
+      return [
+        problem(
+          flag,
+          'rule',
+          'must not hold a user name or password',
+          'use --client-id, and OPSCTL_CLIENT_SECRET for a secret',
+        ),
+      ];
+    // RFC 6749 3.1 and 3.2.
+    if (url.hash !== '') return [problem(flag, 'rule', 'must not have a fragment (#…)')];
+    if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) return [];
+    return [
+      problem(
+        flag,
+        'rule',
+        `must be https, is ${url.protocol.slice(0, -1)} (plain http is for loopback only)`,
+      ),
+    ];
+  });
+
+/** Accounts of one authorization server belong together; a token of one server is never sent to another. */
+export const serverKey = (endpoints: Endpoints): string =>
+  parsed(endpoints.authorize)?.origin ?? endpoints.authorize;

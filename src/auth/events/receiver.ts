@@ -1,0 +1,113 @@
+import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
+import { isLoopback } from '../endpoints.ts';
+import type { Surroundings } from '../auth-context.ts';
+import { openVault } from '../credential-store/store.ts';
+import { applyEvent, type Effect } from './effect.ts';
+import { type Key, type SecurityEvent, verifyEvent } from './verify.ts';
+
+export type ReceiverOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly issuer: string;
+  readonly jwksUri: string;
+  readonly audiences: readonly string[];
+  onEvent(event: Received): void;
+};
+export type Received = {
+  readonly id: string;
+  readonly types: readonly string[];
+  readonly issued_at: string;
+  readonly effects: readonly Effect[];
+};
+
+const maxBodyBytes = 64 * 1024;
+const mostRemembered = 10_000;
+
+const reply = (status: number, body?: object): Outgoing => ({
+  status,
+  headers: {
+    'cache-control': 'no-store',
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  },
+  ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+});
+
+const readKeys = async (around: Surroundings, jwksUri: string): Promise<readonly Key[]> => {
+  const answer = await around.host.network.request({
+    method: 'GET',
+    url: jwksUri,
+    maxReplyBytes: 256 * 1024,
+    timeoutMs: 5000,
+  });
+  const { keys } = JSON.parse(await answer.text()) as { keys?: Key[] };
+  return Array.isArray(keys) ? keys : [];
+};
+
+/** Keys are read again when an event names one that is not known: services change them without a word. */
+const verified = async (
+  around: Surroundings,
+  options: ReceiverOptions,
+  cache: { keys: readonly Key[] },
+  token: string,
+) => {
+  // The clock of a server on this machine may have been set for a test.
+  const isLocal = URL.canParse(options.issuer) && isLoopback(new URL(options.issuer));
+  const check = () =>
+    verifyEvent(token, { ...options, keys: cache.keys, nowMs: isLocal ? 'any' : around.host.now() });
+  const first = check();
+  if (!('err' in first) || first.err !== 'invalid_key') return first;
+  cache.keys = await readKeys(around, options.jwksUri);
+  return check();
+};
+
+/** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
+export const listenForEvents = async (around: Surroundings, options: ReceiverOptions): Promise<Listener> => {
+  const cache: { keys: readonly Key[] } = { keys: await readKeys(around, options.jwksUri) };
+  const seen = new Map<string, true>();
+  const take = async (event: SecurityEvent): Promise<void> => {
+    let effects: readonly Effect[] = [];
+    await openVault(around).change((data) => {
+      const applied = applyEvent(data, event);
+      effects = applied.effects;
+      return applied.data;
+    });
+    options.onEvent({
+      id: event.id,
+      types: Object.keys(event.events),
+      issued_at: new Date(event.issuedMs).toISOString(),
+      effects,
+    });
+  };
+  const handle = async (request: Incoming): Promise<Outgoing> => {
+    if (request.method !== 'POST')
+      return reply(405, { err: 'invalid_request', description: 'only POST is answered' });
+    if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
+      return reply(400, {
+        err: 'invalid_request',
+        description: 'the content type must be application/secevent+jwt',
+      });
+    const bytes = await request.read(maxBodyBytes).catch(() => undefined);
+    if (bytes === undefined)
+      return reply(413, { err: 'invalid_request', description: 'the body is too large' });
+    const event = await verified(around, options, cache, Buffer.from(bytes).toString('latin1')).catch(
+      () => undefined,
+    );
+    if (event === undefined) return reply(503);
+    if ('err' in event) {
+      around.say.warn(`a delivery was refused: ${event.description}`);
+      return reply(400, event);
+    }
+    // The same event comes again when our answer was lost; its effect is there already.
+    if (!seen.has(event.id)) await take(event);
+    seen.set(event.id, true);
+    if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
+    return reply(202);
+  };
+  return around.host.network.listen(handle, {
+    host: options.host,
+    port: options.port,
+    maxUrlBytes: 2048,
+    requestTimeoutMs: 5000,
+    maxConnections: 64,
+  });
+};

@@ -1,0 +1,269 @@
+import { AppError } from '../core/problem.ts';
+import { authorizeUrl } from './authorize-url.ts';
+import type { CheckedCallback, CheckedRefusal, Verdict } from './callback.ts';
+import { type ListenOptions, listenForRedirect, type Redirect, type Settled } from './loopback/listen.ts';
+import { failurePage, successPage } from './loopback/pages.ts';
+import { type Secrets, secretsFrom } from './pkce.ts';
+import { isIdentity, scopeTable } from './scopes.ts';
+import type { LoginServer } from './settings.ts';
+import type { Surroundings } from './auth-context.ts';
+import {
+  type Account,
+  accountFrom,
+  accountNameFrom,
+  freeName,
+  type VaultData,
+  withAccount,
+} from './credential-store/account.ts';
+import { openVault } from './credential-store/store.ts';
+import type { Place } from './methods/place.ts';
+import { browserChoice, hints, place } from './methods/place.ts';
+import { pastedVerdict } from './methods/read-paste.ts';
+import { discover } from './protocol/discovery.ts';
+import { exchangeRequest, processExchange } from './protocol/exchange.ts';
+import { serviceFailure } from './protocol/failure.ts';
+import type { Party } from './protocol/token-client.ts';
+import { sendCode } from './protocol/send.ts';
+
+export type LoginPlan = {
+  readonly server: LoginServer;
+  readonly scopes: readonly string[];
+  /** Name to store the account under; from the identity when absent. */
+  readonly account?: string;
+  readonly loginHint?: string;
+  readonly port: number;
+  readonly path: string;
+  readonly redirectHost?: ListenOptions['redirectHost'];
+  readonly timeoutMs: number;
+  readonly browser?: boolean;
+  readonly noBrowser?: boolean;
+  /** True when stdin is free for a pasted address. */
+  readonly readsPaste: boolean;
+  readonly hasTerminal: boolean;
+  /** Walks the embedded server's own pages where nobody sits at a browser. */
+  readonly scripted?: (url: string, redirectUri: string) => Promise<void>;
+};
+
+/** One authorization request: what must be remembered until its answer. */
+export type Attempt = {
+  readonly secrets: Secrets;
+  readonly redirectUri: string;
+  readonly requested: readonly string[];
+  readonly url: string;
+};
+
+export const attemptFor = (
+  around: Surroundings,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint'>,
+  redirectUri: string,
+  secrets: Secrets,
+): Attempt => {
+  around.say.hide(secrets.verifier);
+  const url = authorizeUrl({
+    endpoint: plan.server.endpoints.authorize,
+    clientId: plan.server.clientId,
+    redirectUri,
+    scopes: plan.scopes,
+    secrets,
+    loginHint: plan.loginHint,
+  });
+  return { secrets, redirectUri, requested: plan.scopes, url };
+};
+
+/** The address is the one thing that must be seen whole, state included; it goes past the redaction of messages. */
+export const showAddress = (around: Surroundings, url: string): Promise<void> =>
+  around.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
+
+const partyOf = async (
+  around: Surroundings,
+  plan: Pick<LoginPlan, 'server' | 'scopes'>,
+  callback?: CheckedCallback,
+): Promise<Party> => {
+  const { endpoints, clientId, clientSecret } = plan.server;
+  const base: Party = { endpoints, clientId, clientSecret };
+  const isNeeded = plan.scopes.some(isIdentity) || callback?.params.has('iss') === true;
+  const metadata = isNeeded ? await discover(around.host, endpoints, around.signal) : undefined;
+  const issuer = callback?.params.get('iss') ?? undefined;
+  if (metadata === undefined) return { ...base, ...(issuer === undefined ? {} : { issuer }) };
+  if (issuer !== undefined && issuer !== metadata.issuer)
+    throw new AppError('auth', 'the answer comes from another issuer than the server names (mix-up)', {
+      code: 'ISSUER_MISMATCH',
+      tryThis: ['check --auth-url and --token-url'],
+    });
+  return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
+};
+
+/** Code to stored account; the network is asked once, because a code is good for one use. */
+export const complete = async (
+  around: Surroundings,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account'>,
+  attempt: Pick<Attempt, 'redirectUri' | 'requested'> & {
+    readonly secrets: Pick<Secrets, 'verifier' | 'nonce'>;
+  },
+  callback: CheckedCallback,
+): Promise<Account> => {
+  const { host, say } = around;
+  say.hide(callback.code);
+  const party = await partyOf(around, plan, callback);
+  const read = await sendCode(
+    around,
+    'code exchange',
+    exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier),
+  );
+  const answer = await processExchange(
+    party,
+    read,
+    attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined,
+    host,
+    around.signal,
+  );
+  const { endpoints, clientId, clientSecret, key } = plan.server;
+  const given = accountFrom(
+    { name: plan.account ?? accountNameFrom(answer), server: key, endpoints, clientId, clientSecret },
+    answer,
+    attempt.requested,
+    host.now(),
+  );
+  const nameIn = (data: VaultData): string => plan.account ?? freeName(data, given.name, key);
+  const { current: name = given.name } = await openVault(around).change((data) =>
+    withAccount(data, { ...given, name: nameIn(data) }),
+  );
+  return { ...given, name };
+};
+
+export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
+  error === 'access_denied'
+    ? new AppError('auth', 'access was denied in the browser', {
+        code: 'ACCESS_DENIED',
+        tryThis: ['opsctl login, and allow at least one permission'],
+      })
+    : serviceFailure('the authorization server refused', error, description);
+
+const timedOut = (timeoutMs: number, port: number): AppError =>
+  new AppError('auth', `no answer from the browser within ${Math.round(timeoutMs / 1000)} s`, {
+    code: 'LOGIN_TIMEOUT',
+    tryThis: [
+      'opsctl login --timeout 10m',
+      `the browser runs elsewhere? opsctl login --no-browser, and paste the address it ends at (it begins with http://127.0.0.1:${port})`,
+      'opsctl login --start, then opsctl login --finish URL',
+      'opsctl doctor auth',
+    ],
+  });
+
+const interrupted = (signal: AbortSignal): unknown =>
+  signal.reason instanceof AppError
+    ? signal.reason
+    : new AppError('interrupted', 'sign-in interrupted; nothing was changed');
+
+/** The first of: the redirect, a pasted answer, the end of the time, Ctrl-C. */
+const firstAnswer = async (
+  around: Surroundings,
+  plan: LoginPlan,
+  redirect: Redirect,
+  secrets: Secrets,
+  extra: Promise<void>,
+): Promise<Settled> => {
+  const { host, signal } = around;
+  const done = new AbortController();
+  const stop = AbortSignal.any([signal, done.signal]);
+  const never = new Promise<never>(() => undefined);
+  const time = host.sleep(plan.timeoutMs, stop).then(
+    () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
+    () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
+  );
+  const pasted: Promise<Settled> = plan.readsPaste
+    ? pastedVerdict(around, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
+    : never;
+  try {
+    return await Promise.race([redirect.settled, pasted, time, extra.then(() => never)]);
+  } finally {
+    done.abort();
+  }
+};
+
+const openWith = async (
+  around: Surroundings,
+  plan: LoginPlan,
+  redirect: Redirect,
+  url: string,
+  at: Place,
+): Promise<void> => {
+  const choice = browserChoice(at, plan, plan.hasTerminal);
+  around.say.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
+  const opened = choice.open && (await around.host.openBrowser(redirect.launchFrom(url)));
+  if (choice.open && !opened)
+    around.say.warn('No browser could be started here; open the address above yourself.');
+  if (opened) around.say.info('Waiting for the browser…');
+  else for (const line of hints(at, redirect.port, around.host.hostname)) around.say.info(line);
+  if (!opened && plan.readsPaste)
+    around.say.info(
+      'The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.',
+    );
+};
+
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+/** The last page after a failure. A service may repeat what it was sent: no secret of this login gets into the page. */
+const failureFor = (
+  { signal }: Surroundings,
+  error: unknown,
+  secrets: readonly string[],
+): ReturnType<typeof failurePage> => {
+  if (signal.aborted)
+    return failurePage('The sign-in was stopped in the terminal.', 'What to do: opsctl login.');
+  if (!(error instanceof AppError))
+    return failurePage('opsctl met an unexpected error.', 'The terminal says more.');
+  const next = error.detail.tryThis?.[0];
+  const page = [
+    sentence(error.message),
+    next === undefined ? 'The terminal says more.' : sentence(`What to do: ${next}`),
+  ];
+  const [reason = '', whatNext = ''] = page.map((text) =>
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text),
+  );
+  return failurePage(reason, whatNext);
+};
+
+const outcomeOf = async (
+  around: Surroundings,
+  plan: LoginPlan,
+  attempt: Attempt,
+  verdict: Extract<Verdict, { kind: 'code' | 'refused' }>,
+): Promise<Account> => {
+  if (verdict.kind === 'refused') throw refusedByUser(verdict.refusal);
+  if (verdict.callback.source === 'typed')
+    around.say.info('A code alone carries no state; it is bound to this login by its proof key.');
+  return complete(around, plan, attempt, verdict.callback);
+};
+
+/** Sign-in from listener to stored account. The order matters: the redirect URI needs the real port before the address exists. */
+export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Account> => {
+  const secrets = secretsFrom((bytes) => around.host.random(bytes));
+  const redirect = await listenForRedirect(around.host, {
+    expected: { state: secrets.state },
+    port: plan.port,
+    path: plan.path,
+    redirectHost: plan.redirectHost,
+    onIgnored: (line) => around.say.warn(line),
+  });
+  const own = [secrets.verifier, secrets.state, secrets.nonce];
+  try {
+    if (redirect.without !== undefined) around.say.debug(`not listening on ${redirect.without}`);
+    for (const secret of [secrets.state, secrets.nonce]) around.say.hide(secret);
+    const attempt = attemptFor(around, plan, redirect.redirectUri, secrets);
+    await showAddress(around, attempt.url);
+    const isScripted = plan.scripted !== undefined;
+    if (!isScripted) await openWith(around, plan, redirect, attempt.url, await place(around.host));
+    const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
+    const verdict = await firstAnswer(around, plan, redirect, secrets, walk);
+    if (verdict.kind === 'code') own.push(verdict.callback.code);
+    const account = await outcomeOf(around, plan, attempt, verdict);
+    redirect.answer(successPage(account.email, scopeTable(account.requested, account.granted)));
+    return account;
+  } catch (error) {
+    redirect.answer(failureFor(around, error, own));
+    throw error;
+  } finally {
+    await redirect.close();
+  }
+};

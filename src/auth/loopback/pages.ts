@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { relayMark } from '../callback.ts';
+import { lastPart, type ScopeRow } from '../scopes.ts';
+
+export type Page = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+/** What one page says. All texts are escaped when they are put in. */
+type Content = {
+  readonly status: number;
+  readonly tone: 'good' | 'bad' | 'plain';
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly scopes?: readonly ScopeRow[];
+  readonly script?: string;
+};
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+export const escapeHtml = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char] ?? char);
+
+const style = `:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e3e6eb;--good:#12805c;--bad:#b3261e;--plain:#3457a6}
+@media(prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b2129;--ink:#eef1f5;--soft:#a2adbb;--line:#2d3540;--good:#4cc79a;--bad:#ff8a80;--plain:#8fb0ff}}
+*{box-sizing:border-box}body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{width:100%;min-width:0;max-width:460px;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:36px 36px 28px;box-shadow:0 12px 40px rgba(20,30,50,.08)}
+svg{width:52px;height:52px;display:block;margin-bottom:20px}.good{color:var(--good)}.bad{color:var(--bad)}.plain{color:var(--plain)}
+h1{font-size:22px;line-height:1.3;margin:0 0 12px;font-weight:650;overflow-wrap:anywhere}p{margin:0 0 10px;color:var(--soft);overflow-wrap:anywhere}
+ul{list-style:none;margin:16px 0 6px;padding:0;border-top:1px solid var(--line)}li{display:flex;gap:10px;padding:9px 0;border-bottom:1px solid var(--line);font-size:14px;overflow-wrap:anywhere}
+footer{margin-top:22px;font-size:13px;color:var(--soft)}code{font:14px ui-monospace,SFMono-Regular,Menlo,monospace}small{display:block;font-size:12px;color:var(--soft)}
+@media(max-width:480px){body{padding:16px}main{padding:28px 22px 22px}}`;
+
+const marks: Readonly<Record<Content['tone'], string>> = {
+  good: '<path d="M15 27l8 8 15-17"/>',
+  bad: '<path d="M18 18l16 16M34 18L18 34"/>',
+  plain: '<path d="M26 16v13M26 35v.5"/>',
+};
+const drawing = (tone: Content['tone']): string =>
+  `<svg class="${tone}" viewBox="0 0 52 52" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="26" cy="26" r="23"/>${marks[tone]}</svg>`;
+
+/** Works without script but for the relay; nothing is loaded, nothing can frame it. */
+const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`;
+const policy = (script: string | undefined): string =>
+  [
+    "default-src 'none'",
+    `style-src ${hashOf(style)}`,
+    ...(script === undefined ? [] : [`script-src ${hashOf(script)}`]),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+const scopeList = (rows: readonly ScopeRow[]): string =>
+  rows.length === 0
+    ? ''
+    : `<ul>${rows.map(({ scope, granted }) => `<li><span class="${granted ? 'good' : 'bad'}" aria-hidden="true">${granted ? '✓' : '✗'}</span><span><code>${escapeHtml(lastPart(scope))}</code>${granted ? '' : ' (not granted)'}${scope === lastPart(scope) ? '' : `<small>${escapeHtml(scope)}</small>`}</span></li>`).join('')}</ul>`;
+
+const render = (content: Content): Page => ({
+  status: content.status,
+  headers: {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': policy(content.script),
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'cross-origin-opener-policy': 'same-origin',
+    connection: 'close',
+  },
+  body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapeHtml(content.title)}</h1>${content.lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
+});
+
+export const successPage = (account: string | undefined, scopes: readonly ScopeRow[]): Page =>
+  render({
+    status: 200,
+    tone: 'good',
+    title: account === undefined ? 'You are signed in' : `You are signed in as ${account}`,
+    lines: [
+      'You can close this window and return to the terminal.',
+      ...(scopes.some(({ granted }) => !granted)
+        ? ['Some permissions were not granted; the commands that need them will say so.']
+        : []),
+    ],
+    scopes,
+  });
+
+export const failurePage = (reason: string, whatNext: string): Page =>
+  render({
+    status: 400,
+    tone: 'bad',
+    title: 'Sign-in did not complete',
+    lines: [reason, whatNext, 'You can close this window and return to the terminal.'],
+  });
+
+export const ignoredPage = (status: number, why: string): Page =>
+  render({
+    status,
+    tone: 'plain',
+    title: 'This request was not used',
+    lines: [
+      `Reason: ${why}.`,
+      'The sign-in that waits in the terminal goes on; open the address shown there.',
+    ],
+  });
+
+export const repeatedPage = (): Page =>
+  render({
+    status: 200,
+    tone: 'plain',
+    title: 'This sign-in has already been answered',
+    lines: ['You can close this window; the terminal shows the result.'],
+  });
+
+/** doc1 state: in the fragment, which a listener never sees. The page moves it into the query once. */
+const relayScript = `(function(){var f=location.hash.slice(1),q=location.search.slice(1);location.replace(location.pathname+'?'+(q?q+'&':'')+(f?f+'&':'')+'${relayMark}=1')})()`;
+export const relayPage = (): Page =>
+  render({
+    status: 200,
+    tone: 'plain',
+    title: 'One moment',
+    lines: [
+      'Finishing the sign-in. If nothing happens, copy the whole address of this page and paste it into the terminal.',
+    ],
+    script: relayScript,
+  });

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { AppError } from '../core/problem.ts';
+import type { Endpoints } from './endpoints.ts';
+import type { Surroundings } from './auth-context.ts';
+import { makePrivateFolder, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
+import { acquire, type Lock } from './credential-store/lock.ts';
+
+/** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */
+export type Pending = {
+  readonly server: string;
+  readonly endpoints: Endpoints;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly requested: readonly string[];
+  readonly account?: string;
+  readonly expiresMs: number;
+};
+
+const pathOf = (around: Surroundings): string => join(around.settings.folders.state, 'pending-login.json');
+
+export const savePending = async (around: Surroundings, pending: Pending): Promise<void> => {
+  await makePrivateFolder(around.host, around.settings.folders.state);
+  await writeGuarded(around.host, pathOf(around), JSON.stringify(pending));
+};
+
+const none = (why: string): AppError =>
+  new AppError('auth', why, { code: 'NO_PENDING_LOGIN', tryThis: ['opsctl login --start'] });
+
+export const readPending = async (around: Surroundings): Promise<Pending> => {
+  const text = await readGuarded(around.host, pathOf(around));
+  if (text === undefined) throw none('no login was started for this profile');
+  let pending: Pending;
+  try {
+    pending = JSON.parse(text) as Pending;
+  } catch {
+    await dropPending(around);
+    throw none('the started login cannot be read');
+  }
+  for (const secret of [pending.verifier, pending.state, pending.nonce]) around.say.hide(secret);
+  if (pending.expiresMs > around.host.now()) return pending;
+  await dropPending(around);
+  throw none('the started login has expired');
+};
+
+export const dropPending = (around: Surroundings): Promise<void> => around.host.files.remove(pathOf(around));
+
+/** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
+export const claimLogin = async (around: Surroundings, replaces: boolean): Promise<Lock> => {
+  const { host, settings } = around;
+  await makePrivateFolder(host, settings.folders.state);
+  const path = join(settings.folders.state, 'login.lock');
+  const take = (waitMs: number) => acquire(host, path, { waitMs, signal: around.signal });
+  const taken = await take(0).catch(async (error: unknown) => {
+    if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;
+    const pid = pidIn(await host.files.read(path));
+    if (!replaces || pid === undefined) throw alreadyWaiting(settings.profile.name, pid);
+    host.processes.signal(pid, 'SIGTERM');
+    return take(5000);
+  });
+  if (taken === undefined) throw alreadyWaiting(settings.profile.name, undefined);
+  return taken;
+};
+
+const pidIn = (text: string | undefined): number | undefined => {
+  try {
+    const { pid } = JSON.parse(text ?? '') as { pid?: unknown };
+    return typeof pid === 'number' ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const alreadyWaiting = (profile: string, pid: number | undefined): AppError =>
+  new AppError(
+    'auth',
+    `another login of profile ${profile} is waiting for the browser${pid === undefined ? '' : ` (process ${pid})`}`,
+    {
+      code: 'LOGIN_WAITING',
+      tryThis: ['finish it in the browser', 'opsctl login --replace (ends the other one)'],
+    },
+  );

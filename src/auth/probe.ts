@@ -1,0 +1,76 @@
+import type { Host, HttpRequest } from '../platform/host.ts';
+import { authorizeUrl } from './authorize-url.ts';
+import { challengeFrom } from './pkce.ts';
+import { send } from './protocol/send.ts';
+import type { Read } from './protocol/token-client.ts';
+import type { LoginServer } from './settings.ts';
+
+/** Asks an authorization server from outside, without signing in. */
+export type Probe = {
+  readonly server: LoginServer;
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  /** Redirects are not followed. */
+  send(request: HttpRequest): Promise<Read>;
+};
+
+export const sender =
+  (host: Host, signal: AbortSignal) =>
+  (request: HttpRequest): Promise<Read> =>
+    send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
+
+/** Any free-looking port: nothing is ever sent there, because nobody signs in in these checks. */
+export const probeFor = (
+  host: Host,
+  server: LoginServer,
+  scopes: readonly string[],
+  path: string,
+  signal: AbortSignal,
+): Probe => ({
+  server,
+  scopes,
+  redirectUri: `http://127.0.0.1:49152${path}`,
+  send: sender(host, signal),
+});
+
+const paramsOf = (location: string): URLSearchParams => {
+  const url = new URL(location, 'http://127.0.0.1');
+  return new URLSearchParams([...url.searchParams, ...new URLSearchParams(url.hash.slice(1))]);
+};
+export const errorInLocation = (location: string | undefined): string | undefined =>
+  location === undefined ? undefined : (paramsOf(location).get('error') ?? undefined);
+
+const verifier = 'opsctl-conformance-verifier-that-is-long-enough-0123456789';
+export const goodVerifier = verifier;
+
+/** The address of a right request; `changes` removes (undefined) or replaces parameters. */
+export const requestTo = (
+  probe: Probe,
+  changes: Readonly<Record<string, string | undefined>> = {},
+): string => {
+  const secrets = {
+    challenge: challengeFrom(verifier),
+    state: 'opsctl-conformance-state',
+    nonce: 'opsctl-conformance-nonce',
+  };
+  const { endpoints, clientId } = probe.server;
+  const url = new URL(
+    authorizeUrl({
+      endpoint: endpoints.authorize,
+      clientId,
+      redirectUri: probe.redirectUri,
+      scopes: probe.scopes,
+      secrets,
+    }),
+  );
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
+  return url.href;
+};
+
+const browserAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+export const open = (probe: Probe, url: string, agent = browserAgent): Promise<Read> =>
+  probe.send({ method: 'GET', url, headers: { 'user-agent': agent, accept: 'text/html' } });

@@ -1,0 +1,147 @@
+import { retryAfterMs } from '../../api-client/retry.ts';
+import { NetworkError } from '../../platform/host.ts';
+import { AppError, type Category } from '../../core/problem.ts';
+import { safeText } from '../terminal-text.ts';
+import type { Read } from './token-client.ts';
+
+/** doc1 Errors and RFC 6749 5.2: who can mend it, and how. Never decided by the description: its text changes with time. */
+const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> =
+  {
+    invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },
+    access_denied: { category: 'auth', tryThis: ['opsctl login, and allow at least one permission'] },
+    admin_policy_enforced: {
+      category: 'auth',
+      tryThis: [
+        'ask the administrator of your organization to allow the permission',
+        'opsctl login with fewer --scope',
+      ],
+    },
+    org_internal: {
+      category: 'auth',
+      tryThis: ['opsctl login --login-hint with an account of the organization'],
+    },
+    disallowed_useragent: {
+      category: 'auth',
+      tryThis: ['open the address in the system browser, not in an embedded view'],
+    },
+    deleted_client: {
+      category: 'auth',
+      tryThis: ['restore the client in the developer console (30 days), or use another --client-id'],
+    },
+    invalid_client: {
+      category: 'auth',
+      tryThis: ['check --client-id and the client secret (OPSCTL_CLIENT_SECRET, --client-secret-stdin)'],
+    },
+    unauthorized_client: {
+      category: 'refused',
+      tryThis: ['check --client-id: the token belongs to another client'],
+    },
+    redirect_uri_mismatch: {
+      category: 'refused',
+      tryThis: [
+        'opsctl doctor auth',
+        'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered',
+      ],
+    },
+    invalid_scope: { category: 'refused', tryThis: ['check the spelling and the case of --scope'] },
+    invalid_request: { category: 'refused', tryThis: ['opsctl doctor auth'] },
+    temporarily_unavailable: { category: 'network', tryThis: ['try again in a minute'] },
+    server_error: { category: 'network', tryThis: ['try again in a minute'] },
+  };
+
+/** An error code of the service as an expected failure. */
+export const serviceFailure = (
+  what: string,
+  error: string,
+  description: string | undefined,
+  httpStatus?: number,
+): AppError => {
+  const code = safeText(error, 60);
+  const rule = known[error] ?? { category: 'refused' as const, tryThis: ['opsctl doctor auth'] };
+  const text = description === undefined || description === '' ? '' : ` (${safeText(description, 200)})`;
+  return new AppError(rule.category, `${what}: ${code}${text}`, {
+    code: code.toUpperCase(),
+    tryThis: rule.tryThis,
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+    retryable: rule.category === 'network',
+  });
+};
+
+const tlsHelp = [
+  'set ca_file or NODE_EXTRA_CA_CERTS to the certificate of your company',
+  'opsctl doctor auth',
+];
+/** The browser may get through where this process does not: proxies that open TLS are the usual cause. */
+export const networkFailure = (what: string, error: unknown): unknown => {
+  if (!(error instanceof NetworkError)) return error;
+  if (error.code === 'ABORTED') return error;
+  return new AppError('network', `${what}: ${error.message}`, {
+    code: error.code,
+    retryable: true,
+    tryThis: error.code === 'TLS' ? tlsHelp : ['opsctl doctor auth'],
+    cause: error,
+  });
+};
+
+const waitLine = (read: Read, nowMs: number): string => {
+  const ms = retryAfterMs(read.headers['retry-after'], nowMs);
+  return ms === undefined || ms < 1000
+    ? 'try again in a minute'
+    : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
+};
+/** An outage or too many requests, whatever the body says. */
+export const outage = (what: string, read: Read, said: string | undefined, nowMs: number): AppError => {
+  const isLimit = read.status === 429;
+  const text = said === undefined ? '' : ` ${safeText(said, 60)}`;
+  return new AppError(
+    isLimit ? 'rate-limit' : 'network',
+    `${what}: ${isLimit ? 'too many requests' : 'the service fails'} (HTTP ${read.status}${text})`,
+    {
+      code: isLimit ? 'RATE_LIMITED' : 'SERVER_ERROR',
+      httpStatus: read.status,
+      retryable: true,
+      tryThis: [waitLine(read, nowMs)],
+    },
+  );
+};
+
+const checkUrl = ['check --token-url', 'opsctl doctor auth'];
+const redirected = (what: string, read: Read): AppError => {
+  const to = read.headers.location;
+  const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
+  return new AppError(
+    'network',
+    `${what}: HTTP ${read.status} leads to ${place}; a request that carries a secret is not sent on`,
+    {
+      code: 'REDIRECTED',
+      httpStatus: read.status,
+      tryThis: checkUrl,
+    },
+  );
+};
+const byStatus: Readonly<Record<number, Category>> = { 401: 'auth', 404: 'not-found', 410: 'not-found' };
+
+/** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
+export const strangeReply = (what: string, read: Read): AppError => {
+  if (read.status >= 300 && read.status < 400) return redirected(what, read);
+  const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
+  if (read.status >= 400)
+    return new AppError(
+      byStatus[read.status] ?? 'refused',
+      `${what}: HTTP ${read.status} without an OAuth error in it (${type})`,
+      {
+        code: 'NO_OAUTH_ERROR',
+        httpStatus: read.status,
+        tryThis: checkUrl,
+      },
+    );
+  return new AppError(
+    'network',
+    `${what}: HTTP ${read.status} with ${type}, which is not the JSON of a token`,
+    {
+      code: 'NOT_JSON',
+      httpStatus: read.status,
+      tryThis: checkUrl,
+    },
+  );
+};

@@ -1,0 +1,124 @@
+import { retryAfterMs } from '../../api-client/retry.ts';
+import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
+import { parseDuration } from '../../core/duration.ts';
+import { networkFailure } from './failure.ts';
+import type { Read } from './token-client.ts';
+import type { Surroundings } from '../auth-context.ts';
+
+/** One request, read whole. */
+export const send = async (
+  host: Host,
+  what: string,
+  request: HttpRequest,
+  signal?: AbortSignal,
+): Promise<Read> => {
+  try {
+    const reply = await host.network.request(signal === undefined ? request : { ...request, signal });
+    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+  } catch (error) {
+    throw networkFailure(what, error);
+  }
+};
+
+/** What a request that may be repeated needs of the run it is part of. */
+type Waiting = Pick<Surroundings, 'host' | 'say' | 'settings' | 'signal'>;
+
+/** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
+const longestWaitMs = 15_000;
+const pauseMs = (read: Read | undefined, attempt: number, nowMs: number): number =>
+  retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
+
+const waited = async (
+  { host, say, signal }: Waiting,
+  what: string,
+  why: string,
+  ms: number,
+): Promise<void> => {
+  if (ms >= 1000) say.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
+  await host.sleep(ms, signal);
+};
+
+const usualMs = 30_000;
+const limitOf = ({ settings }: Waiting): number => {
+  const limit = settings.get('timeout');
+  return limit === undefined ? usualMs : parseDuration(limit.value, limit.origin);
+};
+/** The flag of `login` is the wait for the browser. */
+const limitName = (what: string): string => (what === 'code exchange' ? 'OPSCTL_TIMEOUT' : '--timeout');
+/** A token answer is small: one that drips byte by byte is given up as a whole, because others wait for the lock that is held meanwhile. */
+const sendWithin = async (
+  ms: number,
+  host: Host,
+  what: string,
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<Read> => {
+  const [done, late] = [new AbortController(), new AbortController()];
+  host.sleep(ms, done.signal).then(
+    () => late.abort(),
+    () => undefined,
+  );
+  try {
+    return await send(host, what, request, AbortSignal.any([signal, late.signal]));
+  } catch (error) {
+    if (!late.signal.aborted || signal.aborted) throw error;
+    const text = `${new URL(request.url).origin} did not answer completely within ${ms / 1000} s; ${limitName(what)} changes the limit`;
+    throw networkFailure(what, new NetworkError('TIMEOUT', text, true));
+  } finally {
+    done.abort();
+  }
+};
+
+/** The query stays out: a revoke carries its token there. */
+const told = async (around: Waiting, what: string, asked: HttpRequest): Promise<Read> => {
+  const { host, say, signal } = around;
+  const ms = limitOf(around);
+  const request = { ...asked, timeoutMs: ms };
+  const line = `${request.method} ${request.url.split('?')[0]}`;
+  say.debug(line);
+  const read = await (request.method === 'POST'
+    ? sendWithin(ms, host, what, request, signal)
+    : send(host, what, request, signal));
+  say.debug(`${read.status} ${line}`);
+  return read;
+};
+
+type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
+const repeating = async (
+  around: Waiting,
+  what: string,
+  request: HttpRequest,
+  repeats: Repeats,
+): Promise<Read> => {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const read = await told(around, what, request);
+      const ms = pauseMs(read, attempt, around.host.now());
+      if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
+      await waited(around, what, `the service answered ${read.status}`, ms);
+    } catch (error) {
+      const cause = (error as { cause?: unknown }).cause;
+      if (!(cause instanceof NetworkError) || !repeats.cut(cause) || attempt >= 1) throw error;
+      await waited(around, what, cause.message, pauseMs(undefined, attempt, around.host.now()));
+    }
+  }
+};
+
+const patiently: Repeats = {
+  status: (status) => status === 429 || status >= 500,
+  cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
+};
+/** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
+export const sendPatiently = (around: Waiting, what: string, request: HttpRequest): Promise<Read> =>
+  repeating(around, what, request, patiently);
+
+/**
+ * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
+ * it was not looked at, and a refused connection that nobody read it.
+ */
+const unread: Repeats = {
+  status: (status) => status === 429 || status === 503,
+  cut: ({ code }) => code === 'REFUSED',
+};
+export const sendCode = (around: Waiting, what: string, request: HttpRequest): Promise<Read> =>
+  repeating(around, what, request, unread);

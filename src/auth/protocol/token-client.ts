@@ -1,0 +1,35 @@
+import type { HttpRequest } from '../../platform/host.ts';
+import type { Endpoints } from '../endpoints.ts';
+
+/** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
+export type Party = {
+  readonly endpoints: Endpoints;
+  readonly clientId: string;
+  /** doc1 OAuth client: only some types have one. */
+  readonly clientSecret?: string;
+  readonly issuer?: string;
+  readonly jwksUri?: string;
+};
+
+/** An answer read to its end; the checks need no network any more. */
+export type Read = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+};
+
+/** doc1 Endpoints 2-4: form-encoded, the client named in the body, the secret sent by clients that have one. */
+export const formRequest = (
+  url: string,
+  fields: Readonly<Record<string, string | undefined>>,
+): HttpRequest => {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, value);
+  return {
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+    body: form.toString(),
+    maxReplyBytes: 1024 * 1024,
+  };
+};

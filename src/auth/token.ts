@@ -1,0 +1,117 @@
+import { parseDuration } from '../core/duration.ts';
+import { AppError } from '../core/problem.ts';
+import { chosenAccount, configuredServer } from './access.ts';
+import { renewed } from './renew.ts';
+import { addScopeLine, lastPart } from './scopes.ts';
+import type { Surroundings } from './auth-context.ts';
+import { type Account, isAlive, isFresh } from './credential-store/account.ts';
+import { openVault } from './credential-store/store.ts';
+import { isSendable } from './protocol/token-body.ts';
+
+export type TokenWish = {
+  /** The token lives at least this long. */
+  readonly minTtlMs?: number;
+  /** One of these scopes is enough; names with or without their base. */
+  readonly scopes?: readonly string[];
+  readonly account?: string;
+  /** The token that the service has just refused with 401. */
+  readonly refused?: string;
+};
+export type AccessToken = {
+  readonly token: string;
+  /** `environment OPSCTL_ACCESS_TOKEN` or `account name`. */
+  readonly origin: string;
+  readonly account?: Account;
+  readonly expiresMs?: number;
+};
+
+/** doc1 Authentication 5: features whose scope is missing are off, and the way to switch them on is said. */
+const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
+  if (wanted === undefined || wanted.length === 0) return;
+  // A token that was given without its scopes may have any: the service decides.
+  if (account.granted.length === 0 && account.requested.length === 0) return;
+  const granted = new Set(account.granted.map(lastPart));
+  if (wanted.some((scope) => granted.has(lastPart(scope)))) return;
+  const [first = ''] = wanted;
+  throw new AppError('auth', `account ${account.name} lacks the scope ${wanted.join(' or ')}`, {
+    code: 'MISSING_SCOPE',
+    tryThis: [addScopeLine([fullFormLike(account, first)], account.name)],
+    data: { missing: wanted, granted: account.granted },
+  });
+};
+
+/** `media.upload` in the form that the account's own scopes have. */
+const fullFormLike = (account: Account, scope: string): string => {
+  if (scope.includes('/')) return scope;
+  const sample = account.granted.concat(account.requested).find((each) => each.includes('/'));
+  return sample === undefined ? scope : sample.slice(0, -lastPart(sample).length) + scope;
+};
+
+const tooShort = (account: Account, minTtlMs: number): AppError =>
+  new AppError(
+    'refused',
+    `the service gives tokens that live ${Math.round(((account.accessExpiresMs ?? 0) - account.obtainedMs) / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`,
+    {
+      code: 'TTL_TOO_LONG',
+      tryThis: ['ask for a shorter --min-ttl'],
+    },
+  );
+
+/** A token that still lives is not worth half a minute of waiting for a server that hangs. */
+const hurriedMs = 5000;
+const hurried = (around: Surroundings): Surroundings => {
+  const { profile, folders } = around.settings;
+  const given = around.settings.get('timeout');
+  if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return around;
+  const limit = { value: `${hurriedMs}ms`, origin: 'an early refresh' };
+  return {
+    ...around,
+    settings: { profile, folders, get: (key) => (key === 'timeout' ? limit : around.settings.get(key)) },
+  };
+};
+
+/** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
+export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {
+  const given = around.settings.get('access_token');
+  if (given !== undefined && wish.account === undefined) {
+    around.say.hide(given.value);
+    if (!isSendable(given.value))
+      throw new AppError(
+        'config',
+        `the access token of ${given.origin} holds blanks, line ends or characters that no token has`,
+        {
+          code: 'BAD_TOKEN',
+          tryThis: [
+            'set it without quotes and line ends, for example OPSCTL_ACCESS_TOKEN="$(opsctl auth token)"',
+          ],
+        },
+      );
+    return { token: given.value, origin: given.origin };
+  }
+  const minTtlMs = wish.minTtlMs ?? 0;
+  const seen = chosenAccount(await openVault(around).read(), wish.account, configuredServer(around));
+  checkScopes(seen, wish.scopes);
+  const isRefused = wish.refused !== undefined && wish.refused === seen.accessToken;
+  /** An early refresh that meets an outage costs nothing while the token still lives. */
+  const useSeen = (error: unknown): Account => {
+    const isOutage =
+      error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
+    if (isRefused || !isOutage || !isAlive(seen, around.host.now(), minTtlMs)) throw error;
+    around.say.warn(`${error.message}; the access token that is still good for a moment is used`);
+    return seen;
+  };
+  const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);
+  const isEarly = !isRefused && isAlive(seen, around.host.now(), minTtlMs);
+  const renewal = { minTtlMs, ...(isRefused ? { force: true as const } : {}) };
+  const account = isGood
+    ? seen
+    : await renewed(isEarly ? hurried(around) : around, seen, renewal).catch(useSeen);
+  if (account.accessExpiresMs !== undefined && account.accessExpiresMs - around.host.now() < minTtlMs)
+    throw tooShort(account, minTtlMs);
+  return {
+    token: account.accessToken ?? '',
+    origin: `account ${account.name}`,
+    account,
+    expiresMs: account.accessExpiresMs,
+  };
+};

@@ -1,0 +1,135 @@
+import { type Field, bare } from '../core/field.ts';
+import { nearest } from '../core/nearest.ts';
+import { momentOf } from '../core/format.ts';
+import type { LooseInput, Operation, Resource, Table } from '../core/operation.ts';
+import { type Problem, problem } from '../core/problem.ts';
+import { inputProblems } from '../api-client/request.ts';
+
+/** What one row asks for. */
+export type Change = {
+  readonly resource: string;
+  readonly verb: 'create' | 'update' | 'delete';
+  readonly operation: Operation;
+  readonly input: LooseInput;
+};
+export type Defaults = { readonly resource?: string; readonly op?: string };
+/** Values are texts (CSV) and take the type of their field, or are JSON already. */
+export type Source = 'csv' | 'ndjson';
+
+const VERBS = ['create', 'update', 'delete'] as const;
+const OWN = new Set(['op', 'action', 'resource', 'id', 'params', 'body']);
+const words: Readonly<Record<string, string>> = {
+  add: 'create',
+  post: 'create',
+  change: 'update',
+  put: 'update',
+  remove: 'delete',
+};
+
+const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
+  if (source === 'ndjson' || field === undefined || typeof value !== 'string') return value;
+  if (value === 'null' && field.nullable) return null;
+  const inner = bare(field);
+  if (inner.type === 'integer' || inner.type === 'number')
+    return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
+  if (inner.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
+  if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
+  if (/^[[{]/.test(value)) {
+    try {
+      return JSON.parse(value);
+    } catch {
+      return value;
+    }
+  }
+  return inner.type === 'array'
+    ? value.split(/[;|]/).map((item) => typed(inner.items, item.trim(), source))
+    : value;
+};
+
+/** Names of labels stand for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
+const inputs = (name: string, value: unknown): unknown =>
+  (name === 'labels' || name === 'categories') && Array.isArray(value)
+    ? value.map((item) => (typeof item === 'string' ? { name: item } : item))
+    : value;
+
+const bodyOf = (
+  operation: Operation,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+): Record<string, unknown> => {
+  const isApart = typeof row.body === 'object' && row.body !== null;
+  const given = isApart ? (row.body as Record<string, unknown>) : row;
+  const names = isApart ? Object.keys(given) : Object.keys(given).filter((name) => !OWN.has(name));
+  return Object.fromEntries(
+    names.map((name) => [name, inputs(name, typed(operation.body?.[name], given[name], source))]),
+  );
+};
+
+const paramsOf = (
+  operation: Operation,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+): Record<string, unknown> => {
+  const names = Object.keys(operation.params ?? {});
+  const given = (row.params ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(
+    names.map((name, i) => {
+      const short = name.replace(/-public-id$/, '');
+      const value = given[name] ?? given[short] ?? (i === names.length - 1 ? row.id : undefined);
+      return [name, source === 'csv' ? typed(operation.params?.[name], value, source) : value];
+    }),
+  );
+};
+
+const known = (table: Table, name: string): Resource | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
+
+/** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
+export const changeFrom = (
+  table: Table,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+  defaults: Defaults,
+): Change | readonly Problem[] => {
+  const resource = String(row.resource ?? defaults.resource ?? '');
+  const verbs = known(table, resource);
+  if (verbs === undefined) {
+    const close = nearest(resource, Object.keys(table));
+    return [
+      problem(
+        'resource',
+        resource === '' ? 'required' : 'enum',
+        resource === '' ? 'is required' : `${JSON.stringify(resource)} is not a resource`,
+        close && `did you mean ${close}?`,
+      ),
+    ];
+  }
+  const asked = String(row.op ?? row.action ?? defaults.op ?? '').toLowerCase();
+  const verb = VERBS.find((v) => v === (words[asked] ?? asked));
+  const operation = verb && verbs[verb];
+  if (verb === undefined || operation === undefined) {
+    const can = VERBS.filter((v) => verbs[v] !== undefined).join(', ');
+    return [
+      problem(
+        'op',
+        asked === '' ? 'required' : 'enum',
+        asked === ''
+          ? `is required: ${can}`
+          : `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`,
+      ),
+    ];
+  }
+  const params = paramsOf(operation, row, source);
+  return {
+    resource,
+    verb,
+    operation,
+    input: operation.body ? { params, body: bodyOf(operation, row, source) } : { params },
+  };
+};
+
+/** The checks of the table, once names have become ids. */
+export const changeProblems = (change: Change): Problem[] =>
+  inputProblems(change.operation, change.input).map((found) =>
+    Object.hasOwn(change.operation.params ?? {}, found.path) ? { ...found, path: 'id' } : found,
+  );

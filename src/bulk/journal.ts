@@ -1,0 +1,127 @@
+import { crc32 } from 'node:zlib';
+import type { AppendFile, Host } from '../platform/host.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+
+/** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
+export type LineState = {
+  readonly state: 'sent' | 'done' | 'failed';
+  readonly hash: string;
+  readonly id?: string;
+};
+export type Past = { readonly startedAt: number; readonly lines: ReadonlyMap<number, LineState> };
+
+/** Tells a line from what it was when a run was started. */
+export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
+
+/** Reads a journal; a torn last line is left out. Format: `h <ms>`, `s <line> <hash>`, `d <line> <hash> <id>`, `f <line> <hash>`. */
+export const parseJournal = (text: string): Past => {
+  const lines = new Map<number, LineState>();
+  let startedAt = 0;
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  for (const entry of whole.split('\n')) {
+    const [kind, first = '', hash = '', id] = entry.split(' ');
+    if (kind === 'h') startedAt = Number(first);
+    if (kind === 's' && lines.get(Number(first))?.state !== 'done')
+      lines.set(Number(first), { state: 'sent', hash });
+    if (kind === 'd') lines.set(Number(first), { state: 'done', hash, ...(id ? { id } : {}) });
+    if (kind === 'f') lines.set(Number(first), { state: 'failed', hash });
+  }
+  return { startedAt, lines };
+};
+
+/**
+ * Written before a row is sent and after its answer, so that a killed run knows which rows are in doubt. Entries of one turn
+ * are written in one piece.
+ */
+export type Journal = {
+  readonly past: Past;
+  /** Resolves when it is written: the row may be sent then, and not before. */
+  sent(line: number, hash: string): Promise<void>;
+  done(line: number, hash: string, id: unknown): void;
+  failed(line: number, hash: string): void;
+  /** Writes what waits: before the outcome of a row is shown. */
+  flush(): void;
+  close(): void;
+};
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
+const unwritable = (path: string, error: unknown): AppError =>
+  new AppError('config', `the journal ${path} cannot be written: ${reason(error)}`, {
+    code: 'JOURNAL_UNWRITABLE',
+    tryThis: ['name another file with --journal, on a disk that has room'],
+    cause: error,
+  });
+
+const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
+  const info = await host.files.info(path);
+  if (info !== undefined && info.kind !== 'file')
+    throw usageError('wrong usage', [
+      problem('--journal', 'rule', `names ${path}, which is not a plain file`),
+    ]);
+  try {
+    if (before !== undefined)
+      await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
+    else await host.files.replace(path, `h ${host.now()}\n`, 0o600);
+    return host.files.append(path, 0o600);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+};
+
+const entries = (host: Host, path: string, file: AppendFile) => {
+  let waiting = '';
+  let failure: AppError | undefined;
+  let written: Promise<void> | undefined;
+  const flush = (): void => {
+    // What could not be written is never sent, now or later.
+    if (failure !== undefined) throw failure;
+    if (waiting === '') return;
+    try {
+      file.write(waiting);
+      waiting = '';
+    } catch (error) {
+      failure = unwritable(path, error);
+      throw failure;
+    }
+  };
+  return {
+    add(entry: string): void {
+      waiting += entry;
+    },
+    flush,
+    written: (): Promise<void> =>
+      (written ??= host.turn().then(() => {
+        written = undefined;
+        flush();
+      })),
+    close(): void {
+      try {
+        if (failure === undefined) flush();
+        file.sync();
+      } finally {
+        failure ??= unwritable(path, new Error('it is closed'));
+        file.close();
+      }
+    },
+  };
+};
+
+/** A new journal replaces an old one; with `resume` the old one is read and gone on with. */
+export const openJournal = async (host: Host, path: string, resume: boolean): Promise<Journal> => {
+  const before = resume ? await host.files.read(path) : undefined;
+  const past: Past =
+    before === undefined ? { startedAt: host.now(), lines: new Map() } : parseJournal(before);
+  const { add, written, flush, close } = entries(host, path, await open(host, path, before));
+  return {
+    past,
+    sent(line, hash) {
+      add(`s ${line} ${hash}\n`);
+      return written();
+    },
+    done: (line, hash, id) => add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}`}\n`),
+    failed: (line, hash) => add(`f ${line} ${hash}\n`),
+    flush,
+    close,
+  };
+};

@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { type Bucket, makeBucket } from '../api-client/rate.ts';
+import { send } from '../api-client/send.ts';
+import type { Context, Target } from './command.ts';
+import type { HttpReply, HttpRequest } from '../platform/host.ts';
+
+export type Pace = Pick<Context, 'host' | 'settings' | 'say' | 'signal'> & {
+  readonly timeoutMs: number | undefined;
+  /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
+  readonly ratePerMinute: number | undefined;
+  /** Nobody set that limit, so the service may say that it has none. */
+  readonly isRateDefault: boolean;
+};
+
+const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
+  const buckets = new Map<string, Bucket>();
+  return ({ rateKey }: Target): Bucket | undefined => {
+    if (rateKey === undefined || ratePerMinute === undefined) return undefined;
+    const found =
+      buckets.get(rateKey) ??
+      makeBucket(host, join(settings.folders.state, 'rate'), rateKey, ratePerMinute, signal);
+    buckets.set(rateKey, found);
+    return found;
+  };
+};
+
+/** What is sent to one service. */
+export type Sender = (request: HttpRequest) => Promise<HttpReply>;
+
+/** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
+export const makePaced = (pace: Pace): ((to: Target) => Sender) => {
+  const { host, say, signal, timeoutMs, ratePerMinute } = pace;
+  const bucketOf = bucketsFor(pace);
+  const onWait = (ms: number): void =>
+    say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
+  return (to) => {
+    const bucket = bucketOf(to);
+    const onRetry = (delayMs: number, why: string): void => {
+      if (why === 'answer 429') bucket?.block(host.now() + delayMs);
+      say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
+    };
+    const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
+    const sent: Sender = (request) =>
+      send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+    if (bucket === undefined || !pace.isRateDefault) return sent;
+    return async (request) => {
+      const reply = await sent(request);
+      // Ours is a default for services that do not say; one that a user set is kept.
+      if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
+      return reply;
+    };
+  };
+};

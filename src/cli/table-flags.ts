@@ -1,0 +1,116 @@
+import { type Field, type Fields, bare, list, oneOf, str } from '../core/field.ts';
+import { problem, usageError } from '../core/problem.ts';
+import type { Flag, Values } from './command.ts';
+
+export type FlagSource = { readonly fields: Fields; readonly part: 'query' | 'body' };
+
+/** `epic_state_id` and `displayName` become `epic-state-id` and `display-name`. */
+export const flagName = (field: string): string =>
+  field
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .replaceAll('_', '-')
+    .toLowerCase();
+
+const shape: Readonly<Record<string, string>> = {
+  datetime: 'time|day',
+  date: 'date',
+  color: '#rrggbb',
+  uuid: 'uuid',
+  url: 'url',
+  email: 'email',
+};
+const placeholder = (field: Field): string => {
+  const inner = bare(field);
+  if (inner.type === 'string')
+    return inner.enum ? inner.enum.join('|') : (shape[inner.format ?? ''] ?? 'text');
+  if (inner.type === 'integer' || inner.type === 'number') return 'number';
+  if (inner.type === 'boolean') return 'true|false';
+  if (inner.type === 'array')
+    return ['object', 'array', 'map', 'ref'].includes(bare(inner.items).type)
+      ? 'json'
+      : placeholder(inner.items);
+  return inner.type === 'file' ? 'path' : 'json';
+};
+
+const limitText = (field: Field): string => {
+  const inner = bare(field);
+  if (inner.type === 'string' && inner.max !== undefined) return `at most ${inner.max} characters`;
+  if ((inner.type === 'integer' || inner.type === 'number') && inner.max !== undefined)
+    return `${inner.min ?? ''}..${inner.max}`;
+  return '';
+};
+const summaryOf = (name: string, field: Field): string => {
+  const notes = [
+    limitText(field),
+    field.nullable ? 'null unsets' : '',
+    field.default === undefined ? '' : `default ${field.default}`,
+    field.deprecated === undefined
+      ? ''
+      : `deprecated${field.deprecated === '' ? '' : `: use ${field.deprecated}`}`,
+  ].filter((note) => note !== '');
+  return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
+};
+
+/**
+ * Flags of one row. A scalar list is repeated or comma-separated; objects and lists of objects take JSON.
+ * `--body` takes the whole body, and `--unset` sets nullable fields to null.
+ */
+export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> => {
+  const flags: Record<string, Flag> = {};
+  const nullable: string[] = [];
+  let hasBody = false;
+  for (const { fields, part } of sources) {
+    for (const [name, field] of Object.entries(fields)) {
+      if (part === 'body') hasBody = true;
+      if (field.readOnly) continue;
+      if (field.nullable) nullable.push(name);
+      const isList = bare(field).type === 'array';
+      flags[flagName(name)] = {
+        field,
+        summary: summaryOf(name, field),
+        value: placeholder(field),
+        ...(isList ? { repeat: true } : {}),
+        complete: name,
+      };
+    }
+  }
+  if (nullable.length > 0) {
+    flags.unset = {
+      field: list(oneOf(...nullable)),
+      summary: `Set a field to null: ${nullable.join(', ')}`,
+      value: 'field',
+      repeat: true,
+    };
+  }
+  if (hasBody)
+    flags.body = {
+      field: str(),
+      summary: 'The whole body as JSON: text, @file or - for standard input; flags win over it',
+      value: 'json|@file|-',
+    };
+  return flags;
+};
+
+/** The part of a row's input that the flags gave. `--body` was already read into `values.body` as an object. */
+export const valuesOf = (
+  fields: Fields,
+  values: Values,
+  part: FlagSource['part'],
+): Record<string, unknown> => {
+  const whole = part === 'body' ? (values.body as Record<string, unknown> | undefined) : undefined;
+  const found: Record<string, unknown> = { ...whole };
+  for (const name of Object.keys(fields)) {
+    const value = values[flagName(name)];
+    if (value !== undefined) found[name] = value;
+  }
+  for (const name of (values.unset as string[] | undefined) ?? []) {
+    if (!Object.hasOwn(fields, name)) continue;
+    if (values[flagName(name)] !== undefined) {
+      throw usageError(`--unset ${name} and --${flagName(name)} contradict each other`, [
+        problem(`--unset ${name}`, 'exclusive', `cannot be given together with --${flagName(name)}`),
+      ]);
+    }
+    found[name] = null;
+  }
+  return found;
+};

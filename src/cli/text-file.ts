@@ -1,0 +1,20 @@
+import { isAbsolute, join } from 'node:path';
+import { problem, usageError } from '../core/problem.ts';
+import type { Context } from './command.ts';
+
+/** The text of a file that a flag names; `-` is standard input. */
+export const textFile = async ({ host }: Context, given: string, flag: string): Promise<string> => {
+  if (given === '-') {
+    const parts: Uint8Array[] = [];
+    for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+    return Buffer.concat(parts).toString('utf8');
+  }
+  const path = isAbsolute(given) ? given : join(host.cwd, given);
+  const info = await host.files.info(path);
+  if (info?.kind === 'folder')
+    throw usageError('wrong usage', [problem(flag, 'rule', `names ${given}, which is a folder`)]);
+  const text = await host.files.read(path);
+  if (text === undefined)
+    throw usageError('wrong usage', [problem(flag, 'rule', `names ${given}, which does not exist`)]);
+  return text;
+};

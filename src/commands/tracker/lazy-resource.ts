@@ -1,0 +1,73 @@
+import type { Resource } from '../../core/operation.ts';
+import { trackerInfo } from '../../api-specs/tracker/info.ts';
+import type { Command } from '../../cli/command.ts';
+import { commandFrom, kebab } from '../from-table.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
+import { withEditor } from './with-editor.ts';
+import { withWeb } from './with-web.ts';
+
+/** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
+const rows: Readonly<Record<string, () => Promise<Resource>>> = {
+  categories: async () => (await import('../../api-specs/tracker/categories.ts')).categories,
+  'custom-fields': async () => (await import('../../api-specs/tracker/custom-fields.ts')).customFields,
+  documents: async () => (await import('../../api-specs/tracker/documents.ts')).documents,
+  'entity-templates': async () =>
+    (await import('../../api-specs/tracker/entity-templates.ts')).entityTemplates,
+  'epic-workflow': async () => (await import('../../api-specs/tracker/epic-workflow.ts')).epicWorkflow,
+  epics: async () => (await import('../../api-specs/tracker/epics.ts')).epics,
+  'epic-comments': async () => (await import('../../api-specs/tracker/epic-comments.ts')).epicComments,
+  health: async () => (await import('../../api-specs/tracker/health.ts')).health,
+  files: async () => (await import('../../api-specs/tracker/files.ts')).files,
+  'linked-files': async () => (await import('../../api-specs/tracker/linked-files.ts')).linkedFiles,
+  'external-links': async () => (await import('../../api-specs/tracker/external-links.ts')).externalLinks,
+  groups: async () => (await import('../../api-specs/tracker/groups.ts')).groups,
+  webhooks: async () => (await import('../../api-specs/tracker/webhooks.ts')).webhooks,
+  iterations: async () => (await import('../../api-specs/tracker/iterations.ts')).iterations,
+  'key-results': async () => (await import('../../api-specs/tracker/key-results.ts')).keyResults,
+  labels: async () => (await import('../../api-specs/tracker/labels.ts')).labels,
+  members: async () => (await import('../../api-specs/tracker/members.ts')).members,
+  projects: async () => (await import('../../api-specs/tracker/projects.ts')).projects,
+  repositories: async () => (await import('../../api-specs/tracker/repositories.ts')).repositories,
+  objectives: async () => (await import('../../api-specs/tracker/objectives.ts')).objectives,
+  milestones: async () => (await import('../../api-specs/tracker/milestones.ts')).milestones,
+  stories: async () => (await import('../../api-specs/tracker/stories.ts')).stories,
+  'story-tasks': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyTasks,
+  'story-comments': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyComments,
+  'story-links': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyLinks,
+  workflows: async () => (await import('../../api-specs/tracker/story-parts.ts')).workflows,
+};
+
+/** Rows that a hand-written command covers better, as `resource verb`. */
+export const byHand: ReadonlySet<string> = new Set([
+  'epics page',
+  'files download',
+  'files upload',
+  'groups stories',
+  'search run',
+]);
+
+/** The derived command that these words name, if they name one: `tracker labels create`. */
+export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<
+  Command | undefined
+> => {
+  if (byHand.has(`${resource} ${verb}`)) return undefined;
+  const found = Object.hasOwn(rows, resource) ? await rows[resource]?.() : undefined;
+  const row = Object.entries(found ?? {}).find(
+    ([name, operation]) => (operation.cli?.verb ?? kebab(name)) === verb,
+  );
+  if (row === undefined) return undefined;
+  const command = commandFrom({
+    service: trackerInfo,
+    resource,
+    verb: kebab(row[0]),
+    operation: row[1],
+    naming: trackerNaming,
+  });
+  return withEditor(withWeb(command), Object.values(found ?? {}));
+};
+
+/** What the words need: one derived command, or all. */
+export const load = async (words: readonly string[]): Promise<readonly Command[]> => {
+  const one = await oneCommand(words);
+  return one ? [one] : (await import('./commands.ts')).commands;
+};

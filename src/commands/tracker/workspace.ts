@@ -1,0 +1,134 @@
+import { bool, list, oneOf, req, str } from '../../core/field.ts';
+import { AppError } from '../../core/problem.ts';
+import { rawResult, recordResult, type Result } from '../../core/result.ts';
+import type { Command, Context, Flag, Values } from '../../cli/command.ts';
+import { trackerNaming } from '../../names/tracker-naming.ts';
+import { act } from '../../workspace/apply-step.ts';
+import { type Row, kindNames, workspaceKinds } from '../../workspace/kinds.ts';
+import { withMemberIds } from '../../workspace/members.ts';
+import { type Action, type Plan, planText, planWorkspace, refusal } from '../../workspace/plan.ts';
+import { readCurrent, readWorkspace } from '../../workspace/read.ts';
+
+const file: Flag = {
+  field: req(str()),
+  short: 'f',
+  summary: 'The workspace file (YAML or JSON); - is standard input',
+  value: 'file|-',
+  complete: 'file',
+};
+const prune: Flag = {
+  field: bool(),
+  summary: 'Also remove what the file does not name, in the lists that it has',
+};
+const force: Flag = { field: bool(), summary: 'Prune even what is in use' };
+
+const planned = async (context: Context, values: Values): Promise<Plan> => {
+  const workspace = await withMemberIds(context, await readWorkspace(context, values.file));
+  const { current, lookup } = await readCurrent(context, Object.keys(workspace));
+  return planWorkspace(workspace, current, lookup, {
+    prune: values.prune ?? false,
+    force: values.force ?? false,
+  });
+};
+
+const exportCommand: Command = {
+  path: ['tracker', 'export'],
+  summary: 'Write labels, categories, groups, custom fields, objectives, projects and iterations as a file',
+  about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
+  flags: {
+    only: { field: list(oneOf(...kindNames)), repeat: true, summary: 'Only these lists', value: 'list' },
+    json: { field: bool(), summary: 'As data for -o and --jq instead of YAML text' },
+  },
+  examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
+  run: async (context, values): Promise<Result> => {
+    const kinds = (values.only as string[] | undefined) ?? kindNames;
+    const { current, lookup } = await readCurrent(context, kinds);
+    const clean = (row: Row): Row =>
+      Object.fromEntries(
+        Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
+      );
+    const lists = Object.fromEntries(
+      kinds.map((kind) => [
+        kind,
+        (current[kind] ?? []).map((row) => clean(workspaceKinds[kind]?.show(row, lookup) ?? {})),
+      ]),
+    );
+    const data = { version: 1, ...lists };
+    if (values.json) return recordResult(data);
+    const { stringify } = await import('../../workspace/yaml-package.ts');
+    return rawResult(stringify(data, { lineWidth: 0 }));
+  },
+};
+
+const diffCommand: Command = {
+  path: ['tracker', 'diff'],
+  summary: 'Show what `tracker apply` would change; exit 20 when that is anything',
+  flags: { file, prune, force },
+  run: async (context, values) => {
+    const plan = await planned(context, values);
+    return recordResult(
+      plan,
+      { text: planText(plan) },
+      plan.actions.length + plan.refused.length > 0 ? 'no' : undefined,
+    );
+  },
+};
+
+const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
+  const done: Action[] = [];
+  for (const action of plan.actions) {
+    if (context.signal.aborted)
+      throw new AppError('stopped', `stopped after ${done.length} of ${plan.actions.length} changes`, {
+        tryThis: ['run the same apply again: it goes on from what is there'],
+      });
+    try {
+      await act(context, action);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      const category = done.length > 0 ? 'partial' : error.category;
+      throw new AppError(
+        category,
+        `${action.action} ${action.kind} ${action.name}: ${error.message} (${done.length} of ${plan.actions.length} changes were made)`,
+        {
+          ...error.detail,
+          tryThis: [
+            ...(error.detail.tryThis ?? []),
+            'mend the cause and run the same apply again: it goes on from what is there',
+          ],
+        },
+      );
+    }
+    done.push(action);
+    context.say.info(`${action.action}d ${action.kind}: ${action.name}`);
+  }
+  return done;
+};
+
+const applyCommand: Command = {
+  path: ['tracker', 'apply'],
+  summary: 'Make the workspace what a file says: plan first, then the fewest changes',
+  about:
+    'Records are found by external_id, then by name, so a changed name with the same external_id is a rename. Fields that the file leaves out are left alone. ' +
+    'Nothing is removed without --prune, and nothing in use without --force. A second apply of the same file sends nothing.',
+  flags: { file, prune, force },
+  examples: [
+    { line: 'opsctl tracker apply -f workspace.yaml --dry-run', says: 'Only the plan' },
+    { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'In a script' },
+  ],
+  run: async (context, values) => {
+    const plan = await planned(context, values);
+    const refused = refusal(plan);
+    if (refused) throw refused;
+    if (context.isDryRun) return recordResult({ ...plan, dry_run: true }, { text: planText(plan) });
+    if (plan.actions.length === 0) return recordResult({ ...plan, done: [] }, { text: planText(plan) });
+    if (!context.isConfirmed) context.say.info(planText(plan).trimEnd());
+    await context.confirm(`Make these ${plan.actions.length} changes?`);
+    const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
+    return recordResult(
+      { ...plan, done },
+      { text: `${done.length} changed, ${plan.kept} were as the file says\n` },
+    );
+  },
+};
+
+export const workspaceCommands: readonly Command[] = [exportCommand, diffCommand, applyCommand];

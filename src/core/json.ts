@@ -1,0 +1,53 @@
+type Frame = {
+  readonly entries: readonly (readonly [key: string, value: unknown])[];
+  readonly end: ']' | '}';
+  at: number;
+};
+
+const frameOf = (value: object): Frame =>
+  Array.isArray(value)
+    ? { entries: value.map((item) => ['', item] as const), end: ']', at: 0 }
+    : {
+        entries: Object.entries(value).flatMap(([key, item]) =>
+          item === undefined ? [] : [[`${JSON.stringify(key)}:`, item] as const],
+        ),
+        end: '}',
+        at: 0,
+      };
+
+const stepwise = (root: unknown): string => {
+  const out: string[] = [];
+  const open: Frame[] = [];
+  const put = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) out.push(JSON.stringify(value) ?? 'null');
+    else {
+      const frame = frameOf(value);
+      out.push(frame.end === ']' ? '[' : '{');
+      open.push(frame);
+    }
+  };
+  put(root);
+  for (let frame = open.at(-1); frame !== undefined; frame = open.at(-1)) {
+    const entry = frame.entries[frame.at];
+    if (entry === undefined) {
+      out.push(frame.end);
+      open.pop();
+      continue;
+    }
+    out.push(frame.at === 0 ? entry[0] : `,${entry[0]}`);
+    frame.at += 1;
+    put(entry[1]);
+  }
+  return out.join('');
+};
+
+/** JSON of a value however deep it is: JSON.stringify gives up at some thousand levels (a thread of replies can have them). */
+export const jsonOfAnyDepth = (value: unknown, indent?: number): string => {
+  try {
+    return (indent === undefined ? JSON.stringify(value) : JSON.stringify(value, null, indent)) ?? 'null';
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    // At such a depth the indentation alone would be hundreds of megabytes.
+    return stepwise(value);
+  }
+};

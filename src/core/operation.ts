@@ -1,0 +1,98 @@
+import type { Field, Fields, Value, Values } from './field.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Hints for the command that is derived from a row; none is needed for a working one. */
+export type CommandHints = {
+  /** The command's last word when the row's key is not it. */
+  readonly verb?: string;
+  /** Columns of the table view; the first five scalar fields otherwise. */
+  readonly columns?: readonly string[];
+  /** Question before an act that cannot be undone; `{id}` is replaced. */
+  readonly confirm?: string;
+  readonly examples?: readonly string[];
+  /** No command of its own: a hand-written one covers it. */
+  readonly hidden?: true;
+};
+
+/** One endpoint and everything the documents say about it. */
+export type Operation = {
+  readonly method: Method;
+  readonly path: string;
+  /** Its name in the discovery document, where it is not the one of the table: `labels.revisions.permissions.list`. */
+  readonly id?: string;
+  readonly summary: string;
+  /** The document line this row was taken from. */
+  readonly cites: string;
+  readonly params?: Fields;
+  readonly query?: Fields;
+  readonly body?: Fields;
+  /** Groups of body keys of which at most one may be set. */
+  readonly exclusive?: readonly (readonly string[])[];
+  /** The name of the body's schema, where the document gives it one. */
+  readonly bodyName?: string;
+  readonly encoding?: 'json' | 'form' | 'multipart';
+  readonly ok: 200 | 201 | 204;
+  readonly returns?: Field;
+  /** Names of errors beyond the service's common ones. */
+  readonly errors?: readonly string[];
+  /** Names the replacement; '' when there is none. */
+  readonly deprecated?: string;
+  /** Not in the documents; the real service has it and the mock needs it. */
+  readonly extension?: true;
+  readonly cli?: CommandHints;
+};
+export type Resource = { readonly [verb: string]: Operation };
+export type Table = { readonly [resource: string]: Resource };
+
+/** What every request to a service needs, whatever the endpoint. */
+export type ServiceInfo = {
+  readonly name: string;
+  readonly title: string;
+  readonly version: string;
+  /** Path prefix of every operation: `/api/v3`. */
+  readonly basePath: string;
+  /** Default request header that carries the token, and how the token stands in it. */
+  readonly tokenHeader: { readonly name: string; readonly prefix: string };
+  readonly ratePerMinute?: number;
+  /** What each status of a refusal means, and the body that comes with it; those of document 2 unless given. */
+  readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
+  /** Query parameters that every operation takes. */
+  readonly everywhere?: Fields;
+  /** Names of the scopes of which one is enough for a method. */
+  readonly scopes?: (method: Method) => readonly string[];
+};
+export type Service = ServiceInfo & { readonly table: Table };
+
+type ParamNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? (Name extends `${infer Bare}=${string}` ? Bare : Name) | ParamNames<Rest>
+  : never;
+/** The compiler refuses a row whose path names a parameter that `params` lacks. */
+type PathMatches<O extends Operation> = { params?: { [K in ParamNames<O['path']>]: Field } };
+export const op = <const O extends Operation>(
+  row: O & (ParamNames<O['path']> extends never ? unknown : Required<PathMatches<O>>),
+): O => row;
+
+type Part<O, K extends string> = O extends { [P in K]: infer F extends Fields }
+  ? Values<F>
+  : Record<never, never>;
+/** What a caller hands over: each part under its own key, so that equal names never collide. */
+export type Input<O extends Operation> = {
+  params: Part<O, 'params'>;
+  query: Part<O, 'query'>;
+  body: Part<O, 'body'>;
+};
+export type Output<O extends Operation> = O extends { returns: infer F extends Field } ? Value<F> : undefined;
+export type LooseInput = {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+};
+export type Client<T extends Table> = {
+  [R in keyof T]: { [V in keyof T[R]]: (input?: Partial<Input<T[R][V]>>) => Promise<Output<T[R][V]>> };
+};
+export type Named = { readonly resource: string; readonly verb: string; readonly operation: Operation };
+export const operations = (table: Table): Named[] =>
+  Object.entries(table).flatMap(([resource, verbs]) =>
+    Object.entries(verbs).map(([verb, operation]) => ({ resource, verb, operation })),
+  );

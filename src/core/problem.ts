@@ -1,0 +1,79 @@
+/** One thing that is wrong with one value. `path` is dotted and indexed: `labels[2].name`; '' is the whole. */
+export type Problem = {
+  readonly path: string;
+  /** What is wrong, as a sentence without the path: `must have at most 128 characters, has 129`. */
+  readonly message: string;
+  readonly rule:
+    | 'type'
+    | 'required'
+    | 'unknown'
+    | 'max'
+    | 'min'
+    | 'enum'
+    | 'format'
+    | 'null'
+    | 'exclusive'
+    | 'rule';
+  /** What to try, when that is not obvious from the message. */
+  readonly hint?: string;
+  /** Of the file that the value stands in. */
+  readonly line?: number;
+};
+
+export const problem = (path: string, rule: Problem['rule'], message: string, hint?: string): Problem =>
+  hint === undefined ? { path, rule, message } : { path, rule, message, hint };
+
+export const problemText = ({ path, message, hint, line }: Problem): string =>
+  `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path} `}${message}${hint === undefined ? '' : ` (${hint})`}`;
+
+/** Why something failed, in terms of who can mend it; each has one exit code (exit.ts). */
+export type Category =
+  | 'unknown'
+  | 'usage'
+  | 'config'
+  | 'auth'
+  | 'refused'
+  | 'not-found'
+  | 'rate-limit'
+  | 'stopped'
+  | 'partial'
+  | 'unsafe'
+  | 'network'
+  | 'rolled-back'
+  | 'no'
+  | 'interrupted'
+  | 'terminated';
+
+export type ErrorDetail = {
+  /** A stable word for scripts, for example `NAME_TAKEN`; the category in capitals when absent. */
+  readonly code?: string;
+  readonly httpStatus?: number;
+  /** What to type or change next; the first is the best. */
+  readonly tryThis?: readonly string[];
+  readonly docs?: string;
+  readonly problems?: readonly Problem[];
+  readonly requestId?: string;
+  readonly retryable?: boolean;
+  /** Anything a script may want, already free of secrets. */
+  readonly data?: unknown;
+  readonly cause?: unknown;
+};
+
+/** An expected failure: one message, one category, a way out. Everything else that is thrown is a bug. */
+export class AppError extends Error {
+  readonly category: Category;
+  readonly detail: ErrorDetail;
+  constructor(category: Category, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.name = 'AppError';
+    this.category = category;
+    this.detail = detail;
+  }
+}
+
+/** A usage error that lists every problem at once. */
+export const usageError = (
+  message: string,
+  problems: readonly Problem[] = [],
+  tryThis: readonly string[] = [],
+): AppError => new AppError('usage', message, { problems, tryThis });

@@ -1,0 +1,52 @@
+import type { Category } from './problem.ts';
+
+/** How a table shows data; `-o json` and the like never look at it. */
+export type View = {
+  /** Dotted paths into a record: `id`, `stats.num_stories`. */
+  readonly columns?: readonly string[];
+  /** One line on stderr that says what happened: `label 4711 created`. Not printed with --quiet. */
+  readonly message?: string;
+  /** What a terminal shows instead of the table, when a drawing says more. */
+  readonly text?: string;
+  /** The field that `-o name` prints; `id` unless given. */
+  readonly name?: string;
+};
+
+/** What a command hands back. It never prints: `output` renders this, `cli` maps it to an exit code. */
+export type Result =
+  | { readonly kind: 'record'; readonly data: unknown; readonly view?: View; readonly exit?: Category }
+  /** Rows are printed as they come; the first before the last is known. */
+  | {
+      readonly kind: 'rows';
+      readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
+      /** `rows` gives lists instead: of rows that came together and are written in one piece. */
+      readonly inBursts?: true;
+      readonly view?: View;
+      readonly exit?: () => Category | 'done';
+      /** What counts when the reader went away before the last row; done unless given. */
+      readonly unread?: () => Category | 'done';
+    }
+  /** Ready-made bytes: a script, a document, a file. */
+  | {
+      readonly kind: 'raw';
+      readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
+      readonly exit?: Category;
+    }
+  | { readonly kind: 'nothing'; readonly view?: View; readonly exit?: Category };
+
+export const recordResult = (data: unknown, view?: View, exit?: Category): Result => ({
+  kind: 'record',
+  data,
+  view,
+  exit,
+});
+export const rowsResult = (rows: Iterable<unknown> | AsyncIterable<unknown>, view?: View): Result => ({
+  kind: 'rows',
+  rows,
+  view,
+});
+export const rawResult = (...chunks: (string | Uint8Array)[]): Result => ({ kind: 'raw', chunks });
+export const nothing = (message?: string): Result => ({
+  kind: 'nothing',
+  view: message === undefined ? undefined : { message },
+});

@@ -1,0 +1,178 @@
+import { basename } from 'node:path';
+import { formOf } from '../forms.ts';
+
+/** Everything `mock kv start` may be told. */
+export type RehearsalOptions = {
+  readonly members: number;
+  /** Versions of the old and the new binary, `3.2.32` and `3.3.27`. */
+  readonly version: string;
+  readonly newVersion: string;
+  readonly word: 'kv' | 'etcd';
+  readonly monitorMs: number;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  readonly v2Bytes: number;
+  readonly quotaBytes: number | undefined;
+  readonly auth: boolean;
+  /** Members read a configuration file, written for the old version, instead of flags. */
+  readonly configFiles: boolean;
+};
+export type RehearsalMember = {
+  readonly name: string;
+  readonly clientUrl: string;
+  readonly peerUrl: string;
+  readonly dataDir: string;
+  readonly pidFile: string;
+  readonly logFile: string;
+  readonly configFile?: string;
+  readonly args: readonly string[];
+};
+/** What stands in `rehearsal.json`, by which the other commands know the folder. */
+export type Rehearsal = {
+  readonly simulated: true;
+  readonly options: RehearsalOptions;
+  readonly folder: string;
+  readonly members: readonly RehearsalMember[];
+};
+export const markerFile = (folder: string): string => `${folder}/rehearsal.json`;
+export const faultsFolder = (folder: string): string => `${folder}/faults`;
+export const passwordFile = (folder: string): string => `${folder}/password`;
+export const binaryPath = (folder: string, version: string, word: string): string =>
+  `${folder}/bin/${word}-${version}`;
+
+/** Ports come in pairs: client, peer. */
+export const rehearsalOf = (
+  folder: string,
+  options: RehearsalOptions,
+  ports: readonly number[],
+): Rehearsal => {
+  const url = (port: number | undefined): string => `http://127.0.0.1:${port}`;
+  const names = Array.from({ length: options.members }, (_, i) => `n${i + 1}`);
+  const initial = names.map((name, i) => `${name}=${url(ports[2 * i + 1])}`).join(',');
+  const members = names.map((name, i): RehearsalMember => {
+    const own = {
+      name,
+      clientUrl: url(ports[2 * i]),
+      peerUrl: url(ports[2 * i + 1]),
+      dataDir: `${folder}/${name}.data`,
+    };
+    const configFile = options.configFiles ? `${folder}/${name}.conf.yaml` : undefined;
+    const settings = serverSettings(own, initial, options);
+    const args =
+      configFile === undefined
+        ? Object.entries(settings).flatMap(([key, value]) => [`--${key}`, String(value)])
+        : ['--config-file', configFile];
+    return {
+      ...own,
+      pidFile: `${folder}/${name}.pid`,
+      logFile: `${folder}/${name}.log`,
+      ...(configFile === undefined ? {} : { configFile }),
+      args,
+    };
+  });
+  return { simulated: true, options, folder, members };
+};
+
+const serverSettings = (
+  own: Pick<RehearsalMember, 'name' | 'clientUrl' | 'peerUrl' | 'dataDir'>,
+  initial: string,
+  o: RehearsalOptions,
+): Record<string, string | number> => ({
+  name: own.name,
+  'data-dir': own.dataDir,
+  'listen-client-urls': own.clientUrl,
+  'advertise-client-urls': own.clientUrl,
+  'listen-peer-urls': own.peerUrl,
+  'initial-advertise-peer-urls': own.peerUrl,
+  'initial-cluster': initial,
+  'initial-cluster-token': 'rehearsal',
+  'initial-cluster-state': 'new',
+  ...(o.heartbeatMs === 100 ? {} : { 'heartbeat-interval': o.heartbeatMs }),
+  ...(o.electionMs === 1000 ? {} : { 'election-timeout': o.electionMs }),
+  ...(o.quotaBytes === undefined ? {} : { 'quota-backend-bytes': o.quotaBytes }),
+});
+
+/** A configuration file as 3.2 wants it: the retention is a number (doc3 B). */
+export const configText = (member: RehearsalMember, rehearsal: Rehearsal): string => {
+  const initial = rehearsal.members.map((one) => `${one.name}=${one.peerUrl}`).join(',');
+  const settings = serverSettings(member, initial, rehearsal.options);
+  const lines = Object.entries(settings).map(
+    ([key, value]) => `${key}: ${typeof value === 'number' ? value : JSON.stringify(value)}`,
+  );
+  const isOld = formOf(rehearsal.options.version)?.minor === '3.2';
+  const retention = isOld
+    ? ['auto-compaction-retention: 24']
+    : ['auto-compaction-mode: periodic', 'auto-compaction-retention: "24h"'];
+  return [
+    '# Member of a rehearsal cluster; not a database.',
+    ...lines,
+    '# hours of history that are kept',
+    ...retention,
+    '',
+  ].join('\n');
+};
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+/** A tiny program that says its version and else becomes a simulated member of that version. */
+export const binaryText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
+  const { word, monitorMs } = rehearsal.options;
+  const flags = [
+    '--binary-version',
+    version,
+    '--field-words',
+    word,
+    '--monitor-ms',
+    String(monitorMs),
+    '--faults',
+    faultsFolder(rehearsal.folder),
+  ];
+  const start = [...self, 'mock', 'kv', 'member', ...flags].map(quoted).join(' ');
+  return `#!/bin/sh
+# A simulated server for rehearsals. It is not a database: do not keep data in it.
+case "$1" in
+  --version|-version) printf '%s\\n' '${word} Version: ${version}' 'Git SHA: simulated' 'Go Version: none' 'Go OS/Arch: any'; exit 0 ;;
+esac
+exec ${start} -- "$@"
+`;
+};
+
+/** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. A folder that is called what it is says nothing. */
+const clusterName = (folder: string): string => {
+  const own = basename(folder);
+  return own === 'mock-kv' || own === 'cluster' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own)
+    ? 'rehearsal'
+    : own;
+};
+
+/** The cluster file for `opsctl kv … --cluster`. */
+export const clusterText = (rehearsal: Rehearsal): string => {
+  const { folder, options, members } = rehearsal;
+  const minor = options.newVersion.split('.').slice(0, 2).join('.');
+  const text = JSON.stringify;
+  const list = (words: readonly string[]): string => `[${words.map((word) => text(word)).join(', ')}]`;
+  const member = (one: RehearsalMember): string[] => [
+    `  - name: ${one.name}`,
+    `    client_url: ${one.clientUrl}`,
+    `    peer_url: ${one.peerUrl}`,
+    `    data_dir: ${text(one.dataDir)}`,
+    `    pid_file: ${text(one.pidFile)}`,
+    `    log_file: ${text(one.logFile)}`,
+    `    old_binary: ${text(binaryPath(folder, options.version, options.word))}`,
+    `    new_binary: ${text(binaryPath(folder, options.newVersion, options.word))}`,
+    `    old_command: ${list(one.args)}`,
+    `    new_command: ${list(one.args)}`,
+    ...(one.configFile === undefined ? [] : [`    config_file: ${text(one.configFile)}`]),
+  ];
+  return [
+    '# A rehearsal cluster: every member is a simulated server. It is not a database.',
+    `name: ${clusterName(folder)}`,
+    `to: ${text(minor)}`,
+    'driver: local',
+    'simulated: true',
+    `snapshot_dir: ${text(`${folder}/snapshots`)}`,
+    ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(folder))}`] : []),
+    'members:',
+    ...members.flatMap(member),
+    '',
+  ].join('\n');
+};

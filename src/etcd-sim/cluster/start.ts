@@ -1,0 +1,167 @@
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import { clusterId, memberId } from '../disk/identity.ts';
+import { Wal, entryLine } from '../disk/wal.ts';
+import { formOf } from '../forms.ts';
+import type { StoredKey } from '../state/command.ts';
+import {
+  type Rehearsal,
+  type RehearsalMember,
+  type RehearsalOptions,
+  binaryPath,
+  binaryText,
+  clusterText,
+  configText,
+  faultsFolder,
+  markerFile,
+  passwordFile,
+  rehearsalOf,
+} from './layout.ts';
+import { ask, pidOf, readRehearsal, startProcess } from './processes.ts';
+
+/** Keys to begin with (rehearsal on a copy of real data): the revision the store had and its keys. */
+export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
+const HEALTHY_WITHIN_MS = 20_000;
+
+const clearFolder = async (host: Host, folder: string, mayReplace: boolean): Promise<void> => {
+  const before = await readRehearsal(host, folder);
+  if (before === undefined) {
+    if ((await host.files.list(folder)).length === 0) return;
+    throw new AppError('unsafe', `${folder} holds something that is not a rehearsal cluster`, {
+      code: 'FOLDER_NOT_EMPTY',
+      tryThis: ['--dir with a new or empty folder'],
+    });
+  }
+  const running = before.members
+    .filter((member) => pidOf(host, member) !== undefined)
+    .map((member) => member.name);
+  if (running.length > 0) {
+    throw new AppError('unsafe', `a rehearsal cluster runs in ${folder} (${running.join(', ')})`, {
+      code: 'ALREADY_RUNNING',
+      tryThis: [`opsctl mock kv stop --dir ${folder}`],
+    });
+  }
+  if (!mayReplace) {
+    const tryThis = [
+      `opsctl mock kv start --dir ${folder} --replace`,
+      `opsctl mock kv start --dir ${folder} --again`,
+    ];
+    throw new AppError('unsafe', `${folder} holds a rehearsal cluster that is stopped`, {
+      code: 'FOLDER_NOT_EMPTY',
+      tryThis,
+    });
+  }
+  await host.files.remove(folder);
+};
+
+/** The data that a member starts with: nothing, or one first entry with all keys. */
+const writeData = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  member: RehearsalMember,
+  content: Content | undefined,
+): Promise<void> => {
+  const { v2Bytes } = rehearsal.options;
+  await host.files.makeFolder(`${member.dataDir}/member/snap`, 0o700);
+  if (v2Bytes > 0) {
+    const path = `${member.dataDir}/member/snap/0000000000000002-0000000000002711.snap`;
+    await host.files.create(path, '', 0o600);
+    await host.files.truncate(path, v2Bytes);
+    await host.files.create(`${member.dataDir}/member/snap/db`, '', 0o600);
+  }
+  if (content === undefined) return;
+  const ids = rehearsal.members.map((one) => memberId([one.peerUrl], 'rehearsal'));
+  const { wal } = await Wal.open(host, member.dataDir);
+  const command = { op: 'restore', keys: content.keys, revision: content.revision } as const;
+  const entry = { index: 1, term: 1, data: { id: 'restore', command } };
+  wal.write([
+    { meta: { member: memberId([member.peerUrl], 'rehearsal'), cluster: clusterId(ids) } },
+    { hard: { term: 1 } },
+    entryLine(entry),
+    { commit: 1 },
+  ]);
+  wal.close();
+};
+
+const writeFolder = async (host: Host, rehearsal: Rehearsal, content: Content | undefined): Promise<void> => {
+  const { folder, options, members } = rehearsal;
+  await Promise.all(
+    [folder, `${folder}/bin`, `${folder}/snapshots`, faultsFolder(folder)].map((path) =>
+      host.files.makeFolder(path, 0o700),
+    ),
+  );
+  for (const version of new Set([options.version, options.newVersion])) {
+    const path = binaryPath(folder, version, options.word);
+    await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
+    await host.files.setMode(path, 0o700);
+  }
+  await Promise.all(members.map((member) => writeData(host, rehearsal, member, content)));
+  for (const member of members)
+    if (member.configFile !== undefined)
+      await host.files.create(member.configFile, configText(member, rehearsal), 0o600);
+  if (options.auth)
+    await host.files.create(
+      passwordFile(folder),
+      `${Buffer.from(host.random(12)).toString('base64url')}\n`,
+      0o600,
+    );
+  await host.files.create(`${folder}/cluster.yaml`, clusterText(rehearsal));
+  await host.files.create(markerFile(folder), JSON.stringify(rehearsal, null, 2));
+};
+
+const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> => {
+  const answer = await ask<{ health?: string }>(host, `${member.clientUrl}/health`);
+  if (answer?.status !== 200 || answer.data.health !== 'true') return false;
+  const version = await ask<Record<string, string>>(host, `${member.clientUrl}/version`);
+  return version !== undefined && !Object.values(version.data).includes('not_decided');
+};
+export const waitHealthy = async (
+  host: Host,
+  members: readonly RehearsalMember[],
+  signal?: AbortSignal,
+): Promise<void> => {
+  const until = host.elapsed() + HEALTHY_WITHIN_MS;
+  const one = async (member: RehearsalMember): Promise<void> => {
+    while (!(await isHealthy(host, member))) {
+      if (host.elapsed() > until)
+        throw new AppError(
+          'unknown',
+          `simulated member ${member.name} did not become healthy; see ${member.logFile}`,
+          { code: 'NOT_HEALTHY' },
+        );
+      await host.sleep(25, signal);
+    }
+  };
+  await Promise.all(members.map(one));
+};
+
+/** doc3 Limits: a cluster with auth on. The password never leaves its file. */
+const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => {
+  const password = ((await host.files.read(passwordFile(rehearsal.folder))) ?? '').trim();
+  const member = rehearsal.members[0] as RehearsalMember;
+  const prefix = formOf(rehearsal.options.version)?.prefixes[0] ?? '';
+  for (const [path, body] of [
+    ['/auth/user/add', { name: 'root', password }],
+    ['/auth/enable', {}],
+  ] as const) {
+    const answer = await ask(host, `${member.clientUrl}${prefix}${path}`, body);
+    if (answer?.status !== 200)
+      throw new AppError('unknown', `the simulated cluster refused ${path}`, { code: 'AUTH_NOT_ON' });
+  }
+};
+
+/** Makes the folder, starts every member with the old binary and waits until all are healthy. */
+export const startRehearsal = async (
+  host: Host,
+  folder: string,
+  options: RehearsalOptions,
+  more: { readonly mayReplace: boolean; readonly content?: Content; readonly signal?: AbortSignal },
+): Promise<Rehearsal> => {
+  await clearFolder(host, folder, more.mayReplace);
+  const rehearsal = rehearsalOf(folder, options, await host.network.freePorts(2 * options.members));
+  await writeFolder(host, rehearsal, more.content);
+  await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
+  await waitHealthy(host, rehearsal.members, more.signal);
+  if (options.auth) await switchAuthOn(host, rehearsal);
+  return rehearsal;
+};

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+
+/** A finished database file in the layout that backup tools of the store read: pages of 4 KiB, a tree of buckets. */
+export type Item = { readonly key: Uint8Array; readonly value: Uint8Array };
+const PAGE = 4096;
+const HEAD = 16;
+const ELEMENT = 16;
+const MAGIC = 0xed0cdaed;
+const LEAF = 0x02;
+const BRANCH = 0x01;
+const META = 0x04;
+const FREE = 0x10;
+const IS_BUCKET = 0x01;
+
+const fnv1a64 = (bytes: Uint8Array): bigint => {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of bytes) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
+  return hash;
+};
+const bySmaller = (a: Item, b: Item): number => Buffer.compare(a.key, b.key);
+
+/** Collects pages in order; a page with big values takes several page numbers. */
+class Pages {
+  readonly parts: Buffer[] = [];
+  next = 3;
+  add(kind: number, items: readonly (Item & { readonly flags?: number; readonly page?: number })[]): number {
+    const size = items.reduce((sum, item) => sum + ELEMENT + item.key.length + item.value.length, HEAD);
+    const count = Math.ceil(size / PAGE);
+    const page = Buffer.alloc(count * PAGE);
+    const id = this.next;
+    header(page, id, kind, items.length, count - 1);
+    let at = HEAD + items.length * ELEMENT;
+    items.forEach((item, i) => {
+      const element = HEAD + i * ELEMENT;
+      if (kind === BRANCH) {
+        page.writeUInt32LE(at - element, element);
+        page.writeUInt32LE(item.key.length, element + 4);
+        page.writeBigUInt64LE(BigInt(item.page ?? 0), element + 8);
+      } else {
+        page.writeUInt32LE(item.flags ?? 0, element);
+        page.writeUInt32LE(at - element, element + 4);
+        page.writeUInt32LE(item.key.length, element + 8);
+        page.writeUInt32LE(item.value.length, element + 12);
+      }
+      page.set(item.key, at);
+      page.set(item.value, at + item.key.length);
+      at += item.key.length + item.value.length;
+    });
+    this.parts.push(page);
+    this.next += count;
+    return id;
+  }
+}
+
+const header = (page: Buffer, id: number, kind: number, count: number, overflow: number): void => {
+  page.writeBigUInt64LE(BigInt(id), 0);
+  page.writeUInt16LE(kind, 8);
+  page.writeUInt16LE(count, 10);
+  page.writeUInt32LE(overflow, 12);
+};
+
+/** Items into groups that fill a page each; a group has at least two, so that the tree gets narrower. */
+const groups = <T extends Item>(items: readonly T[]): T[][] => {
+  const found: T[][] = [[]];
+  let size = HEAD;
+  for (const item of items) {
+    const bytes = ELEMENT + item.key.length + item.value.length;
+    const last = found.at(-1) as T[];
+    if (last.length >= 2 && size + bytes > PAGE) {
+      found.push([item]);
+      size = HEAD + bytes;
+    } else {
+      last.push(item);
+      size += bytes;
+    }
+  }
+  return found;
+};
+
+const noValue = new Uint8Array();
+/** Writes a tree and returns the number of its root page. */
+const tree = (pages: Pages, items: readonly Item[]): number => {
+  let level = groups(items).map((group) => ({
+    key: group[0]?.key ?? noValue,
+    value: noValue,
+    page: pages.add(LEAF, group),
+  }));
+  while (level.length > 1) {
+    level = groups(level).map((group) => ({
+      key: group[0]?.key ?? noValue,
+      value: noValue,
+      page: pages.add(BRANCH, group),
+    }));
+  }
+  return level[0]?.page ?? 0;
+};
+
+const meta = (id: number, root: number, pageCount: number): Buffer => {
+  const page = Buffer.alloc(PAGE);
+  header(page, id, META, 0, 0);
+  page.writeUInt32LE(MAGIC, 16);
+  page.writeUInt32LE(2, 20);
+  page.writeUInt32LE(PAGE, 24);
+  page.writeBigUInt64LE(BigInt(root), 32);
+  page.writeBigUInt64LE(2n, 48);
+  page.writeBigUInt64LE(BigInt(pageCount), 56);
+  page.writeBigUInt64LE(BigInt(id), 64);
+  page.writeBigUInt64LE(fnv1a64(page.subarray(16, 72)), 72);
+  return page;
+};
+
+export const dbFile = (buckets: Readonly<Record<string, readonly Item[]>>): Buffer => {
+  const pages = new Pages();
+  const roots = Object.entries(buckets).map(([name, items]) => {
+    const value = Buffer.alloc(16);
+    value.writeBigUInt64LE(BigInt(tree(pages, [...items].sort(bySmaller))), 0);
+    return { key: Buffer.from(name), value, flags: IS_BUCKET };
+  });
+  const root = pages.add(LEAF, roots.sort(bySmaller));
+  const free = Buffer.alloc(PAGE);
+  header(free, 2, FREE, 0, 0);
+  return Buffer.concat([meta(0, root, pages.next), meta(1, root, pages.next), free, ...pages.parts]);
+};
+
+/** facts kv A3: the last 32 bytes of a snapshot are the sha256 of everything before. */
+export const trailer = (file: Uint8Array): Buffer => createHash('sha256').update(file).digest();

@@ -1,0 +1,73 @@
+import type { AppendFile, Host } from '../../platform/host.ts';
+import type { Entry, HardState } from '../raft/message.ts';
+import type { Proposal } from '../state/command.ts';
+
+type Line =
+  | { readonly meta: { readonly member: string; readonly cluster: string } }
+  | { readonly hard: HardState }
+  | { readonly cut: number }
+  | { readonly e: readonly [index: number, term: number, data?: Proposal] }
+  | { readonly commit: number };
+export type Stored = {
+  readonly member?: string;
+  readonly cluster?: string;
+  readonly hard?: HardState;
+  readonly entries: Entry<Proposal>[];
+  readonly commit: number;
+};
+
+const parsed = (line: string): Line | undefined => {
+  try {
+    return JSON.parse(line) as Line;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Reads the lines back. The last one may be torn by a kill; everything after the first bad line is not used. */
+export const storedFrom = (text: string): Stored & { readonly goodBytes: number } => {
+  let stored: Stored = { entries: [], commit: 0 };
+  let goodBytes = 0;
+  for (let from = 0; from < text.length; ) {
+    const end = text.indexOf('\n', from);
+    const line = end < 0 ? undefined : parsed(text.slice(from, end));
+    if (line === undefined) break;
+    if ('meta' in line) stored = { ...stored, ...line.meta };
+    else if ('hard' in line) stored = { ...stored, hard: line.hard };
+    else if ('cut' in line) stored.entries.length = line.cut;
+    else if ('commit' in line) stored = { ...stored, commit: line.commit };
+    else stored.entries.push({ index: line.e[0], term: line.e[1], data: line.e[2] });
+    goodBytes += Buffer.byteLength(text.slice(from, end + 1));
+    from = end + 1;
+  }
+  return { ...stored, goodBytes };
+};
+
+export const walPath = (dataDir: string): string =>
+  `${dataDir}/member/wal/0000000000000000-0000000000000000.wal`;
+
+/** The member's log on disk: one JSON line an event, only appended. */
+export class Wal {
+  readonly #file: AppendFile;
+  constructor(file: AppendFile) {
+    this.#file = file;
+  }
+  static async open(host: Host, dataDir: string): Promise<{ wal: Wal; stored: Stored }> {
+    const path = walPath(dataDir);
+    await host.files.makeFolder(`${dataDir}/member/wal`, 0o700);
+    const text = (await host.files.read(path)) ?? '';
+    const { goodBytes, ...stored } = storedFrom(text);
+    if (goodBytes < Buffer.byteLength(text)) await host.files.truncate(path, goodBytes);
+    return { wal: new Wal(host.files.append(path, 0o600)), stored };
+  }
+  write(lines: readonly Line[]): void {
+    if (lines.length > 0) this.#file.write(`${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+  }
+  close(): void {
+    this.#file.close();
+  }
+}
+
+export const entryLine = (entry: Entry<Proposal>): Line => ({
+  e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data],
+});

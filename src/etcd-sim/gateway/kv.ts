@@ -1,0 +1,150 @@
+import type { Applied, Command, Delete, KeyValue, Put, RangeOptions, RangeResult } from '../state/command.ts';
+import { failures } from '../state/keyspace.ts';
+import { decimal } from '../disk/identity.ts';
+import { TimedOut } from '../node/node.ts';
+import { base64Field, bigField, booleanField, bytesField, enumField, numberField } from './fields.ts';
+import { type Api, type Body, type Call, RpcError, filled } from './rpc.ts';
+
+const base64 = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('base64');
+export const header = (api: Api, revision = api.node.machine.keys.revision): Body =>
+  filled({
+    cluster_id: decimal(api.clusterId),
+    member_id: decimal(api.node.id),
+    revision: String(revision),
+    raft_term: String(api.node.raft.term),
+  });
+
+export const kvBody = (kv: KeyValue): Body =>
+  filled({
+    key: base64(kv.key),
+    create_revision: String(kv.create),
+    mod_revision: String(kv.mod),
+    version: String(kv.version),
+    value: kv.value,
+    lease: kv.lease,
+  });
+export const rangeBody = (result: RangeResult): Body =>
+  filled({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
+
+/** doc3 Errors: a request without a token where auth is on; a token of a member that was restarted (facts kv A2). */
+export const checkToken = (api: Api, call: Call): string | undefined => {
+  if (!api.node.machine.isAuthOn) return undefined;
+  if (call.token === undefined) throw new RpcError(3, 'etcdserver: user name is empty');
+  const user = api.tokens.userOf(call.token);
+  if (user === undefined) throw new RpcError(16, 'etcdserver: invalid auth token');
+  return user;
+};
+
+/** doc3 Limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
+export const checkSize = (api: Api, bytes: number): void => {
+  const transport = api.settings.maxRequestBytes + 512 * 1024;
+  if (bytes > transport)
+    throw new RpcError(8, `grpc: received message larger than max (${bytes} vs. ${transport})`);
+  if (bytes > api.settings.maxRequestBytes) throw new RpcError(3, 'etcdserver: request is too large');
+};
+
+export const agreed = async (api: Api, command: Command): Promise<Extract<Applied, { ok: true }>> => {
+  try {
+    const result = await api.node.propose(command);
+    if (!result.ok) throw new RpcError(result.failure.code, result.failure.message);
+    return result;
+  } catch (error) {
+    if (error instanceof TimedOut) throw new RpcError(14, 'etcdserver: request timed out');
+    throw error;
+  }
+};
+export const linearized = async (api: Api): Promise<void> => {
+  try {
+    await api.node.linearize();
+  } catch (error) {
+    if (error instanceof TimedOut) throw new RpcError(14, 'etcdserver: request timed out');
+    throw error;
+  }
+};
+
+/** Whoever takes a write that passes the quota raises the alarm for the whole cluster. */
+export const checkSpace = async (api: Api, bytes: number): Promise<void> => {
+  const { machine } = api.node;
+  if (!machine.has('NOSPACE') && machine.isFull(bytes)) {
+    await agreed(api, { op: 'alarm', action: 'ACTIVATE', member: decimal(api.node.id), alarm: 'NOSPACE' });
+  }
+  if (machine.has('NOSPACE')) throw new RpcError(failures.noSpace.code, failures.noSpace.message);
+};
+
+export const keyOf = (body: Body): string => {
+  const key = bytesField(body, 'key');
+  if (key === '') throw new RpcError(failures.emptyKey.code, failures.emptyKey.message);
+  return key;
+};
+const leaseOf = (body: Body): string | undefined => {
+  const lease = bigField(body, 'lease');
+  return lease === '0' ? undefined : lease;
+};
+export const putOf = (body: Body): Put => {
+  const [ignoreValue, ignoreLease] = [booleanField(body, 'ignore_value'), booleanField(body, 'ignore_lease')];
+  const [key, value, lease] = [keyOf(body), base64Field(body, 'value'), leaseOf(body)];
+  if (ignoreValue && value !== '')
+    throw new RpcError(failures.valueProvided.code, failures.valueProvided.message);
+  if (ignoreLease && lease !== undefined)
+    throw new RpcError(failures.leaseProvided.code, failures.leaseProvided.message);
+  const kept = { ...(ignoreValue ? { ignoreValue } : {}), ...(ignoreLease ? { ignoreLease } : {}) };
+  return { op: 'put', key, value, lease, prevKv: booleanField(body, 'prev_kv'), ...kept };
+};
+export const deleteOf = (body: Body): Delete => ({
+  op: 'delete',
+  key: keyOf(body),
+  end: bytesField(body, 'range_end'),
+  prevKv: booleanField(body, 'prev_kv'),
+});
+export const rangeOf = (body: Body): RangeOptions => ({
+  key: keyOf(body),
+  end: bytesField(body, 'range_end'),
+  limit: numberField(body, 'limit'),
+  revision: numberField(body, 'revision'),
+  sortOrder: enumField(body, 'sort_order', ['NONE', 'ASCEND', 'DESCEND'], 'RangeRequest_SortOrder'),
+  sortTarget: enumField(
+    body,
+    'sort_target',
+    ['KEY', 'VERSION', 'CREATE', 'MOD', 'VALUE'],
+    'RangeRequest_SortTarget',
+  ),
+  keysOnly: booleanField(body, 'keys_only'),
+  countOnly: booleanField(body, 'count_only'),
+});
+export const sizeOf = (put: { key: string; value: string }): number =>
+  put.key.length + Math.floor((put.value.length * 3) / 4) + 10;
+
+export const put = async (api: Api, call: Call): Promise<Body> => {
+  const command = putOf(call.body);
+  checkSize(api, sizeOf(command));
+  checkToken(api, call);
+  await checkSpace(api, sizeOf(command));
+  const { revision, prev } = await agreed(api, command);
+  return filled({ header: header(api, revision), prev_kv: prev?.[0] && kvBody(prev[0]) });
+};
+
+export const range = async (api: Api, call: Call): Promise<Body> => {
+  const options = rangeOf(call.body);
+  checkToken(api, call);
+  if (!booleanField(call.body, 'serializable')) await linearized(api);
+  const result = api.node.machine.keys.range(options);
+  if ('code' in result) throw new RpcError(result.code, result.message);
+  return { header: header(api), ...rangeBody(result) };
+};
+
+export const deleteRange = async (api: Api, call: Call): Promise<Body> => {
+  const command = deleteOf(call.body);
+  checkToken(api, call);
+  const { revision, deleted, prev } = await agreed(api, command);
+  return filled({
+    header: header(api, revision),
+    deleted: String(deleted ?? 0),
+    prev_kvs: (prev ?? []).map(kvBody),
+  });
+};
+
+export const compaction = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  const { revision } = await agreed(api, { op: 'compact', revision: numberField(call.body, 'revision') });
+  return { header: header(api, revision) };
+};

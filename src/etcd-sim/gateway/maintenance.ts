@@ -1,0 +1,138 @@
+import { crc32 } from 'node:zlib';
+import { trailer } from '../disk/db-file.ts';
+import { decimal, hexFrom } from '../disk/identity.ts';
+import { snapshotFile } from '../disk/snapshot.ts';
+import type { Command } from '../state/command.ts';
+import { bigField, enumField, unsignedField } from './fields.ts';
+import { agreed, checkToken, header } from './kv.ts';
+import { type Api, type Body, type Call, RpcError, type Stream, filled, once } from './rpc.ts';
+
+const CHUNK = 32 * 1024;
+
+export const status = async (api: Api): Promise<Body> => {
+  const { raft, machine } = api.node;
+  const more = {
+    raftAppliedIndex: String(machine.applied),
+    errors: [
+      ...(raft.leader === undefined ? ['etcdserver: no leader'] : []),
+      ...machine.alarms.map((one) => `memberID:${one.member} alarm:${one.alarm} `),
+    ],
+    dbSizeInUse: String(machine.sizeBytes),
+  };
+  return filled({
+    header: header(api),
+    version: api.version,
+    dbSize: String(machine.sizeBytes),
+    leader: raft.leader === undefined ? '0' : decimal(raft.leader),
+    raftIndex: String(api.form.has.appliedIndex ? raft.log.lastIndex : machine.applied),
+    raftTerm: String(raft.term),
+    ...(api.form.has.appliedIndex ? more : {}),
+  });
+};
+
+const alarmOf = (call: Call): 'NONE' | 'NOSPACE' | 'CORRUPT' =>
+  enumField(call.body, 'alarm', ['NONE', 'NOSPACE', 'CORRUPT'], 'AlarmType');
+export const alarm = async (api: Api, call: Call): Promise<Body> => {
+  const action = enumField(
+    call.body,
+    'action',
+    ['GET', 'ACTIVATE', 'DEACTIVATE'],
+    'AlarmRequest_AlarmAction',
+  );
+  const kind = alarmOf(call);
+  const member = unsignedField(call.body, 'memberID');
+  const { machine } = api.node;
+  const shown = (): Body => {
+    const alarms = machine.alarms
+      .filter((one) => kind === 'NONE' || one.alarm === kind)
+      .map((one) => filled({ memberID: one.member, alarm: one.alarm }));
+    return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms }) };
+  };
+  if (action === 'GET') return shown();
+  checkToken(api, call);
+  const wasRaised = machine.alarms.some(
+    (one) => one.alarm === kind && (one.member === member || member === '0'),
+  );
+  await agreed(api, { op: 'alarm', action, member, alarm: kind } satisfies Command);
+  // What was not raised is not taken back: then there is nothing to name.
+  const changed = action === 'ACTIVATE' || wasRaised ? [filled({ memberID: member, alarm: kind })] : [];
+  return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms: changed }) };
+};
+
+export const hash = async (api: Api): Promise<Body> => ({
+  header: header(api),
+  hash: crc32(JSON.stringify([...api.node.machine.keys.versions()])),
+});
+
+export const hashKv = async (api: Api, call: Call): Promise<Body> => {
+  const asked = Number(bigField(call.body, 'revision'));
+  const { keys } = api.node.machine;
+  const upTo = asked === 0 ? keys.revision : asked;
+  if (upTo > keys.revision)
+    throw new RpcError(11, 'etcdserver: mvcc: required revision is a future revision');
+  const versions = [...keys.versions()].filter((one) => one.mod <= upTo);
+  return filled({
+    header: header(api),
+    hash: crc32(JSON.stringify(versions)),
+    compact_revision: keys.compacted === 0 ? '-1' : String(keys.compacted),
+  });
+};
+
+const noUser = (call: Call, api: Api): void => {
+  // facts kv A2: maintenance calls name the layer that refuses.
+  if (api.node.machine.isAuthOn && call.token === undefined)
+    throw new RpcError(2, 'auth: user name is empty');
+  checkToken(api, call);
+};
+export const defragment = async (api: Api, call: Call): Promise<Body> => {
+  noUser(call, api);
+  return {};
+};
+
+/** facts kv A3: pieces with the bytes that remain, then one with only the sha256 of everything before. */
+export const snapshot = async (api: Api, call: Call): Promise<Stream> => {
+  const end = api.form.snapshotNewlines ? '\n' : '';
+  const line = (value: Body): Buffer => Buffer.from(JSON.stringify(value) + end);
+  const refusal = ((): RpcError | undefined => {
+    try {
+      checkToken(api, call);
+      return undefined;
+    } catch (error) {
+      return error as RpcError;
+    }
+  })();
+  if (refusal !== undefined) {
+    const { code, message } = refusal;
+    return {
+      stream: once(line({ error: { grpc_code: code, http_code: 400, message, http_status: 'Bad Request' } })),
+    };
+  }
+  const file = snapshotFile(api.node.machine);
+  return {
+    stream: (async function* () {
+      for (let at = 0; at < file.length; at += CHUNK) {
+        const blob = file.subarray(at, at + CHUNK);
+        const remaining = file.length - at - blob.length + 32;
+        yield line({ result: { remaining_bytes: String(remaining), blob: blob.toString('base64') } });
+      }
+      yield line({ result: { blob: trailer(file).toString('base64') } });
+    })(),
+  };
+};
+
+export const transferLeader = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  const { raft, links } = api.node;
+  if (!raft.isLeading) throw new RpcError(9, 'etcdserver: not leader');
+  const target = hexFrom(unsignedField(call.body, 'targetID'));
+  if (target === api.node.id) return { header: header(api) };
+  if (!links.has(target)) throw new RpcError(9, 'etcdserver: bad leader transferee');
+  if (!(await api.node.handOver(target)))
+    throw new RpcError(14, 'etcdserver: request timed out, possibly due to previous leader failure');
+  return { header: header(api) };
+};
+
+export const downgrade = async (api: Api, call: Call): Promise<Body> => {
+  checkToken(api, call);
+  return { header: header(api), version: api.node.machine.clusterVersion ?? '' };
+};

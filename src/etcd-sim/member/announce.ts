@@ -1,0 +1,67 @@
+import type { Stored } from '../disk/wal.ts';
+import { compareMinors, minorOf } from '../forms.ts';
+import type { Api } from '../gateway/rpc.ts';
+
+export type Fatal = (text: string) => void;
+
+/** facts kv A5: what a member logs when it starts. */
+export const announce = (api: Api, stored: Stored, isNew: boolean): void => {
+  const { node, log, word } = api;
+  log('I', `${word}server`, `name = ${api.settings.name}`);
+  log('I', `${word}server`, `data dir = ${api.settings.dataDir}`);
+  if (isNew) log('I', `${word}server`, `starting member ${node.id} in cluster ${api.clusterId}`);
+  else
+    log(
+      'I',
+      `${word}server`,
+      `restarting member ${node.id} in cluster ${api.clusterId} at commit index ${stored.commit}`,
+    );
+  log(
+    'I',
+    `${word}server`,
+    `starting server... [version: ${api.version}, cluster version: ${node.machine.clusterVersion ?? 'to_be_decided'}]`,
+  );
+};
+export const sayVersion = ({ log, word }: Api, before: string | undefined, now: string): void => {
+  if (before === undefined)
+    log('N', `${word}server/membership`, `set the initial cluster version to ${minorOf(now)}`);
+  else
+    log(
+      'N',
+      `${word}server/membership`,
+      `updated the cluster version from ${minorOf(before)} to ${minorOf(now)}`,
+    );
+  log('I', `${word}server/api`, `enabled capabilities for version ${minorOf(now)}`);
+};
+
+/** doc3 Versioning 2: no way back once the cluster has the new version. */
+export const mustNotBeOlder = (api: Api, fatal: Fatal): void => {
+  const determined = api.node.machine.clusterVersion;
+  if (determined === undefined || compareMinors(minorOf(api.version), minorOf(determined)) >= 0) return;
+  const text = `cluster cannot be downgraded (current version: ${api.version} is lower than determined cluster version: ${minorOf(determined)}).`;
+  api.log('C', 'membership', text);
+  fatal(text);
+};
+
+/** Says and obeys what the cluster agrees on while the member runs. */
+export const follow = (api: Api, fatal: Fatal): void => {
+  let before = api.node.machine.clusterVersion;
+  api.node.onApplied = (command, result) => {
+    if (command.op === 'cluster-version') {
+      sayVersion(api, before, command.version);
+      before = command.version;
+      mustNotBeOlder(api, fatal);
+    } else if (command.op === 'alarm' && result.ok) {
+      const text = `alarm ${command.alarm} ${command.action === 'ACTIVATE' ? 'raised by peer' : 'disarmed for'} ${BigInt(command.member).toString(16)}`;
+      api.log('W', `${api.word}server`, text);
+      // facts kv A2: this one call ends every 3.2 member for good.
+      if (command.alarm === 'NONE' && command.action === 'ACTIVATE' && api.form.minor === '3.2') {
+        api.log('C', 'mvcc/backend', 'cannot put key into bucket (key required)');
+        // The others must hear of it first, or they would live on.
+        void api.host
+          .sleep(5 * api.settings.heartbeatMs)
+          .then(() => fatal('cannot put key into bucket (key required)'));
+      }
+    }
+  };
+};

@@ -1,0 +1,175 @@
+import type { Host, Listener } from '../../platform/host.ts';
+import { clusterId, memberId } from '../disk/identity.ts';
+import { Faults, readFaults } from '../faults.ts';
+import { type Form, formOf, minorOf } from '../forms.ts';
+import { clientHandler } from '../gateway/client-handler.ts';
+import type { Api } from '../gateway/rpc.ts';
+import { routesOf } from '../gateway/routes.ts';
+import { Tokens } from '../gateway/tokens.ts';
+import { type MemberLog, memberLog } from '../log.ts';
+import { type Fatal, announce, follow, mustNotBeOlder, sayVersion } from './announce.ts';
+import { leave, publish, untilTheEnd } from './lifecycle.ts';
+import { openData, v2Sizes, writeDatabase } from './data-dir.ts';
+import { Lessor } from '../node/lessor.ts';
+import { watch } from './monitor.ts';
+import { Node } from '../node/node.ts';
+import { isKnownToOthers, peerHandler } from './peer-handler.ts';
+import {
+  type ServerSettings,
+  StartRefused,
+  checkConfig,
+  checkRetention,
+  configFrom,
+  flagsFrom,
+  settingsFrom,
+} from '../server-flags.ts';
+
+export type MemberOptions = {
+  /** `3.3.27`: decides how the member speaks and what it takes. */
+  readonly version: string;
+  readonly word: string;
+  /** How often the leader looks at the members' versions. */
+  readonly monitorMs: number;
+  /** The file with a member's faults. */
+  readonly faultFile?: (member: string) => string;
+  /** The real server's own command line. */
+  readonly serverArgs: readonly string[];
+};
+const TICK_MS = 20;
+
+const readSettings = async (host: Host, options: MemberOptions): Promise<ServerSettings> => {
+  const minor = minorOf(options.version);
+  const flags = flagsFrom(options.serverArgs, minor);
+  const configFile = flags.get('config-file');
+  if (configFile === undefined) {
+    checkRetention(flags, minor, false);
+    return settingsFrom(flags);
+  }
+  // With a configuration file every other flag is ignored, as the real servers do.
+  const text = await host.files.read(configFile);
+  if (text === undefined)
+    throw new StartRefused(1, `error verifying flags, open ${configFile}: no such file or directory`);
+  const config = checkConfig(configFrom(text), minor);
+  checkRetention(config, minor, true);
+  return settingsFrom(config);
+};
+
+const portOf = (url: string): { host: string; port: number } => {
+  const { hostname, port } = new URL(url);
+  return { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) };
+};
+const listenOn = async (
+  host: Host,
+  url: string,
+  handler: Parameters<Host['network']['listen']>[0],
+): Promise<Listener> => {
+  try {
+    return await host.network.listen(handler, { ...portOf(url), requestTimeoutMs: 300_000 });
+  } catch {
+    throw new StartRefused(1, `listen tcp ${new URL(url).host}: bind: address already in use`);
+  }
+};
+
+const assemble = async (
+  host: Host,
+  options: MemberOptions,
+  form: Form,
+  log: MemberLog,
+  faults: Faults,
+  settings: ServerSettings,
+) => {
+  const ids = new Map([...settings.cluster].map(([name, urls]) => [name, memberId(urls, settings.token)]));
+  const id = ids.get(settings.name) as string;
+  const peers = new Map(
+    [...settings.cluster].map(([name, urls]) => [ids.get(name) as string, urls[0] as string]),
+  );
+  const { wal, stored, isNew } = await openData(host, settings, log, options.word);
+  const cluster = clusterId([...ids.values()]);
+  if (isNew) {
+    const others = [...peers].filter(([peer]) => peer !== id).map(([, url]) => url);
+    if (await isKnownToOthers(host, id, others, 300))
+      throw new StartRefused(1, `member ${id} has already been bootstrapped`);
+    wal.write([{ meta: { member: id, cluster } }]);
+  }
+  const node = new Node(host, { ...settings, id, peers }, { wal, stored, log, faults });
+  const lessor = new Lessor(host, node);
+  const v2Bytes = Math.max(0, ...(await v2Sizes(host, settings.dataDir)));
+  const common = { host, form, settings, faults, log, lessor, node, ids, v2Bytes, clusterId: cluster };
+  const api: Api = { ...common, tokens: new Tokens(host), version: options.version, word: options.word };
+  return { api, stored, isNew };
+};
+/** False when the member must not start: the cluster is newer than it. */
+const isAllowed = (api: Api): boolean => {
+  let allowed = true;
+  mustNotBeOlder(api, () => (allowed = false));
+  return allowed;
+};
+
+/** Everything a running member does, until a signal or an error ends it. */
+const live = async (api: Api, options: MemberOptions, changeFaults: () => Promise<void>): Promise<number> => {
+  const { host, settings } = api;
+  let fatal: Fatal = () => {};
+  const fatalEnd = new Promise<string>((resolve) => (fatal = resolve));
+  follow(api, fatal);
+  const stopping = new AbortController();
+  const ready = publish(api, stopping.signal);
+  const listeners = await Promise.all([
+    ...settings.peerUrls.map((url) => listenOn(host, url, peerHandler(api, changeFaults))),
+    ...settings.clientUrls.map((url) => listenOn(host, url, clientHandler(api, routesOf(api.form), ready))),
+  ]);
+  const working = [
+    ticks(host, api, stopping.signal),
+    watch(host, api, { everyMs: options.monitorMs }, stopping.signal),
+  ];
+  const end = await untilTheEnd(host, api, fatalEnd);
+  if (end.signal === undefined) api.log('C', `${api.word}main`, end.error ?? '');
+  else await leave(host, api, end.signal);
+  // Requests under way get their answers; kept-alive connections are not waited for.
+  await Promise.race([Promise.all(listeners.map((one) => one.close())), host.sleep(100)]);
+  if (end.signal !== undefined) await writeDatabase(host, api);
+  stopping.abort();
+  await Promise.all(working);
+  api.node.stop();
+  return end.signal === undefined ? 1 : 0;
+};
+
+const serve = async (host: Host, options: MemberOptions, form: Form, log: MemberLog): Promise<number> => {
+  const settings = await readSettings(host, options);
+  const currentFaults = async () =>
+    options.faultFile === undefined ? [] : readFaults(host, options.faultFile(settings.name));
+  const faults = new Faults(await currentFaults(), options.version);
+  log('I', `${options.word}main`, `${options.word} Version: ${options.version}`);
+  log('I', `${options.word}main`, 'Simulated: this is a rehearsal, not a database');
+  if (faults.find('crash-at-start') !== undefined)
+    throw new StartRefused(1, 'crashed on demand at its start');
+  const { api, stored, isNew } = await assemble(host, options, form, log, faults, settings);
+  announce(api, stored, isNew);
+  if (!isAllowed(api)) return 1;
+  if (api.node.machine.clusterVersion !== undefined)
+    sayVersion(api, undefined, api.node.machine.clusterVersion);
+  if ((await host.files.info(`${settings.dataDir}/member/snap/db`)) === undefined)
+    await writeDatabase(host, api);
+  return live(api, options, async () => faults.replace(await currentFaults()));
+};
+const ticks = async (host: Host, api: Api, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    api.node.tick();
+    await host.sleep(TICK_MS, signal).catch(() => {});
+  }
+};
+
+/** The whole life of one simulated member; resolves with its exit code. */
+export const runMember = async (host: Host, options: MemberOptions): Promise<number> => {
+  const form = formOf(options.version);
+  if (form === undefined) throw new StartRefused(2, `there is no simulated version ${options.version}`);
+  const log = memberLog(host, form);
+  try {
+    return await serve(host, options, form, log);
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error;
+    if (error.code === 2 && error.message.startsWith('flag'))
+      await host.terminal.stderr.write(`${error.message}\n`);
+    else log('C', `${options.word}main`, error.message);
+    return error.code;
+  }
+};

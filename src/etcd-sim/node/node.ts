@@ -1,0 +1,297 @@
+import type { Host } from '../../platform/host.ts';
+import type { Faults } from '../faults.ts';
+import type { MemberLog } from '../log.ts';
+import { type Stored, type Wal, entryLine } from '../disk/wal.ts';
+import type { Message, Ready } from '../raft/message.ts';
+import { Raft } from '../raft/raft.ts';
+import type { Applied, Command, Proposal } from '../state/command.ts';
+import { Machine } from '../state/machine.ts';
+import { PeerLink } from './peer-link.ts';
+
+export type NodeOptions = {
+  readonly id: string;
+  readonly name: string;
+  /** Id → peer URL of every member. */
+  readonly peers: ReadonlyMap<string, string>;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  readonly quotaBytes: number;
+};
+/** facts kv A2: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
+const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
+const REOFFER_MS = 25;
+/** No quorum or no leader within the limit. */
+export class TimedOut extends Error {}
+
+type Waiting = {
+  readonly until: number;
+  offeredAt: number;
+  term: number;
+  readonly offer: () => void;
+  readonly fail: (error: Error) => void;
+};
+
+/** One member: the agreement, its disk, the state it leads to, and the links to the other members. */
+export class Node {
+  readonly id: string;
+  readonly machine: Machine;
+  readonly raft: Raft<Proposal>;
+  readonly links = new Map<string, PeerLink>();
+  readonly #host: Host;
+  readonly #o: NodeOptions;
+  readonly #wal: Wal;
+  readonly #log: MemberLog;
+  readonly #waiting = new Map<string, Waiting & { readonly done: (result: Applied) => void }>();
+  readonly #reads = new Map<number, Waiting & { readonly done: () => void }>();
+  readonly #leaderReads = new Map<number, (index: number | undefined) => void>();
+  readonly #behind: { readonly index: number; readonly done: () => void }[] = [];
+  readonly #boot: string;
+  #counter = 0;
+  #isStopped = false;
+  /** Called for each applied command, in order; not for those read back from the disk. */
+  onApplied: (command: Command, result: Applied) => void = () => {};
+
+  constructor(
+    host: Host,
+    options: NodeOptions,
+    parts: { wal: Wal; stored: Stored; log: MemberLog; faults: Faults },
+  ) {
+    this.#host = host;
+    this.#o = options;
+    this.id = options.id;
+    this.#wal = parts.wal;
+    this.#log = parts.log;
+    this.machine = new Machine(options.quotaBytes);
+    this.#boot = Buffer.from(host.random(6)).toString('hex');
+    const jitter = (): number => (host.random(1)[0] ?? 0) / 256;
+    const raftOptions = {
+      id: options.id,
+      members: [...options.peers.keys()],
+      heartbeatMs: options.heartbeatMs,
+      electionMs: options.electionMs,
+      jitter,
+    };
+    this.raft = new Raft(raftOptions, parts.stored, host.elapsed());
+    for (const [id, url] of options.peers) {
+      if (id !== options.id)
+        this.links.set(
+          id,
+          new PeerLink(host, {
+            id,
+            url,
+            timeoutMs: options.electionMs,
+            faults: parts.faults,
+            log: parts.log,
+          }),
+        );
+    }
+    const { committed } = this.raft.take();
+    for (const entry of committed) this.#apply(entry.index, entry.data);
+  }
+
+  #apply(index: number, proposal: Proposal | undefined): Applied | undefined {
+    if (proposal === undefined) {
+      this.machine.applied = index;
+      return undefined;
+    }
+    const result = this.machine.apply(index, proposal.id, proposal.command);
+    const waiting = this.#waiting.get(proposal.id);
+    this.#waiting.delete(proposal.id);
+    waiting?.done(result);
+    return result;
+  }
+
+  /** Does what the agreement asks for. Answers for `to` are returned, everything else is sent. */
+  #drain(to?: string): Message<Proposal>[] {
+    const ready = this.raft.take();
+    this.#store(ready);
+    for (const text of ready.said) this.#log('I', 'raft', text);
+    const answers: Message<Proposal>[] = [];
+    for (const message of ready.messages) {
+      if (message.to === to) answers.push(message);
+      else void this.#post(message);
+    }
+    for (const entry of ready.committed) {
+      const result = this.#apply(entry.index, entry.data);
+      if (entry.data !== undefined && result !== undefined) this.onApplied(entry.data.command, result);
+    }
+    if (ready.committed.length > 0) this.#wakeBehind();
+    for (const { id, index } of ready.reads) {
+      this.#leaderReads.get(id)?.(index);
+      this.#leaderReads.delete(id);
+    }
+    if (ready.said.length > 0) {
+      if (!this.raft.isLeading) this.#giveUpLeaderReads();
+      this.#reoffer(true);
+    }
+    for (const link of this.links.values()) void this.#pump(link);
+    return answers;
+  }
+  #giveUpLeaderReads(): void {
+    for (const answer of this.#leaderReads.values()) answer(undefined);
+    this.#leaderReads.clear();
+  }
+  #store(ready: Ready<Proposal>): void {
+    this.#wal.write([
+      ...(ready.hard === undefined ? [] : [{ hard: ready.hard }]),
+      ...(ready.cutAfter === undefined ? [] : [{ cut: ready.cutAfter }]),
+      ...ready.entries.map(entryLine),
+      ...(ready.committed.length === 0 ? [] : [{ commit: this.raft.commit }]),
+    ]);
+  }
+  async #pump(link: PeerLink): Promise<void> {
+    if (link.isBusy || this.#isStopped) return;
+    const message = this.raft.appendFor(link.id, this.#host.elapsed());
+    if (message === undefined) return;
+    link.isBusy = true;
+    const answers = await link.raft([message]);
+    link.isBusy = false;
+    this.#take(answers);
+  }
+  async #post(message: Message<Proposal>): Promise<void> {
+    this.#take((await this.links.get(message.to)?.raft([message])) ?? []);
+  }
+  #take(messages: readonly Message<Proposal>[]): void {
+    if (this.#isStopped) return;
+    for (const message of messages) this.raft.receive(message, this.#host.elapsed());
+    if (messages.length > 0) this.#drain();
+  }
+  /** Messages of one peer; the answers for it come back at once. */
+  receive(from: string, messages: readonly Message<Proposal>[]): Message<Proposal>[] {
+    for (const message of messages) this.raft.receive(message, this.#host.elapsed());
+    return this.#drain(from);
+  }
+  /** Called every few milliseconds. */
+  tick(): void {
+    this.raft.tick(this.#host.elapsed());
+    this.#drain();
+    this.#reoffer(false);
+  }
+  stop(): void {
+    this.#isStopped = true;
+    this.#wal.close();
+  }
+
+  /** Writes through the agreement; rejects with TimedOut after the limit. The result is what every member computes. */
+  propose(command: Command, limitMs = requestLimitMs(this.#o.electionMs)): Promise<Applied> {
+    this.#counter += 1;
+    const proposal = { id: `${this.#boot}-${this.#counter}`, command };
+    return new Promise((done, fail) => {
+      const waiting = {
+        until: this.#host.elapsed() + limitMs,
+        offeredAt: 0,
+        term: -1,
+        done,
+        fail,
+        offer: () => void this.#offer(proposal),
+      };
+      this.#waiting.set(proposal.id, waiting);
+      waiting.offer();
+    });
+  }
+  async #offer(proposal: Proposal): Promise<void> {
+    const waiting = this.#waiting.get(proposal.id);
+    if (waiting === undefined) return;
+    waiting.offeredAt = this.#host.elapsed();
+    const { leader } = this.raft;
+    if (leader === this.id) {
+      if (this.accept(proposal)) waiting.term = this.raft.term;
+    } else if (leader !== undefined) {
+      const { term } = this.raft;
+      waiting.term = term;
+      // The term goes back to none when the leader did not take it, so that it is offered again at the next tick.
+      if (!(await this.links.get(leader)?.propose(proposal))) waiting.term = -1;
+    }
+  }
+  /** A proposal of this or another member; false when this member does not lead. The same one may come again: the id makes it harmless. */
+  accept(proposal: Proposal): boolean {
+    const index = this.raft.propose(proposal);
+    if (index !== undefined) this.#drain();
+    return index !== undefined;
+  }
+  #reoffer(isLeaderNew: boolean): void {
+    const now = this.#host.elapsed();
+    const each = (waiting: Waiting, forget: () => void): void => {
+      if (now > waiting.until) {
+        forget();
+        waiting.fail(new TimedOut());
+        return;
+      }
+      const isLost = waiting.term !== this.raft.term || now - waiting.offeredAt > this.#o.electionMs;
+      if (isLost && (isLeaderNew || now - waiting.offeredAt >= REOFFER_MS)) waiting.offer();
+    };
+    for (const [id, waiting] of this.#waiting) each(waiting, () => this.#waiting.delete(id));
+    for (const [id, waiting] of this.#reads) each(waiting, () => this.#reads.delete(id));
+  }
+
+  /** Resolves when a read of this member's state sees every write acknowledged before; rejects with TimedOut. */
+  linearize(limitMs = requestLimitMs(this.#o.electionMs)): Promise<void> {
+    this.#counter += 1;
+    const id = this.#counter;
+    return new Promise((done, fail) => {
+      const waiting = {
+        until: this.#host.elapsed() + limitMs,
+        offeredAt: 0,
+        term: -1,
+        done,
+        fail,
+        offer: () => void this.#offerRead(id),
+      };
+      this.#reads.set(id, waiting);
+      waiting.offer();
+    });
+  }
+  async #offerRead(id: number): Promise<void> {
+    const waiting = this.#reads.get(id);
+    if (waiting === undefined) return;
+    waiting.offeredAt = this.#host.elapsed();
+    waiting.term = this.raft.term;
+    const { leader } = this.raft;
+    const index =
+      leader === undefined
+        ? undefined
+        : leader === this.id
+          ? await this.leaderRead()
+          : await this.links.get(leader)?.readIndex();
+    if (index === undefined) waiting.term = -1;
+    else {
+      await this.#reached(index);
+      if (this.#reads.delete(id)) waiting.done();
+    }
+  }
+  /** The index a linearizable read must have reached; undefined when this member does not lead. */
+  leaderRead(): Promise<number | undefined> {
+    this.#counter += 1;
+    const id = this.#counter;
+    return new Promise((resolve) => {
+      this.#leaderReads.set(id, resolve);
+      if (this.raft.read(id)) this.#drain();
+      else {
+        this.#leaderReads.delete(id);
+        resolve(undefined);
+      }
+    });
+  }
+  #reached(index: number): Promise<void> {
+    if (this.machine.applied >= index) return Promise.resolve();
+    return new Promise((done) => this.#behind.push({ index, done }));
+  }
+  #wakeBehind(): void {
+    for (let i = this.#behind.length - 1; i >= 0; i -= 1) {
+      if (this.machine.applied >= (this.#behind[i]?.index ?? 0)) this.#behind.splice(i, 1)[0]?.done();
+    }
+  }
+
+  /** Hands the leadership to the member with the longest log (or to `to`) and waits for it; false when that failed. */
+  async handOver(to?: string): Promise<boolean> {
+    const target = to ?? this.raft.successor(this.#host.elapsed());
+    if (target === undefined || !this.raft.handOver(target, this.#host.elapsed())) return false;
+    this.#drain();
+    const until = this.#host.elapsed() + 2 * this.#o.electionMs;
+    while (this.#host.elapsed() < until) {
+      if (this.raft.leader === target) return true;
+      await this.#host.sleep(5);
+    }
+    return false;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Host } from '../../platform/host.ts';
+import type { Faults } from '../faults.ts';
+import type { MemberLog } from '../log.ts';
+import type { Message } from '../raft/message.ts';
+import type { Proposal } from '../state/command.ts';
+
+export type PeerInfo = {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly applied: number;
+};
+export type LinkOptions = {
+  readonly id: string;
+  readonly url: string;
+  readonly timeoutMs: number;
+  readonly faults: Faults;
+  readonly log: MemberLog;
+};
+
+/** The way to one other member. Failures are values; the loss of a link and its return are said in the log (facts kv A5). */
+export class PeerLink {
+  readonly id: string;
+  /** An append is on its way; the next one waits for its answer. */
+  isBusy = false;
+  isActive = false;
+  readonly #host: Host;
+  readonly #o: LinkOptions;
+  constructor(host: Host, options: LinkOptions) {
+    this.#host = host;
+    this.#o = options;
+    this.id = options.id;
+  }
+  async #ask<T>(path: string, body: unknown): Promise<T | undefined> {
+    try {
+      if (this.#o.faults.isCut) throw new Error('i/o timeout');
+      const request = {
+        method: 'POST',
+        url: `${this.#o.url}${path}`,
+        body: JSON.stringify(body),
+        timeoutMs: this.#o.timeoutMs,
+      };
+      const reply = await this.#host.network.request(request);
+      const text = await reply.text();
+      if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
+      this.#up();
+      return JSON.parse(text) as T;
+    } catch (error) {
+      // A member that ends closes its connections first; only a silent one (or one cut off) times out.
+      const { code } = error as { code?: string };
+      this.#down(
+        code === 'REFUSED' || code === 'RESET' || code === 'OTHER'
+          ? 'connect: connection refused'
+          : 'i/o timeout',
+      );
+      return undefined;
+    }
+  }
+  #up(): void {
+    if (!this.isActive) {
+      this.#o.log('I', 'rafthttp', `peer ${this.id} became active`);
+      this.#o.log(
+        'I',
+        'rafthttp',
+        `established a TCP streaming connection with peer ${this.id} (stream Message writer)`,
+      );
+    }
+    this.isActive = true;
+  }
+  #down(reason: string): void {
+    if (this.isActive) {
+      this.#o.log(
+        'W',
+        'rafthttp',
+        `lost the TCP streaming connection with peer ${this.id} (stream Message reader)`,
+      );
+      this.#o.log(
+        'E',
+        'rafthttp',
+        `failed to dial ${this.id} on stream Message (dial tcp ${new URL(this.#o.url).host}: ${reason})`,
+      );
+      this.#o.log('I', 'rafthttp', `peer ${this.id} became inactive`);
+    }
+    this.isActive = false;
+  }
+  async raft(messages: readonly Message<Proposal>[]): Promise<Message<Proposal>[]> {
+    return (await this.#ask<Message<Proposal>[]>('/raft', { messages })) ?? [];
+  }
+  async propose(proposal: Proposal): Promise<boolean> {
+    return (await this.#ask<{ accepted: boolean }>('/raft/propose', proposal))?.accepted ?? false;
+  }
+  async readIndex(): Promise<number | undefined> {
+    return (await this.#ask<{ index?: number }>('/raft/read-index', {}))?.index;
+  }
+  /** Keeps the link's state true also between members that have nothing to say to each other. */
+  async hello(): Promise<PeerInfo | undefined> {
+    return this.#ask<PeerInfo>('/raft/hello', {});
+  }
+  /** Something only the leader knows or may do: its answer to `path`. */
+  async ask<T>(path: string, body: unknown): Promise<T | undefined> {
+    return this.#ask<T>(path, body);
+  }
+}

@@ -1,0 +1,358 @@
+import { RaftLog } from './log.ts';
+import type { Draft, Entry, HardState, Message, Ready, Role } from './message.ts';
+
+export type RaftOptions = {
+  readonly id: string;
+  /** Ids of all members, this one included. */
+  readonly members: readonly string[];
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  /** 0 to 1, other at each call: spreads the election times. */
+  readonly jitter: () => number;
+};
+type Peer = {
+  next: number;
+  match: number;
+  ackedRound: number;
+  sentAt: number;
+  heardAt: number;
+  wantsMessage: boolean;
+};
+
+/**
+ * One member's part of the agreement: terms, votes, the log, what is committed. No clock and no network of its own: times come in
+ * as `now` (milliseconds that never go back), everything to do goes out through `take`.
+ */
+export class Raft<D> {
+  readonly #o: RaftOptions;
+  readonly #peers = new Map<string, Peer>();
+  readonly log: RaftLog<D>;
+  role: Role = 'follower';
+  term: number;
+  leader: string | undefined;
+  #lastLeader: string | undefined;
+  commit: number;
+  #vote: string | undefined;
+  #votes = new Set<string>();
+  #electionAt: number;
+  #heardLeaderAt = Number.NEGATIVE_INFINITY;
+  #beatAt = 0;
+  #round = 0;
+  #handingTo: { readonly id: string; readonly until: number } | undefined;
+  #hardChanged = false;
+  #handed: number;
+  #outbox: Message<D>[] = [];
+  #reads: { readonly id: number; readonly index: number; readonly round: number }[] = [];
+  #readsReady: { readonly id: number; readonly index: number }[] = [];
+  #said: string[] = [];
+
+  constructor(
+    options: RaftOptions,
+    stored: { hard?: HardState; entries?: readonly Entry<D>[]; commit?: number },
+    now: number,
+  ) {
+    this.#o = options;
+    this.log = new RaftLog(stored.entries);
+    this.term = stored.hard?.term ?? 0;
+    this.#vote = stored.hard?.vote;
+    this.commit = Math.min(stored.commit ?? 0, this.log.lastIndex);
+    this.#handed = 0;
+    // A member that starts asks early: with a live leader the others say no at once, without one nobody waits a whole second.
+    this.#electionAt = now + options.heartbeatMs * (0.5 + 1.5 * options.jitter());
+  }
+  get #majority(): number {
+    return Math.floor(this.#o.members.length / 2) + 1;
+  }
+  get #others(): string[] {
+    return this.#o.members.filter((id) => id !== this.#o.id);
+  }
+  /** True when this member leads and has heard from a majority lately. */
+  get isLeading(): boolean {
+    return this.role === 'leader';
+  }
+  get isHandingOver(): boolean {
+    return this.#handingTo !== undefined;
+  }
+
+  tick(now: number): void {
+    if (this.role === 'leader') {
+      this.#leaderTick(now);
+      return;
+    }
+    if (this.leader !== undefined && now - this.#heardLeaderAt > this.#o.electionMs) {
+      this.#said.push(`raft.node: ${this.#o.id} lost leader ${this.leader} at term ${this.term}`);
+      this.leader = undefined;
+      this.#lastLeader = undefined;
+    }
+    if (now >= this.#electionAt) this.#campaign(now, true, false);
+  }
+  #leaderTick(now: number): void {
+    if (this.#handingTo !== undefined && now > this.#handingTo.until) this.#handingTo = undefined;
+    const heard =
+      this.#others.filter((id) => now - (this.#peers.get(id)?.heardAt ?? 0) <= this.#o.electionMs).length + 1;
+    if (heard < this.#majority) {
+      this.#said.push(`${this.#o.id} stepped down to follower since quorum is not active`);
+      this.#follow(this.term, undefined, now);
+      return;
+    }
+    if (now < this.#beatAt) return;
+    this.#beatAt = now + this.#o.heartbeatMs;
+    this.#wakeAll();
+  }
+  #wakeAll(): void {
+    for (const peer of this.#peers.values()) peer.wantsMessage = true;
+  }
+
+  #setTerm(term: number, vote: string | undefined): void {
+    if (term !== this.term || vote !== this.#vote) this.#hardChanged = true;
+    this.term = term;
+    this.#vote = vote;
+  }
+  #follow(term: number, leader: string | undefined, now: number): void {
+    const lastLeader = this.#lastLeader;
+    if (this.role !== 'follower') this.#said.push(`${this.#o.id} became follower at term ${term}`);
+    this.role = 'follower';
+    this.#handingTo = undefined;
+    if (term !== this.term) this.#setTerm(term, undefined);
+    if (leader !== undefined && leader !== lastLeader) {
+      this.#said.push(
+        lastLeader === undefined
+          ? `raft.node: ${this.#o.id} elected leader ${leader} at term ${term}`
+          : `raft.node: ${this.#o.id} changed leader from ${lastLeader} to ${leader} at term ${term}`,
+      );
+    }
+    this.leader = leader;
+    this.#lastLeader = leader ?? lastLeader;
+    this.#electionAt = now + this.#o.electionMs * (1 + this.#o.jitter());
+  }
+  #campaign(now: number, isPre: boolean, isForced: boolean): void {
+    this.role = isPre ? 'pre-candidate' : 'candidate';
+    this.leader = undefined;
+    if (!isPre) {
+      this.#setTerm(this.term + 1, this.#o.id);
+      this.#said.push(
+        `${this.#o.id} is starting a new election at term ${this.term - 1}`,
+        `${this.#o.id} became candidate at term ${this.term}`,
+      );
+    }
+    this.#votes = new Set([this.#o.id]);
+    this.#electionAt = now + this.#o.electionMs * (0.3 + 0.7 * this.#o.jitter());
+    const asked = {
+      type: 'vote',
+      lastIndex: this.log.lastIndex,
+      lastTerm: this.log.lastTerm,
+      isPre,
+      isForced,
+    } as const;
+    for (const to of this.#others) this.#send(to, asked, isPre ? this.term + 1 : this.term);
+    this.#countVotes(now);
+  }
+  #countVotes(now: number): void {
+    if (this.#votes.size < this.#majority) return;
+    if (this.role === 'pre-candidate') this.#campaign(now, false, false);
+    else if (this.role === 'candidate') this.#lead(now);
+  }
+  #lead(now: number): void {
+    this.role = 'leader';
+    this.leader = this.#o.id;
+    this.#lastLeader = this.#o.id;
+    this.#said.push(
+      `${this.#o.id} became leader at term ${this.term}`,
+      `raft.node: ${this.#o.id} elected leader ${this.#o.id} at term ${this.term}`,
+    );
+    this.#reads = [];
+    for (const id of this.#others) {
+      this.#peers.set(id, {
+        next: this.log.lastIndex + 1,
+        match: 0,
+        ackedRound: 0,
+        sentAt: now,
+        heardAt: now,
+        wantsMessage: true,
+      });
+    }
+    // An entry of its own term commits what earlier leaders left behind.
+    this.log.push(this.term, undefined);
+    this.#beatAt = now + this.#o.heartbeatMs;
+    this.#advance();
+  }
+  #send(to: string, draft: Draft<D>, term = this.term): void {
+    this.#outbox.push({ ...draft, from: this.#o.id, to, term } as Message<D>);
+  }
+
+  /** Index of the new entry; undefined when this member does not lead or hands over. */
+  propose(data: D): number | undefined {
+    if (this.role !== 'leader' || this.#handingTo !== undefined) return undefined;
+    const { index } = this.log.push(this.term, data);
+    this.#wakeAll();
+    this.#advance();
+    return index;
+  }
+  /** Asks for a read that sees every acknowledged write; `id` comes back in `reads`. False when this member cannot promise it. */
+  read(id: number): boolean {
+    if (this.role !== 'leader' || this.log.term(this.commit) !== this.term) return false;
+    this.#round += 1;
+    this.#reads.push({ id, index: this.commit, round: this.#round });
+    this.#wakeAll();
+    this.#releaseReads();
+    return true;
+  }
+  #releaseReads(): void {
+    while (this.#reads.length > 0) {
+      const { round, id, index } = this.#reads[0] as { round: number; id: number; index: number };
+      const acked = [...this.#peers.values()].filter((peer) => peer.ackedRound >= round).length + 1;
+      if (acked < this.#majority) return;
+      this.#reads.shift();
+      this.#readsReady.push({ id, index });
+    }
+  }
+  #advance(): void {
+    const matches = [this.log.lastIndex, ...this.#others.map((id) => this.#peers.get(id)?.match ?? 0)].sort(
+      (a, b) => b - a,
+    );
+    const reached = matches[this.#majority - 1] ?? 0;
+    // Only entries of the own term are counted (the others follow).
+    if (reached <= this.commit || this.log.term(reached) !== this.term) return;
+    this.commit = reached;
+    this.#wakeAll();
+  }
+  /** The member with the longest log of those heard lately; undefined when there is none. */
+  successor(now: number): string | undefined {
+    const live = [...this.#peers].filter(([, peer]) => now - peer.heardAt <= 3 * this.#o.heartbeatMs);
+    return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];
+  }
+  /** Starts to hand the leadership over; the target must be another member. */
+  handOver(to: string, now: number): boolean {
+    const peer = this.#peers.get(to);
+    if (this.role !== 'leader' || peer === undefined) return false;
+    this.#handingTo = { id: to, until: now + this.#o.electionMs };
+    this.#said.push(`${this.#o.id} [term ${this.term}] starts to transfer leadership to ${to}`);
+    peer.wantsMessage = true;
+    this.#finishHandOver(to, peer);
+    return true;
+  }
+  #finishHandOver(id: string, peer: Peer): void {
+    if (this.#handingTo?.id === id && peer.match === this.log.lastIndex)
+      this.#send(id, { type: 'take-over' });
+  }
+
+  /** The next append for a peer that has none on the way; undefined when there is nothing to say. */
+  appendFor(id: string, now: number): Message<D> | undefined {
+    const peer = this.#peers.get(id);
+    if (this.role !== 'leader' || peer === undefined || !peer.wantsMessage) return undefined;
+    peer.wantsMessage = false;
+    peer.sentAt = now;
+    const prevIndex = peer.next - 1;
+    const entries = this.log.batch(prevIndex);
+    const body = {
+      type: 'append',
+      prevIndex,
+      prevTerm: this.log.term(prevIndex) ?? 0,
+      entries,
+      commit: this.commit,
+      round: this.#round,
+    } as const;
+    return { ...body, from: this.#o.id, to: id, term: this.term };
+  }
+
+  receive(message: Message<D>, now: number): void {
+    if (message.type === 'vote') this.#onVote(message, now);
+    else if (message.term > this.term && !(message.type === 'voted' && message.isPre && message.granted)) {
+      this.#follow(message.term, message.type === 'append' ? message.from : undefined, now);
+      this.#dispatch(message, now);
+    } else if (message.term >= this.term || message.type === 'append' || message.type === 'voted')
+      this.#dispatch(message, now);
+  }
+  #dispatch(message: Message<D>, now: number): void {
+    if (message.type === 'append') this.#onAppend(message, now);
+    else if (message.type === 'appended') this.#onAppended(message, now);
+    else if (message.type === 'voted') this.#onVoted(message, now);
+    else if (message.type === 'take-over' && this.role !== 'leader') this.#campaign(now, false, true);
+  }
+  #onVote(message: Message<D> & { type: 'vote' }, now: number): void {
+    const hasLeader =
+      this.role === 'leader' || (this.leader !== undefined && now - this.#heardLeaderAt < this.#o.electionMs);
+    // A member that came back must not unseat a leader that works.
+    if (hasLeader && !message.isForced && message.from !== this.leader) {
+      this.#send(message.from, { type: 'voted', granted: false, isPre: message.isPre });
+      return;
+    }
+    if (!message.isPre && message.term > this.term) this.#follow(message.term, undefined, now);
+    const isCurrent =
+      message.lastTerm > this.log.lastTerm ||
+      (message.lastTerm === this.log.lastTerm && message.lastIndex >= this.log.lastIndex);
+    const isFree = message.isPre
+      ? message.term > this.term
+      : message.term === this.term && (this.#vote ?? message.from) === message.from;
+    const granted = isCurrent && isFree;
+    if (granted && !message.isPre) {
+      this.#setTerm(this.term, message.from);
+      this.#electionAt = now + this.#o.electionMs * (1 + this.#o.jitter());
+    }
+    this.#send(
+      message.from,
+      { type: 'voted', granted, isPre: message.isPre },
+      granted ? message.term : this.term,
+    );
+  }
+  #onVoted(message: Message<D> & { type: 'voted' }, now: number): void {
+    const counts = this.role === (message.isPre ? 'pre-candidate' : 'candidate') && message.granted;
+    if (!counts || message.term !== (message.isPre ? this.term + 1 : this.term)) return;
+    this.#votes.add(message.from);
+    this.#countVotes(now);
+  }
+  #onAppend(message: Message<D> & { type: 'append' }, now: number): void {
+    if (message.term < this.term) {
+      this.#send(message.from, { type: 'appended', ok: false, match: 0, round: message.round });
+      return;
+    }
+    this.#follow(message.term, message.from, now);
+    this.#heardLeaderAt = now;
+    if (this.log.term(message.prevIndex) !== message.prevTerm) {
+      const match = Math.min(this.log.lastIndex, message.prevIndex - 1);
+      this.#send(message.from, { type: 'appended', ok: false, match, round: message.round });
+      return;
+    }
+    this.log.accept(message.entries);
+    const match = message.prevIndex + message.entries.length;
+    this.commit = Math.max(this.commit, Math.min(message.commit, match));
+    this.#send(message.from, { type: 'appended', ok: true, match, round: message.round });
+  }
+  #onAppended(message: Message<D> & { type: 'appended' }, now: number): void {
+    const peer = this.#peers.get(message.from);
+    if (this.role !== 'leader' || peer === undefined) return;
+    peer.heardAt = now;
+    peer.ackedRound = Math.max(peer.ackedRound, message.round);
+    if (message.ok) {
+      peer.match = Math.max(peer.match, message.match);
+      peer.next = peer.match + 1;
+    } else peer.next = Math.max(1, Math.min(peer.next - 1, message.match + 1));
+    if (peer.next <= this.log.lastIndex || !message.ok || peer.ackedRound < this.#round)
+      peer.wantsMessage = true;
+    this.#advance();
+    this.#releaseReads();
+    this.#finishHandOver(message.from, peer);
+  }
+
+  /** Everything to do since the last call. */
+  take(): Ready<D> {
+    const { cutAfter, entries } = this.log.unstored();
+    const committed = this.log.slice(this.#handed, this.commit);
+    this.#handed = this.commit;
+    const hard = this.#hardChanged ? { term: this.term, vote: this.#vote } : undefined;
+    this.#hardChanged = false;
+    const ready = {
+      hard,
+      cutAfter,
+      entries,
+      messages: this.#outbox,
+      committed,
+      reads: this.#readsReady,
+      said: this.#said,
+    };
+    this.#outbox = [];
+    this.#readsReady = [];
+    this.#said = [];
+    return ready;
+  }
+}

@@ -1,0 +1,226 @@
+import { compareMinors } from './forms.ts';
+
+/** The settings of a server that the simulated member knows, from its command line or its configuration file. */
+export type ServerSettings = {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly clientUrls: readonly string[];
+  readonly advertisedClientUrls: readonly string[];
+  readonly peerUrls: readonly string[];
+  readonly advertisedPeerUrls: readonly string[];
+  /** Name → peer URLs of every member. */
+  readonly cluster: ReadonlyMap<string, readonly string[]>;
+  readonly token: string;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  readonly quotaBytes: number;
+  readonly maxRequestBytes: number;
+};
+/** Why the server does not start: exit code 2 for its command line, 1 for everything else (facts kv A4). */
+export class StartRefused extends Error {
+  readonly code: 1 | 2;
+  constructor(code: 1 | 2, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+type Known = {
+  readonly kind: 'text' | 'number' | 'boolean' | 'retention';
+  readonly since?: string;
+  readonly until?: string;
+};
+const text: Known = { kind: 'text' };
+const number: Known = { kind: 'number' };
+const boolean: Known = { kind: 'boolean' };
+const knownFlags: Readonly<Record<string, Known>> = {
+  name: text,
+  'data-dir': text,
+  'wal-dir': text,
+  'listen-client-urls': text,
+  'advertise-client-urls': text,
+  'listen-peer-urls': text,
+  'initial-advertise-peer-urls': text,
+  'initial-cluster': text,
+  'initial-cluster-token': text,
+  'initial-cluster-state': text,
+  'heartbeat-interval': number,
+  'election-timeout': number,
+  'snapshot-count': number,
+  'max-snapshots': number,
+  'max-wals': number,
+  'quota-backend-bytes': number,
+  'max-request-bytes': number,
+  'strict-reconfig-check': boolean,
+  'enable-v2': boolean,
+  'force-new-cluster': boolean,
+  metrics: text,
+  'auth-token': text,
+  'config-file': text,
+  'auto-compaction-retention': { kind: 'retention' },
+  'auto-compaction-mode': { kind: 'text', since: '3.3' },
+  'experimental-initial-corrupt-check': { kind: 'boolean', since: '3.3' },
+  debug: { kind: 'boolean', until: '3.4' },
+  'log-package-levels': { kind: 'text', until: '3.4' },
+  'log-output': { kind: 'text', until: '3.4' },
+  'log-outputs': { kind: 'text', since: '3.4' },
+  'log-level': { kind: 'text', since: '3.4' },
+  logger: { kind: 'text', since: '3.4' },
+};
+
+const isKnown = (name: string, minor: string): boolean => {
+  const known = knownFlags[name];
+  if (known === undefined) return false;
+  return compareMinors(minor, known.since ?? '0.0') >= 0 && compareMinors(minor, known.until ?? '99.0') <= 0;
+};
+
+/** Flags in the form of the Go library: `-a=1`, `--a 1`, and `--flag` alone for a boolean. */
+export const flagsFrom = (words: readonly string[], minor: string): Map<string, string> => {
+  const given = new Map<string, string>();
+  for (let i = 0; i < words.length; i += 1) {
+    const match = /^--?([^=]+)(?:=(.*))?$/s.exec(words[i] ?? '');
+    const name = match?.[1];
+    if (name === undefined) throw new StartRefused(2, `'${words[i]}' is not a valid flag`);
+    if (!isKnown(name, minor)) throw new StartRefused(2, `flag provided but not defined: -${name}`);
+    const inline = match?.[2];
+    if (inline !== undefined) given.set(name, inline);
+    else if (knownFlags[name]?.kind === 'boolean') given.set(name, 'true');
+    else {
+      i += 1;
+      if (words[i] === undefined) throw new StartRefused(2, `flag needs an argument: -${name}`);
+      given.set(name, words[i] as string);
+    }
+    checkFlag(name, given.get(name) as string, minor);
+  }
+  return given;
+};
+
+const checkFlag = (name: string, value: string, minor: string): void => {
+  if (knownFlags[name]?.kind === 'number' && !/^\d+$/.test(value)) {
+    throw new StartRefused(2, `invalid value "${value}" for flag -${name}: parse error`);
+  }
+  // doc3 B: auto-compaction-retention is a string in 3.3 and was numeric.
+  if (name === 'auto-compaction-retention' && minor === '3.2' && !/^\d+$/.test(value)) {
+    throw new StartRefused(2, `invalid value "${value}" for flag -${name}: parse error`);
+  }
+};
+
+type FileValue = { readonly text: string; readonly isNumber: boolean };
+const fileLine = /^([A-Za-z0-9-]+)\s*:\s*(?:"([^"]*)"|'([^']*)'|([^#]*?))\s*(?:#.*)?$/;
+/** The flat part of a configuration file; nested sections and unknown keys are ignored, as the servers do. */
+export const configFrom = (source: string): Map<string, FileValue> => {
+  const found = new Map<string, FileValue>();
+  for (const line of source.split('\n')) {
+    const match = fileLine.exec(line.trimEnd());
+    if (match === null) continue;
+    const quoted = match[2] ?? match[3];
+    const plain = match[4] ?? '';
+    found.set(match[1] as string, {
+      text: quoted ?? plain,
+      isNumber: quoted === undefined && /^-?\d+(\.\d+)?$/.test(plain),
+    });
+  }
+  return found;
+};
+
+/** facts kv A4: what of a configuration file each version takes. */
+export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: string): Map<string, string> => {
+  const retention = config.get('auto-compaction-retention');
+  if (retention !== undefined && minor === '3.2' && !retention.isNumber) {
+    throw new StartRefused(
+      1,
+      'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.auto-compaction-retention of type int',
+    );
+  }
+  if (retention?.isNumber && minor !== '3.2') {
+    throw new StartRefused(
+      1,
+      'error unmarshaling JSON: json: cannot unmarshal number into Go struct field configYAML.auto-compaction-retention of type string',
+    );
+  }
+  if (minor === '3.4' && config.has('log-output')) {
+    throw new StartRefused(
+      1,
+      'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.log-output of type []string',
+    );
+  }
+  for (const [name, { isNumber, text }] of config) {
+    if (
+      name === 'auto-compaction-retention' ||
+      knownFlags[name]?.kind !== 'number' ||
+      !isKnown(name, minor) ||
+      text === ''
+    )
+      continue;
+    // A number in quotes is a text to every version, and so is what is no number.
+    const form = name === 'quota-backend-bytes' ? /^-?\d+$/ : /^\d+$/;
+    if (!isNumber || !form.test(text)) {
+      const kind = isNumber ? `number ${text}` : 'string';
+      throw new StartRefused(
+        1,
+        `error unmarshaling JSON: json: cannot unmarshal ${kind} into Go struct field configYAML.${name} of type uint`,
+      );
+    }
+  }
+  return new Map(
+    [...config].filter(([name]) => isKnown(name, minor)).map(([name, value]) => [name, value.text]),
+  );
+};
+
+const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(value);
+/** doc3 B: with mode periodic the retention must be a valid duration string; a whole number means hours. */
+export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
+  const retention = given.get('auto-compaction-retention');
+  const named = given.get('auto-compaction-mode');
+  if (minor !== '3.2' && named !== undefined && !['', 'periodic', 'revision'].includes(named))
+    throw new StartRefused(1, `unknown auto-compaction-mode "${named}". See 'kv --help'.`);
+  if (minor === '3.2' || retention === undefined || /^\d+$/.test(retention)) return;
+  // The flag's default mode is periodic; a file without a mode has none.
+  const mode = named ?? (isFile ? '' : 'periodic');
+  if (mode === '') throw new StartRefused(1, 'unsupported compaction mode');
+  if (!isDuration(retention)) {
+    throw new StartRefused(
+      1,
+      `error parsing CompactionRetention: time: ${/^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid'} duration "${retention}"`,
+    );
+  }
+};
+
+const urls = (value: string): string[] => value.split(',').filter((one) => one !== '');
+const clusterFrom = (value: string): Map<string, string[]> => {
+  const members = new Map<string, string[]>();
+  for (const pair of urls(value)) {
+    const [name = '', url = ''] = pair.split('=');
+    members.set(name, [...(members.get(name) ?? []), url]);
+  }
+  return members;
+};
+
+export const settingsFrom = (given: ReadonlyMap<string, string>): ServerSettings => {
+  const name = given.get('name') ?? 'default';
+  const peerUrls = urls(given.get('listen-peer-urls') ?? 'http://localhost:2380');
+  const clientUrls = urls(given.get('listen-client-urls') ?? 'http://localhost:2379');
+  const advertisedPeerUrls = urls(given.get('initial-advertise-peer-urls') ?? peerUrls.join(','));
+  for (const url of [...peerUrls, ...clientUrls]) {
+    if (!url.startsWith('http://'))
+      throw new StartRefused(1, `a simulated member speaks plain HTTP on loopback only, not ${url}`);
+  }
+  const cluster = clusterFrom(given.get('initial-cluster') ?? `${name}=${advertisedPeerUrls.join(',')}`);
+  if (!cluster.has(name))
+    throw new StartRefused(1, `couldn't find local name "${name}" in the initial cluster configuration`);
+  return {
+    name,
+    dataDir: given.get('data-dir') ?? `${name}.etcd`,
+    clientUrls,
+    advertisedClientUrls: urls(given.get('advertise-client-urls') ?? clientUrls.join(',')),
+    peerUrls,
+    advertisedPeerUrls,
+    cluster,
+    token: given.get('initial-cluster-token') ?? 'etcd-cluster',
+    heartbeatMs: Number(given.get('heartbeat-interval') ?? 100),
+    electionMs: Number(given.get('election-timeout') ?? 1000),
+    quotaBytes: Number(given.get('quota-backend-bytes') ?? 0) || 2 * 1024 ** 3,
+    // doc3 Limits: default 1.5 MiB, configurable.
+    maxRequestBytes: Number(given.get('max-request-bytes') ?? 1.5 * 1024 ** 2),
+  };
+};

@@ -1,0 +1,122 @@
+import type { AlarmType, Applied, Command, Delete, Failure, Put, TxnResult } from './command.ts';
+import { Keyspace, failures } from './keyspace.ts';
+import { transact, writes } from './transaction.ts';
+
+export type Alarm = { readonly member: string; readonly alarm: AlarmType };
+export type Published = { readonly name: string; readonly clientUrls: readonly string[] };
+export type Lease = { readonly id: string; readonly ttl: number };
+export type User = { readonly name: string; readonly salt: string; readonly hash: string };
+/** Remembered proposals: one that is repeated within so many others changes nothing. */
+const REMEMBERED = 5_000;
+
+/** The replicated state. `apply` gives the same answer on every member. */
+export class Machine {
+  readonly keys = new Keyspace();
+  readonly leases = new Map<string, Lease>();
+  readonly members = new Map<string, Published>();
+  readonly users = new Map<string, User>();
+  alarms: readonly Alarm[] = [];
+  isAuthOn = false;
+  clusterVersion: string | undefined;
+  applied = 0;
+  readonly #quotaBytes: number;
+  readonly #seen = new Map<string, Applied>();
+
+  constructor(quotaBytes: number) {
+    this.#quotaBytes = quotaBytes;
+  }
+  /** Size of the database as a member tells it: whole pages of 4 KiB and some for the tree. */
+  get sizeBytes(): number {
+    return 20_480 + Math.ceil(this.keys.sizeBytes / 4096) * 4096;
+  }
+  has(alarm: AlarmType): boolean {
+    return this.alarms.some((one) => one.alarm === alarm);
+  }
+  /** True when a put of so many bytes would pass the quota; whoever takes the request raises the alarm. */
+  isFull(bytes: number): boolean {
+    return this.sizeBytes + bytes > this.#quotaBytes;
+  }
+
+  apply(index: number, id: string, command: Command): Applied {
+    this.applied = index;
+    const known = this.#seen.get(id);
+    if (known !== undefined) return known;
+    const result = this.#run(command);
+    this.#seen.set(id, result);
+    if (this.#seen.size > REMEMBERED) this.#seen.delete(this.#seen.keys().next().value as string);
+    return result;
+  }
+  #run(command: Command): Applied {
+    const failure = this.#refusal(command);
+    if (failure !== undefined) return { ok: false, failure };
+    switch (command.op) {
+      case 'put':
+      case 'delete':
+        return this.#single(command);
+      case 'txn': {
+        const done = transact(this, [command]);
+        return 'code' in done ? { ok: false, failure: done } : this.#ok({ txn: done[0] as TxnResult });
+      }
+      case 'compact': {
+        const problem = this.keys.compact(command.revision);
+        return problem === undefined ? this.#ok() : { ok: false, failure: problem };
+      }
+      case 'restore':
+        this.keys.restore(command.keys, command.revision);
+        return this.#ok();
+      default:
+        this.#administer(command);
+        return this.#ok();
+    }
+  }
+  #ok(more: Partial<Extract<Applied, { ok: true }>> = {}): Applied {
+    return { ok: true, revision: this.keys.revision, ...more };
+  }
+  #refusal(command: Command): Failure | undefined {
+    const isWrite = (command.op === 'put' || command.op === 'txn') && writes(command);
+    if (this.has('CORRUPT') && (isWrite || command.op === 'delete')) return failures.corrupt;
+    if (this.has('NOSPACE') && (isWrite || command.op === 'grant')) return failures.noSpace;
+    if (command.op === 'grant' && this.leases.has(command.id)) return failures.leaseExists;
+    if (command.op === 'revoke' && !this.leases.has(command.id)) return failures.noLease;
+    return undefined;
+  }
+  #single(command: Put | Delete): Applied {
+    const done = transact(this, [command]);
+    if ('code' in done) return { ok: false, failure: done };
+    const [response] = done;
+    if (response?.op === 'delete') return this.#ok({ deleted: response.deleted, prev: response.prev });
+    const before = response?.op === 'put' ? response.prev : undefined;
+    return this.#ok({ prev: before === undefined ? [] : [before] });
+  }
+  #administer(command: Command): void {
+    if (command.op === 'grant') this.leases.set(command.id, { id: command.id, ttl: command.ttl });
+    else if (command.op === 'revoke') this.#revoke(command.id);
+    else if (command.op === 'alarm') this.#alarm(command);
+    else if (command.op === 'cluster-version') this.clusterVersion = command.version;
+    else if (command.op === 'publish')
+      this.members.set(command.member, { name: command.name, clientUrls: command.clientUrls });
+    else if (command.op === 'user')
+      this.users.set(command.name, { name: command.name, salt: command.salt, hash: command.hash });
+    else if (command.op === 'auth') this.isAuthOn = command.on;
+  }
+  #revoke(id: string): void {
+    this.leases.delete(id);
+    const attached = this.leaseKeys(id);
+    if (attached.length === 0) return;
+    const revision = this.keys.revision + 1;
+    for (const [sub, key] of attached.entries()) this.keys.delete({ key }, revision, sub);
+    this.keys.revision = revision;
+  }
+  leaseKeys(id: string): string[] {
+    const all = this.keys.range({ key: '\0', end: '\0' });
+    return 'code' in all ? [] : all.kvs.filter((kv) => kv.lease === id).map((kv) => kv.key);
+  }
+  #alarm(command: Command & { op: 'alarm' }): void {
+    const same = (one: Alarm): boolean => one.member === command.member && one.alarm === command.alarm;
+    const others = this.alarms.filter((one) => !same(one));
+    // Member 0 with DEACTIVATE means every member that has this alarm.
+    if (command.action === 'DEACTIVATE')
+      this.alarms = command.member === '0' ? others.filter((one) => one.alarm !== command.alarm) : others;
+    else this.alarms = [...others, { member: command.member, alarm: command.alarm }];
+  }
+}

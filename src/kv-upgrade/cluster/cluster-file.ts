@@ -1,0 +1,198 @@
+import { isAbsolute, join, resolve } from 'node:path';
+import type { Host } from '../../platform/host.ts';
+import { checkFields } from '../../core/check.ts';
+import { AppError, problem } from '../../core/problem.ts';
+import type { Problem } from '../../core/problem.ts';
+import { objectSchema } from '../../core/schema.ts';
+import { nextMinor, versionRows } from '../../api-specs/etcd/versions.ts';
+import { clusterFields } from './cluster-fields.ts';
+import { argvOf, wordsOf } from './command-line.ts';
+import type { ClusterFile, CommandLine, MemberSpec } from '../types.ts';
+import { contentOf } from './yaml-file.ts';
+
+const isCommandLine = (value: unknown): value is CommandLine =>
+  typeof value === 'string'
+    ? (wordsOf(value)?.length ?? 0) > 0
+    : Array.isArray(value) && value.every((word) => typeof word === 'string');
+
+/** Two hosts may use the same folder names; names and URLs never. */
+const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
+  (
+    [
+      'name',
+      'client_url',
+      'peer_url',
+      ...(driver === 'local' ? (['data_dir', 'pid_file'] as const) : []),
+    ] as const
+  ).flatMap((key) => {
+    const values = members.map((member) => member[key]);
+    return values.flatMap((value, i) => {
+      const first = values.indexOf(value);
+      return value === undefined || first === i
+        ? []
+        : [problem(`members[${i}].${key}`, 'rule', `is the same as that of members[${first}]`)];
+    });
+  });
+
+const memberProblems = (member: MemberSpec, at: string, driver: string): Problem[] => {
+  const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
+    local: ['pid_file', 'log_file'],
+    systemd: ['unit'],
+    ssh: ['host'],
+    docker: ['container'],
+    'static-pod': ['manifest', 'new_image', 'old_image'],
+  };
+  const of = typeof member.name === 'string' ? ` (${member.name})` : '';
+  const missing = (needed[driver] ?? []).filter((key) => member[key] === undefined);
+  const found = missing.map((key) =>
+    problem(`${at}.${key}`, 'required', `is required with driver ${driver}${of}`),
+  );
+  for (const which of ['old', 'new'] as const) {
+    const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
+    if (line !== undefined && !isCommandLine(line))
+      found.push(
+        problem(
+          `${at}.${which}_command`,
+          'type',
+          'must be a list of words or one line of text with closed quotes',
+        ),
+      );
+    else if (driver === 'local' && argvOf(line, binary) === undefined) {
+      found.push(
+        problem(
+          `${at}.${which}_command`,
+          'required',
+          `is required with driver local${of}`,
+          `or ${which}_binary, when the line has only flags`,
+        ),
+      );
+    }
+  }
+  return found;
+};
+
+export type Purpose = 'read' | 'upgrade';
+/** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */
+export const clusterProblems = (content: unknown, purpose: Purpose = 'upgrade'): Problem[] => {
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    return [
+      problem('', 'type', 'must be a mapping with `name` and `members`', 'opsctl kv init writes such a file'),
+    ];
+  const wrong = checkFields(clusterFields, content as Record<string, unknown>);
+  const isWrong = (path: string): boolean => wrong.some((one) => one.path === path);
+  // What is said below is left out where the value itself is wrong, and not only its use.
+  return [
+    ...wrong,
+    ...useProblems(withoutNoise(content as ClusterFile), purpose).filter(({ path }) => !isWrong(path)),
+  ];
+};
+
+/** Members that are no mappings, and a driver that is none, have been complained of already. */
+const withoutNoise = (content: ClusterFile): ClusterFile => {
+  const members = Array.isArray(content.members) ? content.members : [];
+  const hooks =
+    typeof content.hooks === 'object' && content.hooks !== null
+      ? { hooks: content.hooks }
+      : { hooks: undefined };
+  return {
+    ...content,
+    ...hooks,
+    members: members.map((one) => (typeof one === 'object' && one !== null ? one : ({} as MemberSpec))),
+  };
+};
+
+const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
+  const found: Problem[] = [];
+  const driver = cluster.driver ?? 'local';
+  if (purpose === 'upgrade')
+    found.push(...cluster.members.flatMap((member, i) => memberProblems(member, `members[${i}]`, driver)));
+  found.push(...repeated(cluster.members, driver));
+  for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
+    if (!isCommandLine(line))
+      found.push(
+        problem(`hooks.${name}`, 'type', 'must be a list of words or one line of text with closed quotes'),
+      );
+  }
+  if (
+    purpose === 'upgrade' &&
+    driver === 'hooks' &&
+    (cluster.hooks?.stop === undefined ||
+      cluster.hooks.start_new === undefined ||
+      cluster.hooks.start_old === undefined)
+  ) {
+    found.push(problem('hooks', 'required', 'needs stop, start_old and start_new with driver hooks'));
+  }
+  const targets = versionRows.flatMap((row) => nextMinor(row.minor) ?? []);
+  if (cluster.to !== undefined && !targets.includes(cluster.to as never))
+    found.push(problem('to', 'enum', `must be one of ${targets.join(', ')}; got ${cluster.to}`));
+  return found;
+};
+
+const pathKeys = [
+  'data_dir',
+  'pid_file',
+  'log_file',
+  'old_binary',
+  'new_binary',
+  'config_file',
+  'binary_path',
+  'manifest',
+] as const;
+/** Paths in the file are relative to the file. Not those of other hosts, not a bare program name, and not words of a command. */
+const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile => {
+  const absolute = (path: string): string =>
+    isAbsolute(path) || !path.includes('/') ? path : resolve(folder, path);
+  const isHere = cluster.driver !== 'ssh';
+  const member = (spec: MemberSpec): MemberSpec => {
+    const changed = pathKeys.flatMap((key) => {
+      const value = spec[key];
+      if (value === undefined || !isHere) return [];
+      const isProgram = key === 'old_binary' || key === 'new_binary';
+      return [[key, isProgram ? absolute(value) : resolve(folder, value)]];
+    });
+    return { ...spec, ...Object.fromEntries(changed) };
+  };
+  const { snapshot_dir, ctl_binary, tls, user } = cluster;
+  const within = <T extends object>(part: T, keys: readonly (keyof T)[]): T => {
+    const named = keys.filter((key) => typeof part[key] === 'string');
+    return {
+      ...part,
+      ...Object.fromEntries(named.map((key) => [key, resolve(folder, part[key] as string)])),
+    };
+  };
+  return {
+    ...cluster,
+    members: cluster.members.map(member),
+    ...(snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, snapshot_dir) }),
+    ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
+    ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
+    ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
+  };
+};
+
+export const readCluster = async (
+  host: Host,
+  path: string,
+  purpose: Purpose = 'read',
+): Promise<ClusterFile> => {
+  const absolute = resolve(host.cwd, path);
+  if ((await host.files.info(absolute))?.kind === 'folder')
+    throw new AppError('config', `${path} is a folder, not a cluster file`, {
+      code: 'NO_CLUSTER_FILE',
+      tryThis: [`--cluster ${join(path, 'cluster.yaml')}`],
+    });
+  const text = await host.files.read(absolute);
+  const tryThis = ['opsctl kv init --endpoints URL --out cluster.yaml', 'opsctl mock kv start --members 3'];
+  if (text === undefined)
+    throw new AppError('config', `there is no cluster file ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
+  const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
+  const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
+  return withAbsolutePaths(content as ClusterFile, resolve(absolute, '..'));
+};
+
+/** JSON Schema of the cluster file, for editors. */
+export const clusterSchema = (): Record<string, unknown> => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'opsctl cluster file',
+  ...objectSchema(clusterFields, new Map(), { version: '3.1', refPrefix: '#/$defs/' }),
+});

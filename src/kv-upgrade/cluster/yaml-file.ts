@@ -1,0 +1,69 @@
+import { AppError, problemText } from '../../core/problem.ts';
+import type { Problem } from '../../core/problem.ts';
+
+type Pair = {
+  readonly key: { readonly range?: readonly number[] | null; readonly value?: unknown };
+  readonly value: unknown;
+};
+type Node = { readonly range?: readonly number[] | null; readonly items?: readonly unknown[] } | null;
+
+/** Where in the text a value stands, or as much of its path as is there. A missing key stands where its mapping begins. */
+const offsetOf = (root: Node, path: string): number => {
+  let [node, offset] = [root, 0];
+  for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
+    const items = node?.items ?? [];
+    const pair =
+      key === undefined
+        ? undefined
+        : (items as readonly Pair[]).find((one) => String(one.key?.value) === key);
+    node = (key === undefined ? items[Number(index)] : pair?.value) as Node;
+    const found = key === undefined ? node?.range?.[0] : pair?.key.range?.[0];
+    if (found === undefined) break;
+    offset = found;
+  }
+  return offset;
+};
+
+export type YamlFile = {
+  /** The path as it was typed. */
+  readonly what: string;
+  readonly code: string;
+  /** Everything that is wrong with the content. */
+  readonly problems: (content: unknown) => readonly Problem[];
+  /** Keys at the top whose text counts, not the number that YAML makes of it: `to: 3.10` is no 3.1. */
+  readonly asTyped?: readonly string[];
+  readonly tryThis?: readonly string[];
+};
+
+/** The content of an operator's file. An error names everything that is wrong with it, each with its line. */
+export const contentOf = async (
+  text: string,
+  { what, code, problems, asTyped = [], tryThis }: YamlFile,
+): Promise<unknown> => {
+  const { LineCounter, isMap, isScalar, parseDocument } = await import('./yaml.ts');
+  const lines = new LineCounter();
+  const document = parseDocument(text, { prettyErrors: true, lineCounter: lines });
+  const broken = document.errors[0];
+  if (broken !== undefined)
+    throw new AppError('config', `${what} is not YAML: ${broken.message.trimEnd()}`, { code, tryThis });
+  for (const key of asTyped) {
+    const found = isMap(document.contents) ? document.get(key, true) : undefined;
+    if (isScalar(found) && typeof found.value === 'number') found.value = found.source;
+  }
+  const content: unknown = document.toJS();
+  const found = problems(content)
+    .map(
+      (one): Problem =>
+        one.path === ''
+          ? one
+          : { ...one, line: lines.linePos(offsetOf(document.contents as Node, one.path)).line },
+    )
+    .toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  if (found.length > 0)
+    throw new AppError('config', `${what}: ${problemText(found[0] as Problem)}`, {
+      code,
+      problems: found,
+      tryThis,
+    });
+  return content;
+};

@@ -1,0 +1,328 @@
+import { AppError } from '../../core/problem.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { filled } from '../cluster/command-line.ts';
+import { configBefore, keepConfigBefore } from '../configuration/config-before.ts';
+import { migrateConfig } from '../configuration/configuration.ts';
+import type { Which } from '../supervisors/driver.ts';
+import { openGate, passGate, stayStable } from './gate.ts';
+import type { Gate } from './gate.ts';
+import { memberRoomProblem } from '../guards/disk-space.ts';
+import { v2BytesOf } from '../guards/v2-settle.ts';
+import { observe } from '../observe/observe.ts';
+import { notReadyToLead } from '../guards/members-keep-up.ts';
+import { alarmError, alarmsSaid } from '../guards/no-alarms.ts';
+import { stopFinding } from '../guards/quorum-survives.ts';
+import { hexId } from '../../etcd-client/etcd-client.ts';
+import { MemberFailure, identityOf, memberOf, seenIn } from '../run.ts';
+import type { Act, Detail, Run } from '../run.ts';
+import { takeSnapshot } from './take-snapshot.ts';
+import type {
+  ClusterFile,
+  HostFacts,
+  MemberSeen,
+  MemberSpec,
+  Observation,
+  Step,
+  StepKind,
+} from '../types.ts';
+
+const hookMs = 600_000;
+export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
+/** A member with much v2 data takes minutes to catch up (doc3 Limits). */
+const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
+  (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
+
+const nameOf = (step: Step): string => step.member as string;
+
+const calmWithinMs = 100;
+/**
+ * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
+ * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
+ */
+const justAfterWrite = async ({ host, access }: Run, { client_url }: MemberSpec): Promise<void> => {
+  const store = access.store(client_url);
+  const index = async (): Promise<number | undefined> =>
+    (await store.status().catch(() => undefined))?.raft_index;
+  const until = host.elapsed() + calmWithinMs;
+  const first = await index();
+  while (host.elapsed() < until && (await index()) === first);
+};
+
+const leaderPollMs = 20;
+const moveLeader: Act = async (run, step) => {
+  const { host, access } = run;
+  const target = { name: step.target as string, ...identityOf(run, step.target as string) };
+  const store = access.store(memberOf(run, nameOf(step)).client_url, 5000);
+  await justAfterWrite(run, memberOf(run, nameOf(step)));
+  try {
+    await store.moveLeader(target.member_id as string);
+  } catch (error) {
+    // The stop hands the leadership over too (facts A5): a refused transfer is no reason to end the run.
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${nameOf(step)} hands it over when it stops`,
+    });
+    return { moved: false };
+  }
+  const until = host.elapsed() + 5000;
+  while (host.elapsed() < until) {
+    if ((await store.status().catch(() => undefined))?.leader_id === target.member_id) break;
+    await host.sleep(leaderPollMs);
+  }
+  run.emit({ event: 'leader-changed', from: nameOf(step), to: target.name });
+  return { moved: true };
+};
+
+const heirsWithinMs = 10_000;
+const heirsPollMs = 100;
+/** What only time may mend gets some. */
+export const patienceMs = 3000;
+/** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
+const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
+  const away = members.filter(({ is_reachable }) => !is_reachable);
+  const alive = await Promise.all(away.map(({ name }) => run.driver.isRunning(memberOf(run, name))));
+  return alive.includes(false);
+};
+
+/**
+ * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (facts A5),
+ * and drops every write until its heir has all entries: with an heir far behind that takes seconds, so it waits for them first.
+ */
+const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
+  const { host, cluster, access, plan } = run;
+  const until = host.elapsed() + heirsWithinMs;
+  const patientUntil = host.elapsed() + patienceMs;
+  for (;;) {
+    const observation = await observe({ host, cluster, access });
+    const [alarm] = alarmsSaid(observation);
+    if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
+    const finding = stopFinding(observation, name, plan.options.accept);
+    if (finding !== undefined) {
+      // An election, the hand-over before this stop too, makes members unhealthy for a moment.
+      if (host.elapsed() > patientUntil || (await hasGone(run, observation)))
+        throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
+      await host.sleep(heirsPollMs);
+      continue;
+    }
+    const seen = seenIn(observation, name);
+    const behind = notReadyToLead(observation.members, seen);
+    if (behind.length === 0) return seen;
+    if (host.elapsed() > until) {
+      run.emit({
+        event: 'note',
+        level: 'warn',
+        text: `${name} leads, and ${behind.join(', ')} did not catch up with it within 10 s; it is stopped anyway`,
+      });
+      return seen;
+    }
+    await host.sleep(heirsPollMs);
+  }
+};
+
+/** The binary may have been changed since the plan: a wrong one must not get near the data folder (facts A5: the servers do not refuse it). */
+export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =>
+  wrongBinary(run, name, await hostOf(run, name, false));
+const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> =>
+  run.driver.facts(memberOf(run, name), { sizes });
+const wrongBinary = (
+  run: Run,
+  name: string,
+  { new_binary_version: version, new_binary_error: error }: HostFacts,
+): void => {
+  if (version !== undefined && minorOf(version) === run.plan.to) return;
+  const what =
+    version === undefined ? `cannot be asked for its version: ${error ?? 'unknown'}` : `is ${version}`;
+  throw new AppError('stopped', `${name}: the new binary ${what}; the upgrade goes to ${run.plan.to}`, {
+    code: 'WRONG_BINARY',
+    tryThis: ['put the right binary there'],
+  });
+};
+
+/** Hooks of the operator's own, on the operator's machine. One that fails stops the run: it was put there for a reason. */
+export const runHook = async (
+  run: Run,
+  name: 'before_member' | 'after_member',
+  member: string,
+): Promise<void> => {
+  const line = run.cluster.hooks?.[name];
+  if (line === undefined) return;
+  const spec = memberOf(run, member);
+  const [command, ...words] = filled(line, {
+    name: member,
+    client_url: spec.client_url,
+    data_dir: spec.data_dir,
+    host: spec.host,
+    to: run.plan.to,
+  });
+  const done = await run.host.processes.run(command as string, words, { timeoutMs: hookMs });
+  if (done.code === 0) return;
+  const said = done.startError ?? done.stderr.trim().split('\n').at(-1) ?? '';
+  throw new AppError(
+    'stopped',
+    `${member}: hook ${name} failed${said === '' ? ` (exit code ${done.code})` : `: ${said}`}`,
+    { code: 'HOOK_FAILED' },
+  );
+};
+
+/** Another cluster's member behind the same URL is never stopped; one that was removed and added since the plan is, and is known by its new id from now on. */
+const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: MemberSeen): void => {
+  const before = identityOf(run, name);
+  if (before.cluster_id !== undefined && cluster_id !== undefined && cluster_id !== before.cluster_id)
+    throw new AppError(
+      'stopped',
+      `${name} is in cluster ${hexId(cluster_id)} now, was in ${hexId(before.cluster_id)}: it was not stopped`,
+      {
+        code: 'OTHER_CLUSTER',
+        tryThis: ['opsctl kv member list', 'check client_url in the cluster file'],
+      },
+    );
+  if (member_id === undefined || before.member_id === undefined || member_id === before.member_id) return;
+  run.emit({
+    event: 'note',
+    level: 'warn',
+    text: `${name} is member ${hexId(member_id)} now, was ${hexId(before.member_id)} when this was planned`,
+  });
+  run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
+};
+
+const stopMember: Act = async (run, step) => {
+  const { host, driver, cluster } = run;
+  const member = memberOf(run, nameOf(step));
+  const facts = await hostOf(run, member.name, run.plan.options.copy_data);
+  wrongBinary(run, member.name, facts);
+  const room = memberRoomProblem(member.name, facts, run.plan.options);
+  if (room !== undefined)
+    throw new AppError('stopped', `${room} on the disk of its data folder; it was not stopped`, {
+      code: 'DISK',
+      tryThis: ['make room there'],
+    });
+  await runHook(run, 'before_member', member.name);
+  await driver.install?.(member, 'new');
+  await run.holdLock();
+  const seen = await safeToStop(run, member.name);
+  noteIdentity(run, step, seen);
+  if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
+  const began = host.elapsed();
+  run.downSince.set(member.name, began);
+  run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
+  if (await driver.stop(member, graceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
+  if (!run.canKill) {
+    throw new AppError(
+      'stopped',
+      `${member.name} did not end within ${graceMs(cluster) / 1000} s after it was asked to; it was not killed`,
+      {
+        code: 'STOP_IGNORED',
+        tryThis: [
+          'read its log',
+          'end it by hand, then opsctl kv resume',
+          'opsctl kv resume --kill-after-grace',
+        ],
+      },
+    );
+  }
+  await driver.kill(member);
+  return { took_ms: Math.round(host.elapsed() - began), killed: true };
+};
+
+const copyData: Act = async (run, step) => {
+  const member = memberOf(run, nameOf(step));
+  const to = `${member.data_dir}.before-${run.plan.to}-${run.id}`;
+  await run.driver.copyData(member, to);
+  return { copy: to };
+};
+
+/** The old text goes into the run's folder first; a second try starts from it, not from a half-migrated file. */
+const configure: Act = async (run, step) => {
+  const { host, driver, plan } = run;
+  const member = memberOf(run, nameOf(step));
+  const before = (await configBefore(host, run.folder, member.name)) ?? (await driver.readConfig(member));
+  if (before === undefined)
+    throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
+  await keepConfigBefore(host, run.folder, member.name, before);
+  const { text, changes } = await migrateConfig(before, plan.to);
+  await driver.writeConfig(member, text);
+  return { changes };
+};
+
+export const restoreConfig = async (run: Run, name: string): Promise<void> => {
+  const before = await configBefore(run.host, run.folder, name);
+  if (before !== undefined) await run.driver.writeConfig(memberOf(run, name), before);
+};
+
+/** Starts a member; the gate that is handed back sees when this very process ends. */
+export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
+  const gate = openGate(run, name, which === 'new' ? run.plan.to : run.plan.from);
+  const started = await run.driver.start(memberOf(run, name), which).catch((error: unknown) => {
+    throw new MemberFailure(
+      name,
+      `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  });
+  gate.exited = started.exited?.then((exit) => (gate.exit = exit));
+  return gate;
+};
+
+/** The member's gate, and the time in which it must stay good. The last member stays under watch while the cluster's version is awaited. */
+export const prove = async (run: Run, gate: Gate): Promise<Detail> => {
+  const { name } = gate.member;
+  let down_ms: number | undefined;
+  await passGate(gate, gateMs(run), (check) => {
+    const since = run.downSince.get(name);
+    if (check !== 'health' || since === undefined) return;
+    down_ms = Math.round(run.host.elapsed() - since);
+    run.downSince.delete(name);
+    run.emit({ event: 'member-up', member: name, down_ms });
+  });
+  await stayStable(gate, run.plan.options.stable_seconds * 1000);
+  return { down_ms, version: (await gate.store.versions()).server };
+};
+
+const settle: Act = async (run, step) => {
+  const seconds = step.wait_seconds ?? 0;
+  const until = run.host.elapsed() + seconds * 1000;
+  for (let left = seconds * 1000; left > 0 && !run.signal.aborted; left = until - run.host.elapsed()) {
+    run.emit({ event: 'waiting', step, remaining_ms: Math.round(left), reason: step.why });
+    await run.host.sleep(Math.min(left, 5000), run.signal).catch(() => {});
+  }
+  if (run.signal.aborted)
+    throw new AppError('stopped', 'stopped while waiting', {
+      code: 'INTERRUPTED',
+      tryThis: ['opsctl kv resume'],
+    });
+  return { waited_seconds: seconds };
+};
+
+const confirmWithinMs = 20_000;
+const confirmPollMs = 100;
+/** The leader's monitor runs every five seconds (facts A5): one look at the end would see the old version. */
+const confirm: Act = async (run) => {
+  const { host, cluster, access, plan } = run;
+  const until = host.elapsed() + confirmWithinMs;
+  for (;;) {
+    const { members } = await observe({ host, cluster, access });
+    const behind = members.filter(({ cluster_version }) => minorOf(cluster_version) !== plan.to);
+    if (behind.length === 0) return { cluster_version: members[0]?.cluster_version };
+    if (host.elapsed() > until) {
+      const names = behind
+        .map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no answer'})`)
+        .join(', ');
+      throw new AppError('stopped', `not every member reports cluster ${plan.to}: ${names}`, {
+        code: 'NOT_CONFIRMED',
+        tryThis: ['opsctl kv status', 'opsctl kv resume'],
+      });
+    }
+    await host.sleep(confirmPollMs);
+  }
+};
+
+/** What each kind of step does. `start` and `gate` share a process (startMember, prove); `hold` is the decision before it. */
+export const acts: Readonly<Partial<Record<StepKind, Act>>> = {
+  snapshot: takeSnapshot,
+  'move-leader': moveLeader,
+  stop: stopMember,
+  'copy-data': copyData,
+  configure,
+  settle,
+  confirm,
+};

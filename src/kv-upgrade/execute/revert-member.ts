@@ -1,0 +1,66 @@
+import { AppError } from '../../core/problem.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { graceMs, prove, restoreConfig, startMember } from './apply-step.ts';
+import { openGate } from './gate.ts';
+import { isGood, stopFinding } from '../guards/quorum-survives.ts';
+import { observe } from '../observe/observe.ts';
+import { memberOf } from '../run.ts';
+import type { Run } from '../run.ts';
+import type { Observation } from '../types.ts';
+
+/**
+ * Whether a member may still get its old version back: doc3 Versioning 2, while the cluster's version has not moved.
+ * Nobody else answering is no proof that it moved: the old server itself refuses to start then.
+ */
+const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {
+  const { members } = observation;
+  const { plan } = run;
+  if (members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
+    throw new AppError(
+      'stopped',
+      `${reason}. The cluster is ${plan.to} already: ${name} cannot get ${plan.from} back`,
+      {
+        code: 'NO_WAY_BACK',
+        tryThis: [
+          `mend ${name} on ${plan.to}, then opsctl kv resume`,
+          'opsctl kv restore, to go back with the snapshots',
+        ],
+      },
+    );
+  }
+  // It may fail its gate and still be one of those that make the majority.
+  const seen = members.find((member) => member.name === name);
+  const finding =
+    seen !== undefined && isGood(seen) ? stopFinding(observation, name, plan.options.accept) : undefined;
+  if (finding !== undefined)
+    throw new AppError('stopped', `${reason}. It is left running: ${finding.message}`, {
+      code: 'QUORUM',
+      tryThis: [finding.hint as string],
+    });
+};
+
+const silentGraceMs = 15_000;
+/** Old binary, old configuration, same data folder. Returns when the member has passed the gate on its old version. */
+export const giveBack = async (run: Run, name: string, reason: string): Promise<void> => {
+  const { host, driver, cluster, access, plan, journal } = run;
+  const member = memberOf(run, name);
+  const began = host.elapsed();
+  const observation = await observe({ host, cluster, access });
+  run.emit({ event: 'returning', member: name, reason });
+  // After a crash of ours the return may have been done already: then it only has to be proved.
+  const isBack =
+    minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
+  if (!isBack) {
+    refuseReturn(run, name, reason, observation);
+    journal.tell({ kind: 'returning', member: name, reason });
+    const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
+    // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
+    const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
+    if (!(await driver.stop(member, grace))) await driver.kill(member);
+    await driver.install?.(member, 'old');
+    await restoreConfig(run, name);
+  }
+  await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
+  journal.tell({ kind: 'returned', member: name });
+  run.emit({ event: 'returned', member: name, duration_ms: Math.round(host.elapsed() - began) });
+};

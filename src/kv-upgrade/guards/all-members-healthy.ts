@@ -1,0 +1,44 @@
+import { alarmsSaid } from './no-alarms.ts';
+import { guard } from './guard.ts';
+
+/** doc3 Procedure 1: check health and that the cluster runs the old version. */
+export const allMembersHealthy = guard(
+  'all-members-healthy',
+  'every member answers and is healthy',
+  ({ observation }, say) => {
+    // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
+    const causesFirst = observation.members.toSorted(
+      (a, b) => Number(a.is_reachable) - Number(b.is_reachable),
+    );
+    for (const member of causesFirst) {
+      // It runs; how it is called is wrong, and the text says what to change.
+      if (member.error_code === 'TLS')
+        say.stop({
+          member: member.name,
+          message: `${member.name} cannot be asked: ${member.error}`,
+          hint: 'opsctl kv version asks again',
+        });
+      else if (!member.is_reachable && member.host?.is_suspended === true)
+        say.stop({
+          member: member.name,
+          message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
+          hint: `kill -CONT ${member.host.pid} lets it go on`,
+        });
+      else if (!member.is_reachable)
+        say.stop({
+          member: member.name,
+          message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
+          hint: 'start it, or repair it, before an upgrade',
+        });
+      else if (!member.is_healthy) {
+        const [alarm] = alarmsSaid(observation);
+        const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
+        say.stop({
+          member: member.name,
+          message: `${member.name} is not healthy: ${why}`,
+          hint: 'read its log; an upgrade does not mend a sick member',
+        });
+      }
+    }
+  },
+);

@@ -1,0 +1,49 @@
+import type { Finding } from '../types.ts';
+import { acceptable } from './acceptable.ts';
+import { allMembersHealthy } from './all-members-healthy.ts';
+import { authAndLeases } from './auth-and-leases.ts';
+import { binariesAreRight } from './binaries-are-right.ts';
+import { clocksAgree } from './clocks-agree.ts';
+import { configurationFits } from './configuration-fits.ts';
+import { dataAgrees } from './data-agrees.ts';
+import { dataFolders, dbFilePresent } from './data-folders.ts';
+import { diskSpace } from './disk-space.ts';
+import type { Guard, GuardInput } from './guard.ts';
+import { leaderAgreed } from './leader-agreed.ts';
+import { membersKeepUp } from './members-keep-up.ts';
+import { noAlarms } from './no-alarms.ts';
+import { oneCluster } from './one-cluster.ts';
+import { quorumSurvives } from './quorum-survives.ts';
+import { v2Settle } from './v2-settle.ts';
+import { versionPath } from './version-path.ts';
+
+/** In the order in which an operator wants to read them. */
+export const guards: readonly Guard[] = [
+  allMembersHealthy,
+  oneCluster,
+  leaderAgreed,
+  quorumSurvives,
+  versionPath,
+  binariesAreRight,
+  configurationFits,
+  dataFolders,
+  dbFilePresent,
+  diskSpace,
+  membersKeepUp,
+  dataAgrees,
+  noAlarms,
+  v2Settle,
+  authAndLeases,
+  clocksAgree,
+];
+
+/** All findings at once. */
+export const findingsOf = (input: GuardInput): Finding[] => {
+  const accepted = (finding: Finding): Finding =>
+    finding.level === 'stop' &&
+    input.options.accept.includes(finding.guard) &&
+    acceptable.includes(finding.guard)
+      ? { ...finding, level: 'warn', message: `${finding.message} (accepted)` }
+      : finding;
+  return guards.flatMap((guard) => guard.findings(input)).map(accepted);
+};

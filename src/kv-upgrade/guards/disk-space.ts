@@ -1,0 +1,97 @@
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { guard, mebibytes } from './guard.ts';
+import type { GuardInput } from './guard.ts';
+import { sharedDiskFindings } from './shared-disk.ts';
+import type { Finding, FolderSeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
+
+/** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
+const runBytes = 1024 * 1024;
+
+type Say = {
+  stop(said: Omit<Finding, 'guard' | 'level'>): void;
+  warn(said: Omit<Finding, 'guard' | 'level'>): void;
+};
+const sayRoom = (
+  say: Say,
+  { path, is_writable, free_bytes = Infinity }: FolderSeen,
+  wanted: number,
+  what: string,
+  hint: string,
+): void => {
+  const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} are wanted for ${what}`;
+  if (!is_writable) say.stop({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
+  else if (free_bytes < wanted) say.stop({ message, hint });
+  else if (free_bytes < wanted * 2) say.warn({ message, hint });
+};
+
+/** The operator's own machine holds a snapshot of every member that will be touched, and what the run writes about itself. */
+const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, say: Say): void => {
+  if (operator === undefined) return;
+  const touched = members.filter(
+    ({ is_reachable, server_version }) => is_reachable && minorOf(server_version) !== to,
+  );
+  const bytes = touched.reduce((sum, { db_size_bytes }) => sum + (db_size_bytes ?? 0), 0);
+  const what = `the snapshots of ${touched.length} member${touched.length === 1 ? '' : 's'}`;
+  const place = 'make room there, or name another folder with snapshot_dir in the cluster file';
+  const isOneDisk = operator.snapshots.path.startsWith(operator.run.path);
+  if (isOneDisk) sayRoom(say, operator.snapshots, bytes + runBytes, `${what} and the journal`, place);
+  else {
+    sayRoom(say, operator.snapshots, bytes, what, place);
+    sayRoom(
+      say,
+      operator.run,
+      runBytes,
+      'the journal and the report',
+      'make room there; OPSCTL_HOME names another folder',
+    );
+  }
+};
+
+/** What a server takes for its next log file at each start. Without it the start fails: `read wal error (no space left on device)`, measured. */
+const walBytes = 64 * 1024 * 1024;
+
+/** What a member's disk must have free while it is replaced: the new version may rewrite the db file, and a copy of the folder comes on top. */
+const memberNeeds = (
+  host: HostFacts,
+  dbBytes: number,
+  { copy_data }: Pick<PlanOptions, 'copy_data'>,
+): number => walBytes + dbBytes + (copy_data ? (host.data_dir_bytes ?? dbBytes) : 0);
+
+const memberRoom = (
+  seen: Pick<MemberSeen, 'name' | 'host' | 'db_size_bytes'>,
+  options: Pick<PlanOptions, 'copy_data'>,
+  say: Say,
+): void => {
+  const { name, host, db_size_bytes } = seen;
+  if (host?.free_bytes === undefined) return;
+  const db = host.db_file_bytes ?? db_size_bytes ?? 0;
+  const needed = memberNeeds(host, db, options);
+  const message = `${name} has ${mebibytes(host.free_bytes)} free, ${mebibytes(needed)} are wanted`;
+  const said = { member: name, message, hint: 'make room on the disk of the data folder' };
+  if (host.free_bytes < needed) say.stop(said);
+  else if (host.free_bytes < needed + db) say.warn(said);
+};
+
+/** The same, just before a member is stopped: what speaks against it now. */
+export const memberRoomProblem = (
+  name: string,
+  host: HostFacts,
+  { copy_data, accept }: Pick<PlanOptions, 'copy_data' | 'accept'>,
+): string | undefined => {
+  let problem: string | undefined;
+  const stop = ({ message }: { readonly message: string }): void => {
+    problem = message;
+  };
+  if (!accept.includes('disk-space')) memberRoom({ name, host }, { copy_data }, { stop, warn: () => {} });
+  return problem;
+};
+
+export const diskSpace = guard(
+  'disk-space',
+  'there is room for the new version, the snapshots and the copies',
+  (input, say) => {
+    operatorRoom(input, say);
+    for (const member of input.observation.members) memberRoom(member, input.options, say);
+    for (const said of sharedDiskFindings(input, walBytes)) say.stop(said);
+  },
+);

@@ -1,0 +1,63 @@
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Finding } from '../types.ts';
+import { mebibytes } from './guard.ts';
+import type { GuardInput } from './guard.ts';
+
+/** What one user of a disk takes: for good, and for the time in which one member after the other is replaced. */
+type Share = {
+  readonly disk: string;
+  readonly free: number;
+  readonly who: string;
+  readonly stays: number;
+  readonly passes: number;
+};
+
+const operatorShares = ({ observation: { operator, members }, to }: GuardInput): Share[] => {
+  const { disk, free_bytes: free, path } = operator?.snapshots ?? {};
+  if (disk === undefined || free === undefined) return [];
+  const touched = members.filter(
+    ({ is_reachable, server_version }) => is_reachable && minorOf(server_version) !== to,
+  );
+  const stays = touched.reduce((sum, { db_size_bytes = 0 }) => sum + db_size_bytes, 0);
+  return [{ disk, free, who: `the snapshots in ${path}`, stays, passes: 0 }];
+};
+
+const memberShares = ({ observation, options, to }: GuardInput, passingBytes: number): Share[] =>
+  observation.members.flatMap(({ name, host, db_size_bytes, server_version }) => {
+    if (host?.disk === undefined || host.free_bytes === undefined || minorOf(server_version) === to)
+      return [];
+    const db = host.db_file_bytes ?? db_size_bytes ?? 0;
+    const stays = options.copy_data ? (host.data_dir_bytes ?? db) : 0;
+    return [
+      {
+        disk: host.disk,
+        free: host.free_bytes,
+        who: stays > 0 ? `${name} and its copy` : name,
+        stays,
+        passes: passingBytes + db,
+      },
+    ];
+  });
+
+/** Folders that lie on one disk take its room together. `passingBytes`: what a start takes beside the db file. */
+export const sharedDiskFindings = (
+  input: GuardInput,
+  passingBytes: number,
+): Omit<Finding, 'guard' | 'level'>[] => {
+  const shares = [...operatorShares(input), ...memberShares(input, passingBytes)];
+  return [...new Set(shares.map(({ disk }) => disk))].flatMap((disk) => {
+    const here = shares.filter((share) => share.disk === disk);
+    const free = Math.min(...here.map((share) => share.free));
+    const wanted =
+      here.reduce((sum, { stays }) => sum + stays, 0) + Math.max(...here.map(({ passes }) => passes));
+    // One alone was looked at by itself, and so was whoever needs more than there is.
+    if (here.length < 2 || free >= wanted || here.some(({ stays, passes }) => stays + passes > free))
+      return [];
+    return [
+      {
+        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, ${mebibytes(wanted)} are wanted together`,
+        hint: 'make room there, or name a folder on another disk with snapshot_dir in the cluster file',
+      },
+    ];
+  });
+};

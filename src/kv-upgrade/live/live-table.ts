@@ -1,0 +1,128 @@
+import type { StepKind } from '../types.ts';
+import type { CellState, LiveMember, LiveState } from './live-state.ts';
+
+export type Look = {
+  readonly columns: number;
+  readonly isColored: boolean /** Counts up with each drawing: turns the mark of the running step. */;
+  readonly frame: number;
+};
+type Paint = 'green' | 'red' | 'yellow' | 'blue' | 'dim' | 'bold' | 'plain';
+const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>> = {
+  green: [32, 39],
+  red: [31, 39],
+  yellow: [33, 39],
+  blue: [34, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+};
+const paint = (look: Look, color: Paint, text: string): string =>
+  !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
+
+const words: Readonly<Record<StepKind, string>> = {
+  snapshot: 'snapshot',
+  'move-leader': 'leader',
+  stop: 'stop',
+  'copy-data': 'copy',
+  configure: 'config',
+  start: 'start',
+  gate: 'gate',
+  settle: 'settle',
+  hold: 'hold',
+  confirm: 'confirm',
+};
+const TURNING = ['◐', '◓', '◑', '◒'];
+const mark = (state: CellState | undefined, frame: number): readonly [string, Paint] => {
+  if (state === 'running') return [TURNING[frame % TURNING.length] as string, 'blue'];
+  if (state === 'done') return ['✓', 'green'];
+  if (state === 'failed') return ['✗', 'red'];
+  return state === 'waiting' ? ['·', 'dim'] : [' ', 'plain'];
+};
+
+type Cell = { readonly text: string; readonly color: Paint };
+const memberCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] => {
+  const state: Cell = member.isDown
+    ? { text: 'away', color: 'red' }
+    : member.isLeader
+      ? { text: 'leader', color: 'bold' }
+      : member.wasReturned
+        ? { text: 'returned', color: 'yellow' }
+        : { text: '', color: 'plain' };
+  const cells = columns.map((kind): Cell => {
+    const [text, color] = mark(member.cells[kind], frame);
+    return { text, color };
+  });
+  const down: Cell = { text: member.downMs === undefined ? '' : `${member.downMs} ms`, color: 'dim' };
+  return [
+    { text: member.name, color: 'bold' },
+    { text: member.version, color: 'plain' },
+    state,
+    ...cells,
+    down,
+  ];
+};
+
+const cut = (text: string, width: number): string =>
+  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+const seconds = (ms: number): string =>
+  ms < 60_000
+    ? `${(ms / 1000).toFixed(1)} s`
+    : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`;
+
+const canaryLine = ({ canary }: LiveState): string =>
+  canary === undefined
+    ? ''
+    : `test writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
+
+const table = (state: LiveState, look: Look): string[] => {
+  const head = ['member', 'version', '', ...state.columns.map((kind) => words[kind]), 'away for'].map(
+    (text): Cell => ({ text, color: 'dim' }),
+  );
+  const rows = [head, ...state.members.map((member) => memberCells(member, state.columns, look.frame))];
+  const widths = head.map((_, i) =>
+    Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0),
+  );
+  // Too narrow a terminal loses its last columns, never its lines.
+  let [room, shown] = [look.columns - 2, 0];
+  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
+    room -= (widths[shown] as number) + 2;
+    shown += 1;
+  }
+  return rows.map((row) =>
+    `  ${row
+      .slice(0, shown)
+      .map(
+        (cell, i) =>
+          paint(look, cell.color, cell.text) + ' '.repeat((widths[i] as number) - cell.text.length),
+      )
+      .join('  ')}`.trimEnd(),
+  );
+};
+
+/** A rollback that was asked for is no failure. */
+const isAsWanted = ({ outcome, isRollback }: LiveState): boolean =>
+  outcome === 'done' || outcome === 'held' || (outcome === 'rolled-back' && isRollback);
+
+/** The lines of the table as they stand now. Pure. */
+export const liveLines = (state: LiveState, look: Look): string[] => {
+  if (state.title === '') return [];
+  const [turn, color] =
+    state.outcome === undefined
+      ? mark('running', look.frame)
+      : mark(isAsWanted(state) ? 'done' : 'failed', look.frame);
+  const confirm =
+    state.confirm === 'none'
+      ? []
+      : [
+          `  ${paint(look, 'dim', 'every member reports the new cluster version')}  ${paint(look, mark(state.confirm, look.frame)[1], mark(state.confirm, look.frame)[0])}`,
+        ];
+  const canary = canaryLine(state);
+  return [
+    paint(look, 'bold', cut(state.title, look.columns)),
+    ...table(state, look),
+    ...confirm.filter(() => look.columns >= 50),
+    ...(canary === ''
+      ? []
+      : [`  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cut(canary, look.columns - 2))}`]),
+    `${paint(look, color, turn)} ${cut(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
+  ];
+};

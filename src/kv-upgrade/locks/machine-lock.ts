@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { lookAt, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import type { Holder, Seen } from '../../platform/file-lock.ts';
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import { clusterFolder } from '../journal/journal.ts';
+import { taken } from './lock-holder.ts';
+import type { Held, Lock } from './lock-holder.ts';
+
+const pathOf = (state: string, cluster: string): string => join(clusterFolder(state, cluster), 'lock');
+
+const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppError => {
+  const by = seen.kind === 'none' ? undefined : seen.by;
+  if (by === undefined)
+    return new AppError('unsafe', `another opsctl takes ${path} just now`, {
+      code: 'LOCKED',
+      tryThis: ['try again', 'opsctl kv status'],
+    });
+  // A shared home folder: a process of another machine cannot be asked, and is never taken for gone.
+  const hint =
+    by.machine === host.hostname
+      ? 'wait until it has ended'
+      : `wait until it has ended; when that machine is gone for good: rm ${path}`;
+  return taken(by, 'lock on this machine', hint);
+};
+
+/** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
+export const lockMachine = async (
+  host: Host,
+  state: string,
+  cluster: string,
+  held: Held,
+): Promise<Pick<Lock, 'release'>> => {
+  const path = pathOf(state, cluster);
+  await host.files.makeFolder(clusterFolder(state, cluster), 0o700);
+  const mine = { ...thisProcess(host), ...held };
+  const seen = await tryLock(host, path, mine);
+  if (seen !== true) throw takenHere(host, path, seen);
+  return { release: () => unlock(host, path, mine) };
+};
+
+/** Throws LOCKED when somebody on this machine is at work. Reads only. */
+export const refuseOtherHere = async (host: Host, state: string, cluster: string): Promise<void> => {
+  const path = pathOf(state, cluster);
+  const seen = await lookAt<Holder & Held>(host, path);
+  if (seen.kind === 'held') throw takenHere(host, path, seen);
+};
+
+/** Who is at work on this cluster from this machine just now. Reads only. */
+export const whoIsAt = async (host: Host, state: string, cluster: string): Promise<Held | undefined> => {
+  const seen = await lookAt<Holder & Held>(host, pathOf(state, cluster));
+  return seen.kind === 'held' ? seen.by : undefined;
+};

@@ -1,0 +1,229 @@
+import type { Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { Access } from './access.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import type { Store } from '../../etcd-client/etcd-client.ts';
+import { hashMembers, mostHashedBytes } from './hashes.ts';
+import { seeFolder, snapshotFolder } from './snapshot-space.ts';
+import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from '../types.ts';
+
+export type Look = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly access: Access;
+  /** Without a driver nothing of the hosts is looked at. */
+  readonly driver?: Driver;
+  /** Sizes of whole data folders too: only when a copy of them is planned. */
+  readonly sizes?: boolean;
+  /** Authentication, leases and hashes too. */
+  readonly isDeep?: boolean;
+  /** Folder of the run that is prepared: whether there is room on this machine. */
+  readonly runFolder?: string;
+};
+type Seen = MemberSeen & {
+  readonly listed?: readonly ListedMember[];
+  readonly alarms?: readonly AlarmSeen[];
+};
+
+const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** One member through its gateway. An unreachable member is a value, not an exception. */
+const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Seen> => {
+  const began = host.elapsed();
+  const unseen = {
+    name: spec.name,
+    client_url: spec.client_url,
+    is_leader: false,
+    is_learner: false,
+    errors: [],
+  };
+  let versions: Awaited<ReturnType<Store['versions']>>;
+  try {
+    versions = await store.versions();
+  } catch (error) {
+    const code = error instanceof AppError ? error.detail.code : undefined;
+    return {
+      ...unseen,
+      is_reachable: false,
+      is_healthy: false,
+      error: messageOf(error),
+      ...(code === undefined ? {} : { error_code: code }),
+    };
+  }
+  const latency_ms = Math.round((host.elapsed() - began) * 10) / 10;
+  const [health, answer, listed, alarms] = await Promise.all([
+    orUndefined(store.health()),
+    store.status().catch((error: unknown) => ({ failed: messageOf(error) })),
+    orUndefined(store.members()),
+    orUndefined(store.alarms()),
+  ]);
+  const status = 'failed' in answer ? undefined : answer;
+  const { version: _, ...numbers } = status ?? {};
+  return {
+    ...unseen,
+    is_reachable: true,
+    is_healthy: health?.is_healthy ?? false,
+    ...(health === undefined
+      ? { health_reason: 'no answer in time' }
+      : health.reason === undefined
+        ? {}
+        : { health_reason: health.reason }),
+    server_version: versions.server,
+    cluster_version: versions.cluster,
+    latency_ms,
+    ...numbers,
+    is_leader: status?.leader_id !== undefined && status.leader_id === status.member_id,
+    errors: 'failed' in answer ? [answer.failed] : answer.errors,
+    ...(listed === undefined ? {} : { listed, listed_ids: listed.map(({ id }) => id).sort() }),
+    ...(alarms === undefined ? {} : { alarms }),
+  };
+};
+
+/** The leader that more than half of all members name. */
+const agreedLeader = (members: readonly MemberSeen[]): string | undefined => {
+  const votes = new Map<string, number>();
+  for (const { leader_id } of members)
+    if (leader_id !== undefined) votes.set(leader_id, (votes.get(leader_id) ?? 0) + 1);
+  const [id] = [...votes].find(([, count]) => count > members.length / 2) ?? [];
+  return members.find(({ member_id }) => id !== undefined && member_id === id)?.name;
+};
+
+const minors = (members: readonly MemberSeen[]): Minor[] =>
+  members
+    .flatMap(({ server_version }) => minorOf(server_version) ?? [])
+    .sort((a, b) => compareVersions(a, b));
+
+/** Facts of the whole, from those of the members. Pure. */
+export const observationFrom = (
+  cluster: string,
+  takenAt: string,
+  seen: readonly Seen[],
+  auth: Observation['auth'],
+  leases: Leases,
+): Observation => {
+  const source =
+    seen.find((member) => member.listed !== undefined && member.leader_id !== undefined) ??
+    seen.find((member) => member.listed !== undefined);
+  const versions = minors(seen);
+  const leader = agreedLeader(seen);
+  const cluster_version = seen.find(
+    (member) => member.cluster_version !== undefined && member.cluster_version !== 'not_decided',
+  )?.cluster_version;
+  const alarms = new Map(
+    seen
+      .flatMap((member) => member.alarms ?? [])
+      .map((alarm) => [`${alarm.member_id} ${alarm.alarm}`, alarm]),
+  );
+  return {
+    taken_at: takenAt,
+    cluster,
+    members: seen.map(({ listed: _, alarms: __, ...member }) => member),
+    listed: source?.listed ?? [],
+    alarms: [...alarms.values()],
+    auth,
+    ...leases,
+    ...(leader === undefined ? {} : { leader }),
+    ...(cluster_version === undefined ? {} : { cluster_version }),
+    ...(versions.length === 0 ? {} : { lowest: versions[0] as Minor, highest: versions.at(-1) as Minor }),
+  };
+};
+
+/** On versions without an answer for it, a read without a user shows it (facts A2). */
+const seeAuth = async (access: Access, url: string): Promise<Observation['auth']> => {
+  const anonymous = access.anonymous(url);
+  try {
+    await anonymous.range('opsctl', { isSerializable: true, limit: 1 });
+    return { is_on: false };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.category !== 'auth')
+      return { is_on: undefined, problem: messageOf(error) };
+  }
+  try {
+    await access.store(url).range('opsctl', { isSerializable: true, limit: 1 });
+    return { is_on: true };
+  } catch (error) {
+    return { is_on: true, problem: messageOf(error) };
+  }
+};
+
+type Leases = { readonly lease_count?: number; readonly shortest_lease_seconds?: number };
+const asked = 50;
+const seeLeases = async (store: Store): Promise<Leases> => {
+  const ids = await orUndefined(store.row().then(store.leases));
+  if (ids === undefined) return {};
+  const seen = await Promise.all(ids.slice(0, asked).map((id) => orUndefined(store.timeToLive(id))));
+  const times = seen.flatMap((lease) =>
+    lease === undefined || lease.granted_seconds <= 0 ? [] : [lease.granted_seconds],
+  );
+  return {
+    lease_count: ids.length,
+    ...(times.length === 0 ? {} : { shortest_lease_seconds: Math.min(...times) }),
+  };
+};
+
+/** Whether the members hold the same data: asked at a revision that all of them have, and only where it costs their clients nothing. */
+const seeHashes = async (access: Access, seen: readonly Seen[]): Promise<Pick<Observation, 'hashes'>> => {
+  const able = seen.filter(
+    ({ is_healthy, db_size_bytes, revision }) =>
+      is_healthy && revision !== undefined && (db_size_bytes ?? 0) <= mostHashedBytes,
+  );
+  if (able.length < 2 || able.length < seen.length) return {};
+  const revision = Math.min(...able.map((member) => member.revision as number));
+  const hashes = await hashMembers(
+    able.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
+    revision,
+  );
+  return hashes.length < 2 ? {} : { hashes };
+};
+
+const seeOperator = async (
+  { files }: Host,
+  cluster: ClusterFile,
+  runFolder: string,
+): Promise<NonNullable<Observation['operator']>> => {
+  const [snapshots, run] = await Promise.all([
+    seeFolder(files, snapshotFolder(cluster, runFolder)),
+    seeFolder(files, runFolder),
+  ]);
+  return { snapshots, run };
+};
+
+/** Everything that can be seen of a cluster, read-only, all members at the same time. */
+export const observe = async ({
+  host,
+  cluster,
+  access,
+  driver,
+  sizes = false,
+  isDeep = false,
+  runFolder,
+}: Look): Promise<Observation> => {
+  const seen = await Promise.all(
+    cluster.members.map(async (spec): Promise<Seen> => {
+      const [member, facts] = await Promise.all([
+        seeMember(host, spec, access.store(spec.client_url)),
+        driver?.facts(spec, { sizes }),
+      ]);
+      return facts === undefined ? member : { ...member, host: facts };
+    }),
+  );
+  // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
+  const asker = seen.find((member) => member.is_healthy);
+  const [auth, leases, hashes] =
+    isDeep && asker !== undefined
+      ? await Promise.all([
+          seeAuth(access, asker.client_url),
+          seeLeases(access.store(asker.client_url)),
+          seeHashes(access, seen),
+        ])
+      : [{ is_on: undefined }, {}, {}];
+  const operator = runFolder === undefined ? {} : { operator: await seeOperator(host, cluster, runFolder) };
+  return {
+    ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases),
+    ...hashes,
+    ...operator,
+  };
+};

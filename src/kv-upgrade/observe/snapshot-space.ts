@@ -1,0 +1,27 @@
+import { dirname, join } from 'node:path';
+import type { Files } from '../../platform/host.ts';
+import type { ClusterFile, FolderSeen } from '../types.ts';
+
+/** Where the snapshots of a run are put. */
+export const snapshotFolder = (
+  { snapshot_dir }: Pick<ClusterFile, 'snapshot_dir'>,
+  runFolder: string,
+): string => snapshot_dir ?? join(runFolder, 'snapshots');
+
+/** Room in a folder of this machine, which need not be there yet: then in the one that will hold it. */
+export const seeFolder = async (files: Files, path: string): Promise<FolderSeen> => {
+  let there = path;
+  while ((await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there)
+    there = dirname(there);
+  const [free_bytes, disk, is_writable] = await Promise.all([
+    files.freeBytes(there).catch(() => undefined),
+    files.diskOf(there),
+    files.isWritable(there),
+  ]);
+  return {
+    path,
+    is_writable,
+    ...(free_bytes === undefined ? {} : { free_bytes }),
+    ...(disk === undefined ? {} : { disk }),
+  };
+};

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import type { Host } from '../../platform/host.ts';
+import type { Report, UpgradeEvent } from '../types.ts';
+import { markdownFrom } from './markdown.ts';
+import { pageFrom } from './page.ts';
+
+/** report.json, report.md, report.html and the events they were made from, in the folder of the run. */
+export const writeReports = async (
+  host: Host,
+  folder: string,
+  report: Report,
+  events: readonly UpgradeEvent[],
+): Promise<void> => {
+  // The last event holds the report itself, which has a file of its own.
+  const lines = events
+    .filter((event) => event.event !== 'run-finished')
+    .map((event) => `${JSON.stringify(event)}\n`);
+  await host.files.replace(join(folder, 'events.ndjson'), lines.join(''), 0o600);
+  await host.files.replace(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`, 0o600);
+  await host.files.replace(join(folder, 'report.md'), markdownFrom(report), 0o600);
+  await host.files.replace(join(folder, 'report.html'), pageFrom(report, events), 0o600);
+};
+
+export type StoredReport = { readonly report: Report; readonly events: readonly UpgradeEvent[] };
+/** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
+export const readReport = async (host: Host, folder: string): Promise<StoredReport | undefined> => {
+  const [text, lines] = await Promise.all([
+    host.files.read(join(folder, 'report.json')),
+    host.files.read(join(folder, 'events.ndjson')),
+  ]);
+  if (text === undefined) return undefined;
+  const events = (lines ?? '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as UpgradeEvent);
+  return { report: JSON.parse(text) as Report, events };
+};

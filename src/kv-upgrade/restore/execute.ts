@@ -1,0 +1,107 @@
+import { AppError } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { accessWith } from '../observe/access.ts';
+import type { Access } from '../observe/access.ts';
+import { configBefore } from '../configuration/config-before.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import type { Shell } from '../supervisors/shell.ts';
+import { quorumOf } from '../guards/quorum-survives.ts';
+import { dropLock } from '../locks/store-lock.ts';
+import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
+import type { ClusterFile, MemberSpec } from '../types.ts';
+import { buildFolder, refuseWrongCtl, swapFolder } from './place.ts';
+import type { RestorePlan } from './plan.ts';
+
+export type Restoring = {
+  readonly host: Host;
+  readonly cluster: ClusterFile;
+  readonly driver: Driver;
+  readonly access: Access;
+  readonly plan: RestorePlan;
+  /** Folder of the run that took the snapshot: configurations before it are kept there. */
+  readonly folder: string;
+  readonly shellFor: (member: MemberSpec) => Shell;
+  say(text: string): void;
+};
+
+const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
+  cluster.members.find((member) => member.name === name) as MemberSpec;
+
+const stopAll = async ({ cluster, driver, say }: Restoring): Promise<void> => {
+  for (const member of cluster.members) {
+    if (!(await driver.stop(member, (cluster.timeouts?.stop_seconds ?? 120) * 1000)))
+      throw new AppError('stopped', `${member.name} did not end`, {
+        code: 'STOP_IGNORED',
+        tryThis: ['end it by hand, then kv restore again'],
+      });
+    say(`${member.name}: stopped`);
+  }
+};
+
+/** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (facts A4). */
+const startAll = async ({ host, cluster, driver, folder }: Restoring): Promise<void> => {
+  for (const member of cluster.members) {
+    await driver.install?.(member, 'old');
+    const before = await configBefore(host, folder, member.name);
+    if (before !== undefined) await driver.writeConfig(member, before);
+    await driver.start(member, 'old');
+  }
+};
+
+const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs: number): Promise<void> => {
+  const until = host.elapsed() + withinMs;
+  for (;;) {
+    const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
+    const good = await Promise.all(
+      stores.map(
+        async ({ store }) =>
+          (await store.health().catch(() => undefined))?.is_healthy === true &&
+          minorOf((await store.versions()).server) === plan.to,
+      ),
+    );
+    if (good.every(Boolean)) return;
+    if (host.elapsed() > until) {
+      const bad = stores.filter((_, i) => !good[i]).map(({ name }) => name);
+      throw new AppError(
+        'stopped',
+        `${bad.join(', ')} did not become healthy on ${plan.to}; a majority needs ${quorumOf(stores.length)}`,
+        {
+          code: 'RESTORE_UNHEALTHY',
+          tryThis: ['read its log', 'run kv restore again: what is kept aside stays'],
+        },
+      );
+    }
+    await host.sleep(100);
+  }
+};
+
+const FIRST_READ_MS = 5000;
+export type Restored = {
+  readonly revision: number;
+  readonly kept: readonly { readonly name: string; readonly kept_data: string }[];
+};
+/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the folders before are kept. */
+export const restore = async (restoring: Restoring): Promise<Restored> => {
+  const { cluster, access, plan, shellFor, say } = restoring;
+  const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
+  for (const { member } of steps) await refuseWrongCtl(shellFor(member), plan);
+  // Nothing is stopped before every folder exists.
+  for (const { step, member } of steps) {
+    await buildFolder(shellFor(member), plan, step, member);
+    say(`${step.name}: new data folder built`);
+  }
+  await stopAll(restoring);
+  const kept: { name: string; kept_data: string }[] = [];
+  for (const { step, member } of steps)
+    kept.push({ name: step.name, kept_data: await swapFolder(shellFor(member), step, member) });
+  await startAll(restoring);
+  await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000);
+  // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).
+  const fresh = accessWith(restoring.host, access.tls, access.user);
+  const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
+  const { revision } = await store.range('opsctl/none');
+  await dropLock([store], plan.run);
+  await removeOwnKeys([store], plan.run);
+  return { revision, kept };
+};

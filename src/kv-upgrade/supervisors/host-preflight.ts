@@ -1,0 +1,73 @@
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
+import type { Files } from '../../platform/host.ts';
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { MemberSpec } from '../types.ts';
+
+const realOf = async (files: Files, path: string): Promise<string> =>
+  (await files.realPath(path).catch(() => undefined)) ?? path;
+
+/** A file that the start writes: without it the member would stay down, on either version. */
+const unwritable = async (
+  files: Files,
+  key: 'pid_file' | 'log_file',
+  named: string | undefined,
+): Promise<string | undefined> => {
+  if (named === undefined) return undefined;
+  const path = await realOf(files, named);
+  const info = await files.info(path).catch(() => undefined);
+  if (info?.kind === 'folder') return `${key} ${named} is a folder`;
+  if (info !== undefined)
+    return (await files.isWritable(path)) ? undefined : `${key} ${named} cannot be written`;
+  const folder = await realOf(files, dirname(named));
+  if ((await files.info(folder).catch(() => undefined))?.kind !== 'folder')
+    return `${key} ${named}: there is no folder ${dirname(named)}`;
+  return (await files.isWritable(folder)) ? undefined : `${key} ${named}: its folder cannot be written`;
+};
+
+const wrongCommand = async (
+  files: Files,
+  member: MemberSpec,
+  cwd: string,
+  which: 'old' | 'new',
+): Promise<string | undefined> => {
+  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
+  if (argv === undefined) return undefined;
+  const [program] = argv;
+  // A binary that is not there has a guard of its own.
+  const isNamedTwice = program !== member[`${which}_binary`] && member[`${which}_binary`] !== undefined;
+  if (
+    isNamedTwice &&
+    isAbsolute(program) &&
+    (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
+  )
+    return `${which}_command starts ${program}, which is not there`;
+  const folder = flagsOf(argv.slice(1)).get('data-dir');
+  if (folder === undefined || member.data_dir === undefined) return undefined;
+  // Members are started in the folder in which this program runs: a relative folder may be another one there, and empty.
+  const said = resolve(cwd, folder);
+  if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
+  const from = isAbsolute(folder) ? '' : `, which is ${said} from here`;
+  return `${which}_command runs on the data folder ${folder}${from}; data_dir is ${member.data_dir}`;
+};
+
+/** What would go wrong between stop and start, seen while nothing was touched. */
+export const placeProblems = async (files: Files, member: MemberSpec, cwd: string): Promise<string[]> => {
+  const found = await Promise.all([
+    unwritable(files, 'pid_file', member.pid_file),
+    unwritable(files, 'log_file', member.log_file),
+    wrongCommand(files, member, cwd, 'new'),
+    wrongCommand(files, member, cwd, 'old'),
+  ]);
+  return found.filter((problem) => problem !== undefined);
+};
+
+/** The program that a command really starts, when it is another file of the name that the binary has. A wrapper is not asked: it may not know --version. */
+export const startedProgram = (member: MemberSpec, which: 'old' | 'new'): string | undefined => {
+  const [named, started] = [
+    member[`${which}_binary`],
+    argvOf(member[`${which}_command`], member[`${which}_binary`])?.[0],
+  ];
+  if (named === undefined || started === undefined) return named ?? started;
+  return basename(named) === basename(started) ? started : named;
+};

@@ -1,0 +1,224 @@
+import { AppError } from '../../core/problem.ts';
+import type { Exit, Host, Started } from '../../platform/host.ts';
+import { argvOf, shellLine } from '../cluster/command-line.ts';
+import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
+import { versionInText } from './driver.ts';
+import type { Driver, Which } from './driver.ts';
+import { configFacts, folderFacts } from './data-dir-stats.ts';
+import { memberProcess, serversBelow, unnamedServer } from './member-process.ts';
+import { placeProblems, startedProgram } from './host-preflight.ts';
+
+const pollMs = 10;
+const pidFileWithinMs = 1000;
+const tailBytes = 256 * 1024;
+
+const mostSaidBytes = 64 * 1024;
+/** Version that a program says of itself with --version. */
+export const binaryVersion = async (
+  host: Host,
+  binary: string | undefined,
+): Promise<{ readonly version?: string; readonly error?: string }> => {
+  if (binary === undefined) return { error: 'no binary is named' };
+  const done = await host.processes.run(binary, ['--version'], { timeoutMs: 1200, maxBytes: mostSaidBytes });
+  const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
+  if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
+  if (version === undefined)
+    return { error: `${binary} --version does not say a version${done.timedOut ? ' within 1.2 s' : ''}` };
+  return { version };
+};
+
+export const localDriver = (host: Host): Driver => {
+  const asking = new Map<string, ReturnType<typeof binaryVersion>>();
+  // Members usually share a binary: one question at a time for each, and none is remembered, because a file can be replaced.
+  const versionOf = (binary: string | undefined): ReturnType<typeof binaryVersion> => {
+    const found =
+      asking.get(binary ?? '') ?? binaryVersion(host, binary).finally(() => asking.delete(binary ?? ''));
+    asking.set(binary ?? '', found);
+    return found;
+  };
+  return {
+    kind: 'local',
+    facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
+    isRunning: async (member) => (await pidOf(host, member)) !== undefined,
+    stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
+    kill: async (member) =>
+      void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
+    start: (member, which) => start(host, member, which),
+    copyData: (member, to) => copyData(host, member.data_dir as string, to),
+    readConfig: async (member) =>
+      member.config_file === undefined ? undefined : host.files.read(member.config_file),
+    writeConfig: async (member, text) => {
+      const mode = (await host.files.info(member.config_file as string))?.mode;
+      await host.files.replace(member.config_file as string, text, mode);
+    },
+    logTail: (member, lines) => logTail(host, member.log_file, lines),
+    describe,
+  };
+};
+
+/** Whole or not at all: half a copy would take the room that the member needs, and be taken for a copy. */
+const copyData = async ({ files }: Host, from: string, to: string): Promise<void> => {
+  const partial = `${to}.partial`;
+  await files.remove(partial);
+  try {
+    await files.copy(from, partial);
+    await files.remove(to);
+    await files.rename(partial, to);
+  } catch (error) {
+    await files.remove(partial);
+    throw error;
+  }
+};
+
+const facts = async (
+  host: Host,
+  member: MemberSpec,
+  sizes: boolean,
+  versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
+): Promise<HostFacts> => {
+  const { pid, problem, isSuspended } = await memberProcess(host, member);
+  const [folder, fresh, old, config, places] = await Promise.all([
+    folderFacts(host.files, member.data_dir, sizes).catch(
+      (error: unknown): HostFacts => ({ problems: [`data folder: ${String(error)}`] }),
+    ),
+    versionOf(startedProgram(member, 'new')),
+    versionOf(startedProgram(member, 'old')),
+    configFacts(host.files, member),
+    placeProblems(host.files, member, host.cwd),
+  ]);
+  const problems = [...(folder.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
+  const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
+  const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
+  const isOther = owner !== undefined && data !== undefined && owner.uid !== data.uid;
+  return {
+    is_running: pid !== undefined,
+    ...(pid === undefined ? {} : { pid }),
+    ...(isSuspended === true ? { is_suspended: true } : {}),
+    ...folder,
+    ...(fresh.version === undefined
+      ? { new_binary_error: fresh.error as string }
+      : { new_binary_version: fresh.version }),
+    ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+    ...(isOther
+      ? { owner_mismatch: `the folder belongs to uid ${data.uid}, the process to uid ${owner.uid}` }
+      : {}),
+    ...config,
+    clock_skew_ms: 0,
+    ...(problems.length === 0 ? {} : { problems }),
+  };
+};
+
+/** The process of the pid file; else a server of this member that its start command put into the background. */
+const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> =>
+  (await memberProcess(host, member)).pid ?? (await unnamedServer(host, member));
+
+const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
+  while (host.processes.isAlive(pid)) {
+    if (host.elapsed() > until) return false;
+    await host.sleep(pollMs);
+  }
+  return true;
+};
+
+/** A process that was suspended takes no signal before it goes on. */
+const askToEnd = ({ processes }: Host, pid: number): void => {
+  processes.signal(pid, 'SIGTERM');
+  processes.signal(pid, 'SIGCONT');
+};
+
+const killWithinMs = 10_000;
+/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data folder and ports. */
+const end = async (
+  host: Host,
+  member: MemberSpec,
+  withinMs: number,
+  ask: (pid: number) => void,
+): Promise<boolean> => {
+  const pid = await pidOf(host, member);
+  if (pid === undefined) return true;
+  const below = await serversBelow(host, member, pid);
+  const until = host.elapsed() + withinMs;
+  for (const one of [pid, ...below]) {
+    if (host.processes.isAlive(one)) ask(one);
+    if (!(await ended(host, one, until))) return false;
+  }
+  return true;
+};
+
+const start = async (host: Host, member: MemberSpec, which: Which) => {
+  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
+  if (argv === undefined)
+    throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
+  const running = await pidOf(host, member);
+  if (running !== undefined)
+    throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, {
+      code: 'ALREADY_RUNNING',
+    });
+  // The shell writes the pid file before it becomes the server: a crash of ours between the two leaves no process without one.
+  const script = 'echo "$$" > "$1" && shift && exec "$@"';
+  const words = ['-c', script, 'sh', member.pid_file as string, ...argv];
+  const launch = (log: { readonly logFile?: string }): Promise<Started> =>
+    host.processes.start('/bin/sh', words, { env: member.env, detached: true, ...log });
+  const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(
+    (error: unknown) => {
+      // A log that cannot be written must not keep a member from its way back.
+      if (which === 'old') return launch({});
+      throw error;
+    },
+  );
+  const isWritten = (): boolean =>
+    Number.parseInt(host.files.readNow(member.pid_file as string) ?? '', 10) === started.pid;
+  while (!isWritten() && host.processes.isAlive(started.pid)) await host.sleep(1);
+  await pidFileWritten(host, member.pid_file as string, started);
+  return { pid: started.pid, exited: lastExit(host, member, started.exited) };
+};
+
+const backgroundWithinMs = 1000;
+/** A start command may put the server into the background and end well: that is no end of the member, and its pid file names the server from now on. */
+const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): Promise<Exit> => {
+  const exit = await exited;
+  const until = host.elapsed() + backgroundWithinMs;
+  while (exit.code === 0 && host.elapsed() < until) {
+    const pid = await pidOf(host, member);
+    if (pid !== undefined) {
+      if ((await memberProcess(host, member)).pid === undefined)
+        await host.files.replace(member.pid_file as string, `${pid}\n`);
+      // Nobody is told of its end: whoever wants to know looks.
+      return new Promise(() => {});
+    }
+    await host.sleep(pollMs);
+  }
+  return exit;
+};
+
+/** Until the shell has written it the pid file still names the process before. */
+const pidFileWritten = async (host: Host, path: string, started: Started): Promise<void> => {
+  let isOver = false;
+  const end = host.elapsed() + pidFileWithinMs;
+  void started.exited.then(() => {
+    isOver = true;
+  });
+  while (!isOver && host.elapsed() < end && host.files.readNow(path)?.trim() !== String(started.pid))
+    await host.sleep(1);
+};
+
+const logTail = async (host: Host, path: string | undefined, lines: number): Promise<readonly string[]> => {
+  const info = path === undefined ? undefined : await host.files.info(path);
+  if (path === undefined || info === undefined) return [];
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of host.files.stream(path, Math.max(0, info.sizeBytes - tailBytes)))
+    chunks.push(chunk);
+  return Buffer.concat(chunks)
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '')
+    .slice(-lines);
+};
+
+const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
+  if (kind === 'stop') return [`kill -TERM "$(cat ${member.pid_file})"`];
+  if (kind === 'copy-data') return [`cp -a ${member.data_dir} COPY`];
+  if (kind !== 'start') return [];
+  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+  return [`${shellLine(argv)} >> ${member.log_file} 2>&1 &`];
+};

@@ -1,0 +1,358 @@
+/** The values of an upgrade. Keys are snake_case where a user sees them: cluster file, `-o json`, plan file, journal, events, report. */
+import type { Minor } from '../api-specs/etcd/versions.ts';
+import type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
+
+export type { ClusterFile, CommandLine, DriverKind, Hooks, MemberSpec } from './cluster-types.ts';
+export type { AlarmSeen, ListedMember };
+
+// ── what was seen ───────────────────────────────────────────────────────────────────────────────────────────────────
+/** What only the driver can see, on the member's own host. Absent keys could not be seen. */
+export type HostFacts = {
+  readonly is_running?: boolean;
+  readonly pid?: number;
+  /** Stopped by a signal (SIGSTOP, a debugger): it is there and does nothing. */
+  readonly is_suspended?: boolean;
+  readonly old_binary_version?: string;
+  readonly new_binary_version?: string;
+  readonly new_binary_error?: string;
+  readonly data_dir_exists?: boolean;
+  readonly data_dir_writable?: boolean;
+  /** Owner of the data folder and of the running process, when they differ from each other. */
+  readonly owner_mismatch?: string;
+  /** `member/snap/db` is there. */
+  readonly has_db_file?: boolean;
+  readonly db_file_bytes?: number;
+  readonly data_dir_bytes?: number;
+  /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
+  readonly v2_bytes?: number;
+  readonly free_bytes?: number;
+  /** Which disk the data folder is on: the same text for folders that share one. */
+  readonly disk?: string;
+  /** Content of the configuration file that the new version will read. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly config_error?: string;
+  readonly clock_skew_ms?: number;
+  readonly problems?: readonly string[];
+};
+
+export type MemberSeen = {
+  readonly name: string;
+  readonly client_url: string;
+  /** False: nothing answered; `error` says why. A value, never an exception. */
+  readonly is_reachable: boolean;
+  readonly error?: string;
+  readonly error_code?: string;
+  readonly is_healthy: boolean;
+  readonly health_reason?: string;
+  /** Server and cluster version as answered: `3.3.25`, `3.3.0`. */
+  readonly server_version?: string;
+  readonly cluster_version?: string;
+  readonly member_id?: string;
+  readonly cluster_id?: string;
+  /** '0' or absent: this member knows no leader. */
+  readonly leader_id?: string;
+  readonly is_leader: boolean;
+  readonly is_learner: boolean;
+  readonly raft_term?: number;
+  readonly raft_index?: number;
+  readonly applied_index?: number;
+  readonly revision?: number;
+  readonly db_size_bytes?: number;
+  readonly errors: readonly string[];
+  readonly latency_ms?: number;
+  /** This member's own member list, ids sorted. */
+  readonly listed_ids?: readonly string[];
+  readonly host?: HostFacts;
+};
+
+/** A folder of the machine on which the operator works. */
+export type FolderSeen = {
+  readonly path: string;
+  readonly free_bytes?: number;
+  readonly disk?: string;
+  readonly is_writable: boolean;
+};
+
+/** The hash of one member's keyspace at a revision that all of them were asked for. */
+export type MemberHash = {
+  readonly name: string;
+  readonly server: string;
+  readonly hash: number;
+  readonly compact_revision: number;
+};
+
+export type Observation = {
+  readonly taken_at: string;
+  readonly cluster: string;
+  readonly members: readonly MemberSeen[];
+  readonly listed: readonly ListedMember[];
+  readonly alarms: readonly AlarmSeen[];
+  readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  /** Where this run would put snapshots, journal and report. */
+  readonly operator?: { readonly snapshots: FolderSeen; readonly run: FolderSeen };
+  /** Of those that can tell, all at one revision; absent when nobody was asked. */
+  readonly hashes?: readonly MemberHash[];
+  /** Time to live in seconds of the shortest lease, where leases could be listed. */
+  readonly shortest_lease_seconds?: number;
+  readonly lease_count?: number;
+  /** Name of the leader that a majority agrees on. */
+  readonly leader?: string;
+  readonly cluster_version?: string;
+  /** Lowest and highest server minor that answered. */
+  readonly lowest?: Minor;
+  readonly highest?: Minor;
+};
+
+export type Finding = {
+  /** The guard that speaks: `all-members-healthy`. */
+  readonly guard: string;
+  readonly level: 'pass' | 'warn' | 'stop';
+  readonly member?: string;
+  readonly message: string;
+  /** What to do. */
+  readonly hint?: string;
+};
+
+// ── plan ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+export type StepKind =
+  | 'snapshot' // save and verify a snapshot from this member
+  | 'move-leader' // hand the leadership to an upgraded member
+  | 'stop'
+  | 'copy-data' // copy of the data folder, only while the member is stopped
+  | 'configure' // rewrite the configuration file, old text kept
+  | 'start'
+  | 'gate' // everything a member must show before the next one is touched
+  | 'settle' // wait rule of the document
+  | 'hold' // ends here with --hold-last
+  | 'confirm'; // every member reports the new cluster version
+
+export type Step = {
+  /** `n2.stop`, `confirm`: the key in the journal. */
+  readonly id: string;
+  readonly kind: StepKind;
+  readonly member?: string;
+  readonly title: string;
+  readonly why: string;
+  /** What the driver will run, as text for people. */
+  readonly commands: readonly string[];
+  readonly wait_seconds?: number;
+  /** move-leader: member that gets it. */
+  readonly target?: string;
+  /** After this step there is no way back to the old version but a restore. */
+  readonly is_point_of_no_return?: true;
+};
+
+export type PlanOptions = {
+  readonly to?: Minor;
+  readonly copy_data: boolean;
+  readonly hold_last: boolean;
+  /** The last member may be stopped without asking again. */
+  readonly stable_seconds: number;
+  /** Guards whose `stop` the operator takes as a warning, by name. */
+  readonly accept: readonly string[];
+};
+
+export type Plan = {
+  readonly format: 1;
+  readonly id: string;
+  readonly cluster: string;
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly made_at: string;
+  /** sha256 over everything that decides the steps (not over times, sizes and indexes). */
+  readonly digest: string;
+  /** Members in the order they are upgraded. */
+  readonly order: readonly string[];
+  readonly steps: readonly Step[];
+  readonly findings: readonly Finding[];
+  readonly observation: Observation;
+  readonly options: PlanOptions;
+};
+/** All reasons at once; nothing was touched. */
+export type Refusal = {
+  readonly refused: readonly Finding[];
+  readonly findings: readonly Finding[];
+  readonly observation: Observation;
+};
+
+// ── run: journal, events, report ────────────────────────────────────────────────────────────────────────────────────
+export type SnapshotRecord = {
+  readonly member: string;
+  readonly path: string;
+  readonly size_bytes: number;
+  /** Of the whole file. */
+  readonly file_sha256: string;
+  /** The trailer, which the file's own content was checked against. */
+  readonly trailer_sha256: string;
+  readonly revision: number;
+  readonly raft_index?: number;
+  readonly duration_ms: number;
+};
+export type Owner = {
+  readonly user?: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly start_mark?: string;
+};
+export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | 'aborted' | 'refused';
+
+/** One line each, fsynced before the effect it announces. `at` is ISO time. */
+export type JournalEntry =
+  | {
+      readonly kind: 'opened';
+      readonly at: string;
+      readonly run: string;
+      readonly action: 'upgrade' | 'rollback';
+      readonly plan: Plan;
+      readonly owner: Owner;
+      readonly cluster_file: string;
+    }
+  | {
+      readonly kind: 'resumed';
+      readonly at: string;
+      readonly owner: Owner;
+      readonly action: 'upgrade' | 'rollback';
+    }
+  | {
+      readonly kind: 'begin';
+      readonly at: string;
+      readonly step: string;
+      readonly note?: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly kind: 'end';
+      readonly at: string;
+      readonly step: string;
+      readonly detail?: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
+  | { readonly kind: 'returning'; readonly at: string; readonly member: string; readonly reason: string }
+  | { readonly kind: 'returned'; readonly at: string; readonly member: string }
+  | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
+  | { readonly kind: 'no-way-back'; readonly at: string; readonly confirmed_by: string }
+  | { readonly kind: 'closed'; readonly at: string; readonly outcome: Outcome; readonly message: string };
+
+/** Every event carries `at` (ISO time) and `elapsed_ms` since the start of the run. */
+type EventBody =
+  | {
+      readonly event: 'run-started';
+      readonly run: string;
+      readonly action: 'upgrade' | 'resume' | 'rollback';
+      readonly plan: Plan;
+      readonly journal: string;
+    }
+  | { readonly event: 'observed'; readonly observation: Observation }
+  | { readonly event: 'step-started'; readonly step: Step; readonly number: number; readonly count: number }
+  | {
+      readonly event: 'step-finished';
+      readonly step: Step;
+      readonly duration_ms: number;
+      readonly detail?: string;
+      readonly was_done_before?: true;
+    }
+  | { readonly event: 'step-failed'; readonly step: Step; readonly reason: string }
+  | { readonly event: 'snapshot-saved'; readonly snapshot: SnapshotRecord }
+  | { readonly event: 'member-down'; readonly member: string; readonly was_leader: boolean }
+  | {
+      readonly event: 'member-up';
+      readonly member: string;
+      readonly version?: string;
+      readonly down_ms: number;
+    }
+  | {
+      readonly event: 'gate-check';
+      readonly member: string;
+      readonly check: GateCheck;
+      readonly ok: boolean;
+      readonly detail: string;
+    }
+  | { readonly event: 'leader-changed'; readonly from?: string; readonly to?: string }
+  | {
+      readonly event: 'canary';
+      readonly ok: boolean;
+      readonly latency_ms: number;
+      readonly member: string;
+      readonly error?: string;
+    }
+  | {
+      readonly event: 'log-line';
+      readonly member: string;
+      readonly line: string;
+      readonly expected: boolean;
+      readonly meaning?: string;
+    }
+  | { readonly event: 'waiting'; readonly step: Step; readonly remaining_ms: number; readonly reason: string }
+  | { readonly event: 'returning'; readonly member: string; readonly reason: string }
+  | { readonly event: 'returned'; readonly member: string; readonly duration_ms: number }
+  | { readonly event: 'note'; readonly level: 'info' | 'warn'; readonly text: string }
+  | {
+      readonly event: 'run-finished';
+      readonly outcome: Outcome;
+      readonly message: string;
+      readonly report: Report;
+    };
+export type UpgradeEvent = EventBody & { readonly at: string; readonly elapsed_ms: number };
+export type Unstamped = EventBody;
+export type GateCheck =
+  | 'process'
+  | 'version'
+  | 'identity'
+  | 'health'
+  | 'leader'
+  | 'read'
+  | 'write'
+  | 'read-back'
+  | 'lag'
+  | 'alarms'
+  | 'peers'
+  | 'hash'
+  | 'stable';
+
+export type MemberReport = {
+  readonly name: string;
+  readonly client_url: string;
+  readonly version_before?: string;
+  readonly version_after?: string;
+  readonly was_leader: boolean;
+  readonly down_ms?: number;
+  readonly snapshot?: SnapshotRecord;
+  readonly data_copy?: string;
+  readonly gate: readonly { readonly check: GateCheck; readonly ok: boolean; readonly detail: string }[];
+};
+export type CanaryReport = {
+  readonly writes: number;
+  readonly failed: number;
+  readonly longest_gap_ms: number;
+  readonly median_ms?: number;
+  readonly p99_ms?: number;
+};
+export type Report = {
+  readonly run: string;
+  readonly cluster: string;
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly outcome: Outcome;
+  readonly message: string;
+  readonly owner: Owner;
+  readonly started_at: string;
+  readonly finished_at: string;
+  readonly duration_ms: number;
+  readonly plan_digest: string;
+  readonly cluster_version_before?: string;
+  readonly cluster_version_after?: string;
+  readonly members: readonly MemberReport[];
+  readonly steps: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly started_at: string;
+    readonly duration_ms: number;
+    readonly outcome: 'done' | 'failed' | 'skipped';
+  }[];
+  readonly snapshots: readonly SnapshotRecord[];
+  readonly canary?: CanaryReport;
+  readonly unexpected_log_lines: readonly { readonly member: string; readonly line: string }[];
+  readonly journal: string;
+  readonly findings: readonly Finding[];
+};
+/** Gets every event of a run; must not throw and must not block. Live table, plain lines, ndjson and report are sinks. */
+export type Sink = (event: UpgradeEvent) => void;

@@ -1,0 +1,92 @@
+import type { Host } from '../../platform/host.ts';
+import type { Access } from '../observe/access.ts';
+import { canaryKey } from '../../etcd-client/own-keys.ts';
+import type { CanaryReport, ClusterFile, Unstamped } from '../types.ts';
+
+const everyMs = 20;
+export type Canary = { stop(): Promise<CanaryReport> };
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
+const quantile = (sorted: readonly number[], share: number): number | undefined =>
+  sorted.length === 0
+    ? undefined
+    : tenths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
+
+/** One write at a time, to the member that took the last one, else to the next; each is told. */
+const writerThrough = (
+  host: Host,
+  cluster: ClusterFile,
+  access: Access,
+  key: string,
+  emit: (event: Unstamped) => void,
+) => {
+  const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
+  const latencies: number[] = [];
+  let at = 0;
+  const write = async (value: string): Promise<{ ok: boolean }> => {
+    const began = host.elapsed();
+    let message = '';
+    for (let tries = 0; tries < stores.length; tries += 1) {
+      const { name, store } = stores[at] as (typeof stores)[number];
+      try {
+        await store.put(key, value);
+        const latency_ms = tenths(host.elapsed() - began);
+        latencies.push(latency_ms);
+        emit({ event: 'canary', ok: true, latency_ms, member: name });
+        return { ok: true };
+      } catch (error) {
+        message = error instanceof Error ? error.message : String(error);
+        at = (at + 1) % stores.length;
+      }
+    }
+    emit({
+      event: 'canary',
+      ok: false,
+      latency_ms: Math.round(host.elapsed() - began),
+      member: stores[at]?.name ?? '',
+      error: message,
+    });
+    return { ok: false };
+  };
+  return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
+};
+
+/** Writes all the time, like a client that knows every member: what users of the cluster see during the window. */
+export const startCanary = (
+  host: Host,
+  cluster: ClusterFile,
+  access: Access,
+  run: string,
+  emit: (event: Unstamped) => void,
+): Canary => {
+  const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
+  let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
+  const work = (async () => {
+    // Since when nobody took a write: the canary's own pause is none of the cluster's doing.
+    let waiting: number | undefined;
+    while (!isOver) {
+      waiting ??= host.elapsed();
+      const { ok } = await write(String(writes));
+      writes += 1;
+      longestGapMs = Math.max(longestGapMs, host.elapsed() - waiting);
+      if (ok) waiting = undefined;
+      else failed += 1;
+      await host.sleep(everyMs);
+    }
+  })();
+  return {
+    stop: async () => {
+      isOver = true;
+      await work;
+      await remove();
+      const sorted = latencies.toSorted((a, b) => a - b);
+      return {
+        writes,
+        failed,
+        longest_gap_ms: Math.round(longestGapMs),
+        median_ms: quantile(sorted, 0.5),
+        p99_ms: quantile(sorted, 0.99),
+      };
+    },
+  };
+};

@@ -1,0 +1,100 @@
+/** What lines of a member's log mean during an upgrade. doc3 States B and facts A5. The first match counts. */
+type Meaning = { readonly text: RegExp; readonly expected: boolean; readonly meaning: string };
+
+const meanings: readonly Meaning[] = [
+  // Never expected, whatever else the line says.
+  {
+    text: /cannot be downgraded/,
+    expected: false,
+    meaning: 'this version is older than the cluster: it will not start again',
+  },
+  {
+    text: /panic|fatal error|failed to recover v3 backend/i,
+    expected: false,
+    meaning: 'the server panicked',
+  },
+  {
+    text: /cannot unmarshal|error verifying flags|unsupported compaction mode|flag provided but not defined/,
+    expected: false,
+    meaning: 'this version does not understand its configuration',
+  },
+  { text: /address already in use/, expected: false, meaning: 'another process has its port' },
+  {
+    text: /no space left on device|database space exceeded|alarm.*NOSPACE/i,
+    expected: false,
+    meaning: 'no space',
+  },
+  {
+    text: /permission denied|read-only file system/,
+    expected: false,
+    meaning: 'the data folder cannot be written',
+  },
+  {
+    text: /CORRUPT|hash.*mismatch|data inconsistency/,
+    expected: false,
+    meaning: 'the data of the members differ',
+  },
+  {
+    text: /cluster ID mismatch|member has been permanently removed|the member has been permanently removed/,
+    expected: false,
+    meaning: 'not a member of this cluster',
+  },
+  {
+    text: /(?<!re)starting member .*in cluster/,
+    expected: false,
+    meaning: 'the member started without its data',
+  },
+  { text: /tls: bad certificate|x509: /, expected: false, meaning: 'a certificate is refused' },
+  { text: /clock difference|clock drift/, expected: false, meaning: 'clocks differ' },
+  {
+    text: /apply.*took too long|request .*took too long|slow fdatasync|server is likely overloaded|"msg":"request stats"|failed to send out heartbeat/,
+    expected: true,
+    meaning: 'the machine is slow',
+  },
+  // Expected while a member is replaced.
+  {
+    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped|failed to process raft message \(context canceled\)/,
+    expected: true,
+    meaning: 'a member is away',
+  },
+  {
+    text: /became active|established a TCP streaming|peer connected|set message encoder|started streaming|added peer|started peer|starting peer|stopped peer|stopping peer|closed a TCP streaming|closed an existing TCP/,
+    expected: true,
+    meaning: 'a connection between members',
+  },
+  {
+    text: /leadership transfer|elected leader|lost leader|changed leader|became (leader|follower|candidate)|received MsgVoteResp|is starting a new election|election|raft\.node|MsgTimeoutNow|MsgVote|MsgAppResp|cast MsgVote|sent MsgVote|no leader|ignored a (Msg|message)|\[term: ?\d+\]/,
+    expected: true,
+    meaning: 'an election',
+  },
+  { text: /invalid auth token/, expected: true, meaning: 'a token died with the process before' },
+  {
+    text: /not up-to-date|has a higher version|higher-version|leader found higher-versioned/,
+    expected: true,
+    meaning: 'a member has a higher version',
+  },
+  {
+    text: /updat(ed|ing) (the )?cluster version|enabled capabilities|set the initial cluster version|set initial cluster version/,
+    expected: true,
+    meaning: "the cluster's version",
+  },
+  {
+    text: /restarting (local )?member|simple token is not cryptographically signed|grpc server on single port|already initialized as member|starting server|published|ready to serve|serving (client|insecure|peer)|etcd Version|Git SHA|Go (Version|OS)|starting .*etcd|listening for (peers|client)|terminated|skipped leadership transfer|stopping|closed|closing|shutting down|recovered|restored|opened backend|compact|snapshot|saved|sent (message|database)|\/health OK|purged|purge/i,
+    expected: true,
+    meaning: 'the life of a server',
+  },
+];
+
+/** Real servers write tokens into their logs, live ones too. Pure. */
+export const withoutTokens = (line: string): string =>
+  line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
+
+export type Classified = { readonly expected: boolean; readonly meaning?: string };
+const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;
+
+/** Lines below a warning that nobody knows are no news; a warning or an error that nobody knows is. Undefined: nothing worth a word. Pure. */
+export const classify = (line: string): Classified | undefined => {
+  const found = meanings.find(({ text }) => text.test(line));
+  if (found !== undefined) return { expected: found.expected, meaning: found.meaning };
+  return severity.test(line) ? { expected: false } : undefined;
+};

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import type { Context } from '../cli/command.ts';
+import type { LabelJson } from './api-types.ts';
+
+/** The word under which TAB looks for titles of labels; `label` is that of the tracker's labels. */
+export const TITLES = 'label-title';
+
+/** Keeps the titles of all labels for TAB, which never touches the network. A list that cannot be written is no reason to fail. */
+export const rememberTitles = async (context: Context, labels: readonly LabelJson[]): Promise<void> => {
+  const { files } = context.host;
+  const folder = join(context.settings.folders.cache, 'names');
+  const titles = labels.flatMap(({ properties }) =>
+    properties?.title === undefined || /[\r\n]/.test(properties.title) ? [] : [properties.title],
+  );
+  const text = `${[...new Set(titles)].join('\n')}\n`;
+  try {
+    if ((await files.read(join(folder, TITLES))) === text) return;
+    await files.makeFolder(folder, 0o700);
+    await files.replace(join(folder, TITLES), text, 0o600);
+  } catch (error) {
+    context.say.debug(
+      `the titles for TAB were not written: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+};

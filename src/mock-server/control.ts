@@ -1,0 +1,200 @@
+import { Buffer } from 'node:buffer';
+import { check } from '../core/check.ts';
+import { type Field, bool, int, obj, oneOf, str } from '../core/field.ts';
+import { type Problem, problem } from '../core/problem.ts';
+import type { Clock } from './clock.ts';
+import { type Faults, faultInput } from './faults.ts';
+import type { RequestLog } from './request-log.ts';
+import type { MockReply, World } from './service.ts';
+import { type ServiceSet, savedStateFrom, savedStateText } from './service-set.ts';
+
+export const CONTROL_PATH = '/__opsctl/';
+
+export type Controlled = {
+  readonly world: World;
+  readonly clock: Clock;
+  readonly faults: Faults;
+  readonly log: RequestLog;
+  readonly services: ServiceSet;
+  /** Facts for `mock status`: url, folder, start time, options. */
+  facts(): Readonly<Record<string, unknown>>;
+  /** After the state was replaced: limits start anew, the journal is folded. */
+  replaced(): Promise<void>;
+  shutdown(): void;
+};
+type Asked = { readonly id: string; readonly query: URLSearchParams; readonly body: Uint8Array };
+type Route = { readonly method: string; readonly path: RegExp; run(on: Controlled, asked: Asked): unknown };
+
+class Wrong extends Error {
+  readonly status: number;
+  readonly problems: readonly Problem[];
+  constructor(status: number, message: string, problems: readonly Problem[] = []) {
+    super(message);
+    this.status = status;
+    this.problems = problems;
+  }
+}
+
+class Text {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const textOf = ({ body }: Asked): string =>
+  Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+const bodyAs = (asked: Asked, field: Field): any => {
+  let value: unknown;
+  try {
+    value = asked.body.length === 0 ? {} : JSON.parse(textOf(asked));
+  } catch {
+    throw new Wrong(400, 'the body is not JSON');
+  }
+  const problems = check(field, value);
+  if (problems.length > 0) throw new Wrong(400, 'the body is not right', problems);
+  return value;
+};
+
+const clockInput = obj(
+  {
+    time: { ...str(40), format: 'datetime' },
+    advance_ms: int({ min: -1e13, max: 1e13 }),
+    frozen: bool(),
+  } as const,
+  { exclusive: [['time', 'advance_ms']] },
+);
+const setClock = ({ clock }: Controlled, asked: Asked) => {
+  const { time, advance_ms: advanceMs, frozen } = bodyAs(asked, clockInput);
+  if (time !== undefined) clock.set(Date.parse(time), frozen);
+  else if (advanceMs !== undefined) clock.advance(advanceMs);
+  else if (frozen !== undefined) clock.set(clock.now(), frozen);
+  return clock.state();
+};
+
+const clearClock = ({ clock }: Controlled) => {
+  clock.clear();
+  return clock.state();
+};
+
+/** Switches of the tracker's workspace (doc2 Errors 403; States of the two features); one that was never set is on. */
+const featuresInput = obj({
+  documents: bool(),
+  'entity-templates': bool(),
+  iterations: bool(),
+  'group-entitlement': bool(),
+  'objective-entitlement': bool(),
+});
+const features = async ({ world, services }: Controlled) => {
+  await services.loadAll();
+  const set = world.store.collection<boolean>('tracker.features');
+  return Object.fromEntries(Object.keys(featuresInput.fields).map((name) => [name, set.get(name) ?? true]));
+};
+const setFeatures = async (on: Controlled, asked: Asked) => {
+  const wanted: Readonly<Record<string, boolean>> = bodyAs(asked, featuresInput);
+  // Filled first: a reset that comes after would set them all on again.
+  await on.services.loadAll();
+  on.world.store.transact(() => {
+    for (const [name, isOn] of Object.entries(wanted))
+      on.world.store.collection<boolean>('tracker.features').put(name, isOn);
+  });
+  return features(on);
+};
+
+const kindInput = obj({ kind: oneOf('demo', 'empty') });
+const reset = async (on: Controlled, asked: Asked) => {
+  await on.services.reset(bodyAs(asked, kindInput).kind ?? 'demo');
+  await on.replaced();
+  return status(on);
+};
+const restore = async (on: Controlled, asked: Asked) => {
+  const saved = savedStateFrom(textOf(asked));
+  if (saved === undefined) throw new Wrong(400, 'this is not a saved state: `opsctl mock state` writes one');
+  on.services.restore(saved);
+  await on.replaced();
+  return status(on);
+};
+
+const status = async ({ world, clock, faults, log, services, facts }: Controlled) => {
+  await services.loadAll();
+  const records = [...world.store.collections()].filter(
+    ({ name, size }) => size > 0 && !name.startsWith('mock.') && name !== 'sequences',
+  );
+  return {
+    ...facts(),
+    clock: clock.state(),
+    faults: faults.list().length,
+    requests: log.count,
+    records: Object.fromEntries(records.map(({ name, size }) => [name, size])),
+  };
+};
+
+const limitOf = ({ query }: Asked): number => {
+  const limit = Number(query.get('limit') ?? 100);
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new Wrong(400, 'limit', [problem('limit', 'min', 'must be a whole number from 1')]);
+  return limit;
+};
+const removeFault = ({ faults }: Controlled, { id }: Asked) => {
+  if (!faults.remove(Number(id))) throw new Wrong(404, `there is no fault ${id}`);
+};
+
+/** Services that were not asked yet are filled first, so that a saved state is whole. */
+const wholeState = async ({ world, services }: Controlled) => {
+  await services.loadAll();
+  return new Text(savedStateText(world));
+};
+
+const routes: readonly Route[] = [
+  { method: 'GET', path: /^status$/, run: status },
+  { method: 'POST', path: /^reset$/, run: reset },
+  { method: 'GET', path: /^state$/, run: wholeState },
+  { method: 'PUT', path: /^state$/, run: restore },
+  { method: 'GET', path: /^clock$/, run: ({ clock }) => clock.state() },
+  { method: 'PUT', path: /^clock$/, run: setClock },
+  { method: 'DELETE', path: /^clock$/, run: clearClock },
+  { method: 'GET', path: /^features$/, run: features },
+  { method: 'PUT', path: /^features$/, run: setFeatures },
+  { method: 'GET', path: /^faults$/, run: ({ faults }) => faults.list() },
+  { method: 'POST', path: /^faults$/, run: ({ faults }, asked) => faults.add(bodyAs(asked, faultInput)) },
+  { method: 'DELETE', path: /^faults$/, run: ({ faults }) => faults.clear() },
+  { method: 'DELETE', path: /^faults\/(\d+)$/, run: removeFault },
+  { method: 'GET', path: /^requests$/, run: ({ log }, asked) => log.last(limitOf(asked)) },
+  { method: 'DELETE', path: /^requests$/, run: ({ log }) => log.clear() },
+  { method: 'POST', path: /^shutdown$/, run: ({ shutdown }) => shutdown() },
+];
+
+const headers = { 'content-type': 'application/json; charset=utf-8' };
+const json = (statusCode: number, value: unknown): MockReply =>
+  value === undefined
+    ? { status: 204 }
+    : { status: statusCode, headers, body: value instanceof Text ? value.text : JSON.stringify(value) };
+
+/** The mock's own interface, below `/__opsctl/`; `path` is what follows that. */
+export const control = async (
+  on: Controlled,
+  method: string,
+  path: string,
+  query: string,
+  body: Uint8Array,
+): Promise<MockReply> => {
+  const here = routes.filter((route) => route.path.test(path));
+  const route = here.find((one) => one.method === method);
+  if (route === undefined) {
+    if (here.length === 0) return json(404, { message: `there is no ${CONTROL_PATH}${path}` });
+    return {
+      ...json(405, { message: 'method not allowed' }),
+      headers: { ...headers, allow: here.map((one) => one.method).join(', ') },
+    };
+  }
+  try {
+    return json(
+      200,
+      await route.run(on, { id: route.path.exec(path)?.[1] ?? '', query: new URLSearchParams(query), body }),
+    );
+  } catch (error) {
+    if (error instanceof Wrong)
+      return json(error.status, { message: error.message, problems: error.problems });
+    throw error;
+  }
+};

@@ -1,0 +1,29 @@
+/** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
+const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
+/** Endings that nobody can register (RFC 2606, 6761, 6762, `internal` by ICANN): `host.docker.internal`, `mock.test`, `mock.svc.cluster.local`, `example.com`. */
+const RESERVED = /(^|\.)(localhost|internal|test|invalid|local|example\.(com|net|org))$/;
+/** Names without a dot are those of this machine and of containers beside it. */
+const SINGLE = /^[a-z0-9_-]+$/;
+
+const nameOf = (host: string): string =>
+  host
+    .toLowerCase()
+    .replace(/:\d{0,5}$/, '')
+    .replace(/\.$/, '');
+
+/**
+ * Whether a Host header is one under which this server may answer. A page of another site can let its own name lead to
+ * 127.0.0.1 (DNS rebinding), and its requests then carry that name: everything here would be readable to it. Pure.
+ */
+export const isOwnHost = (
+  host: string | undefined,
+  hostname: string,
+  allowed: readonly string[] = [],
+): boolean => {
+  // Only programs of HTTP/1.0 leave it out; every browser sends it.
+  if (host === undefined) return true;
+  const name = nameOf(host);
+  if (ADDRESS.test(name) || RESERVED.test(name) || SINGLE.test(name) || name === nameOf(hostname))
+    return true;
+  return allowed.some((each) => each === '*' || nameOf(each) === name);
+};

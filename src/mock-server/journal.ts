@@ -1,0 +1,204 @@
+import { join } from 'node:path';
+import { AppError } from '../core/problem.ts';
+import type { AppendFile, Files } from '../platform/host.ts';
+import type { Key } from './indexed.ts';
+import { type Entry, changesText, sealed, voidLine } from './journal-line.ts';
+import { HEADER, readJournal } from './journal-read.ts';
+import { type Change, Store } from './store.ts';
+
+/** A journal is folded into a snapshot when it is larger than this and than the last snapshot: while it is written, and when it is closed. */
+const COMPACT_AT_BYTES = 64 * 1024 * 1024;
+const TIDY_AT_BYTES = 4 * 1024 * 1024;
+const CHUNK_CHARACTERS = 256 * 1024;
+const PRIVATE = 0o600;
+
+type Found = { readonly generation: number; readonly snapshotBytes: number };
+
+/**
+ * State on disk: `snapshot-N` and the journals from `journal-N` on. A snapshot is complete or absent (written beside,
+ * then renamed), and from the moment it is begun new changes go to `journal-N+1`, so dying at any point leaves one
+ * readable pair.
+ */
+export class Journal {
+  readonly #files: Files;
+  readonly #folder: string;
+  readonly #store: Store;
+  readonly #compactAtBytes: number;
+  /** Changes that wait for the next write, and that write. */
+  #text = '';
+  #next: Promise<void> | undefined;
+  #generation: number;
+  #file: AppendFile;
+  #snapshotBytes: number;
+  /** Size of the file up to its last acknowledged line, while a failed write may have left a piece behind it. */
+  #failedAt: number | undefined;
+  #compaction: Promise<void> | undefined;
+  /** Why the last compaction did not work; the journal goes on without it. */
+  compactionError: unknown;
+  constructor(files: Files, folder: string, store: Store, found: Found, compactAtBytes: number) {
+    this.#files = files;
+    this.#folder = folder;
+    this.#store = store;
+    this.#generation = found.generation;
+    this.#snapshotBytes = found.snapshotBytes;
+    this.#compactAtBytes = compactAtBytes;
+    this.#file = this.#open();
+  }
+  #open(): AppendFile {
+    const file = this.#files.append(join(this.#folder, `journal-${this.#generation}`), PRIVATE);
+    if (file.sizeBytes() === 0) file.write(HEADER);
+    return file;
+  }
+  /**
+   * Takes the changes of one transaction for the next write. Requests that arrive together are read one after another
+   * before anything else runs, so one write serves them all; no answer leaves before it (`written`).
+   */
+  commit(changes: readonly Change[]): 'later' {
+    this.#text = this.#text === '' ? changesText(changes) : `${this.#text}\t${changesText(changes)}`;
+    this.#next ??= new Promise((resolve, reject) => setImmediate(() => this.#flush(resolve, reject)));
+    // Whoever waits for the write hears of its failure; when nobody does, that must not end the process.
+    this.#next.catch(() => {});
+    return 'later';
+  }
+  /** Resolves when the operating system has all changes so far, so that killing this process cannot lose them; undefined when it has. */
+  written(): Promise<void> | undefined {
+    return this.#next;
+  }
+  #flush(resolve: () => void, reject: (error: unknown) => void): void {
+    const line = sealed(this.#text);
+    this.#text = '';
+    this.#next = undefined;
+    const size = this.#failedAt ?? this.#file.sizeBytes();
+    try {
+      this.#file.write(this.#failedAt === undefined ? line : voidLine(this.#failedAt) + line);
+      this.#failedAt = undefined;
+      this.#store.kept();
+      resolve();
+    } catch (error) {
+      this.#failedAt = size;
+      this.#store.lost();
+      const why = error instanceof Error ? error.message : String(error);
+      reject(
+        new AppError('unknown', `the mock server cannot write its state in ${this.#folder}: ${why}`, {
+          cause: error,
+        }),
+      );
+    }
+    if (this.#file.sizeBytes() > Math.max(this.#compactAtBytes, this.#snapshotBytes)) this.#compactSoon();
+  }
+  #compactSoon(): void {
+    this.#compaction ??= this.#compact()
+      .catch((error: unknown) => {
+        this.compactionError = error;
+      })
+      .finally(() => {
+        this.#compaction = undefined;
+      });
+  }
+  /** Folds everything into one snapshot; resolves when the old files are gone. */
+  async compact(): Promise<void> {
+    await this.#next;
+    await this.#compaction;
+    await this.#compact();
+  }
+  async #compact(): Promise<void> {
+    // What waits for the next write is in the picture and will be in the new journal too: the same values, so no harm.
+    const state = picture(this.#store);
+    if (this.#failedAt !== undefined) this.#file.write(voidLine(this.#failedAt));
+    const before = this.#generation;
+    this.#file.close();
+    this.#generation += 1;
+    this.#file = this.#open();
+    this.#failedAt = undefined;
+    this.#snapshotBytes = await this.#files.replaceStream(
+      join(this.#folder, `snapshot-${this.#generation}`),
+      snapshotOf(state),
+      PRIVATE,
+    );
+    for (let old = before; old > 0 && (await this.#removeGeneration(old)); old--);
+  }
+  async #removeGeneration(generation: number): Promise<boolean> {
+    const paths = [join(this.#folder, `snapshot-${generation}`), join(this.#folder, `journal-${generation}`)];
+    const found = await Promise.all(paths.map((path) => this.#files.info(path)));
+    await Promise.all(paths.map((path) => this.#files.remove(path)));
+    return found.some((info) => info !== undefined);
+  }
+  /** Folds a journal that has grown, so that the next start has little to read. */
+  async close(): Promise<void> {
+    await this.#next?.catch(() => {});
+    await this.#compaction;
+    if (this.#file.sizeBytes() > Math.max(Math.min(TIDY_AT_BYTES, this.#compactAtBytes), this.#snapshotBytes))
+      await this.#compact();
+    this.#file.close();
+  }
+}
+
+type Picture = readonly { readonly name: string; readonly records: readonly (readonly [Key, unknown])[] }[];
+
+/** Records are values, so a list of references shows this moment however the store changes after it. */
+const picture = (store: Store): Picture =>
+  [...store.collections()].map((collection) => ({ name: collection.name, records: [...collection.held()] }));
+
+const encoder = new TextEncoder();
+/** One line a record, in pieces large enough for the disk and small enough to let requests through between them. */
+const snapshotOf = async function* (state: Picture): AsyncGenerator<Uint8Array> {
+  let text = HEADER;
+  for (const { name, records } of state) {
+    for (const [k, v] of records) {
+      text += sealed(changesText([{ c: name, k, v }]));
+      if (text.length < CHUNK_CHARACTERS) continue;
+      yield encoder.encode(text);
+      text = '';
+    }
+  }
+  yield encoder.encode(text);
+};
+
+const numbered = (names: readonly string[], word: string): number[] =>
+  names
+    .flatMap((name) =>
+      name.startsWith(word) && /^\d+$/.test(name.slice(word.length)) ? [Number(name.slice(word.length))] : [],
+    )
+    .sort((a, b) => a - b);
+
+export type State = { readonly store: Store; readonly journal: Journal };
+
+/** Reads the state kept in `folder` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
+export const openState = async (
+  files: Files,
+  folder: string,
+  compactAtBytes = COMPACT_AT_BYTES,
+): Promise<State> => {
+  await files.makeFolder(folder, 0o700);
+  const names = await files.list(folder);
+  const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
+  const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
+  let journal: Journal | undefined;
+  const store: Store = new Store((changes) => journal?.commit(changes));
+  const apply = ({ collection, key, value }: Entry) => store.collection(collection).load(key, value);
+  const snapshotBytes =
+    snapshot === 0 ? 0 : (await readJournal(files, join(folder, `snapshot-${snapshot}`), apply)).sizeBytes;
+  for (const generation of journals) {
+    const path = join(folder, `journal-${generation}`);
+    const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
+    if (goodBytes < sizeBytes) await files.truncate(path, goodBytes);
+  }
+  const left = names.filter(
+    (name) => /^(snapshot|journal)-\d+$/.test(name) && Number(name.split('-')[1]) < snapshot,
+  );
+  for (const name of left) await files.remove(join(folder, name));
+  journal = new Journal(
+    files,
+    folder,
+    store,
+    { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes },
+    compactAtBytes,
+  );
+  return { store, journal };
+};
+
+/** Deletes what is kept in `folder`, readable or not. */
+export const discardState = async (files: Files, folder: string): Promise<void> => {
+  for (const name of await files.list(folder))
+    if (/^(snapshot|journal)-\d+/.test(name)) await files.remove(join(folder, name));
+};

@@ -1,0 +1,157 @@
+import { LabelError, below, invalid } from './errors.ts';
+import { constraints } from './constraints.ts';
+import * as d from './draft.ts';
+import { maskFrom } from './mask.ts';
+import type { Json } from './proto-json.ts';
+import type { Badge, ChoiceRecord, FieldRecord, Policy } from './state.ts';
+
+const limits = constraints.fieldLimits.selectionLimits;
+
+const checkBadge = (badge: Badge | undefined, path: string): void => {
+  for (const [name, value] of Object.entries(badge?.color ?? {})) {
+    if (typeof value === 'number' && (value < 0 || value > 1))
+      throw invalid(`${path}.color.${name}`, `must be between 0 and 1, got ${value}`);
+  }
+};
+
+const checkTexts = (properties: Json, path: string): void => {
+  d.refuseLong(
+    d.needText(properties, 'displayName', path),
+    limits.maxDisplayNameLength,
+    `${path}.displayName`,
+  );
+  d.refuseLong(
+    d.textOf(properties, 'description'),
+    constraints.fieldLimits.maxDescriptionLength,
+    `${path}.description`,
+  );
+  checkBadge(properties.badgeConfig as Badge | undefined, `${path}.badgeConfig`);
+};
+
+const checkId = (field: FieldRecord, id: string, path: string): void => {
+  if (!/^[A-Za-z0-9_]+$/.test(id)) throw invalid(`${path}.id`, 'must consist of letters, digits and _');
+  d.refuseLong(id, limits.maxIdLength, `${path}.id`);
+  if (field.choices.some((other) => other.id === id)) {
+    throw new LabelError('ALREADY_EXISTS', `Field ${field.id} has a choice ${id} already.`, {
+      reason: 'CHOICE_EXISTS',
+      fields: [{ field: `${path}.id`, description: 'exists' }],
+    });
+  }
+};
+
+/** Adds a choice to a field of a draft; also used while a field is created with its choices. */
+export const addChoice = (draft: d.Draft, field: FieldRecord, given: Json, path: string): ChoiceRecord => {
+  const properties = d.objectOf(given, 'properties');
+  checkTexts(properties, `${path}.properties`);
+  const id = d.textOf(given, 'id') === '' ? draft.choiceId() : d.textOf(given, 'id');
+  checkId(field, id, path);
+  if (field.choices.length >= limits.maxChoices) {
+    throw invalid(path, `a selection field has at most ${limits.maxChoices} choices`, 'LIMIT_EXCEEDED');
+  }
+  const choice: ChoiceRecord = {
+    id,
+    displayName: d.textOf(properties, 'displayName'),
+    ...(d.textOf(properties, 'description') === ''
+      ? {}
+      : { description: d.textOf(properties, 'description') }),
+    ...(properties.badgeConfig === undefined ? {} : { badge: properties.badgeConfig as Badge }),
+    state: 'UNPUBLISHED_DRAFT',
+    createTime: draft.now,
+    creator: draft.caller,
+    updateTime: draft.now,
+    updater: draft.caller,
+  };
+  d.place(
+    field.choices,
+    choice,
+    d.textOf(properties, 'insertBeforeChoice'),
+    `${path}.properties.insertBeforeChoice`,
+  );
+  return choice;
+};
+
+const nameOf = (field: FieldRecord, choice: ChoiceRecord): string =>
+  `choice ${choice.id} of field ${field.id}`;
+const target = (draft: d.Draft, json: Json, path: string): { field: FieldRecord; choice: ChoiceRecord } => {
+  const field = d.selectionFieldOf(draft, d.needText(json, 'fieldId', path), `${path}.fieldId`);
+  return { field, choice: d.choiceOf(field, d.needText(json, 'id', path), `${path}.id`) };
+};
+
+export const createSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = d.selectionFieldOf(draft, d.needText(json, 'fieldId', path), `${path}.fieldId`);
+  d.guard(draft, { fieldId: field.id });
+  const choice = addChoice(draft, field, d.objectOf(json, 'choice'), `${path}.choice`);
+  d.touch(field, draft);
+  return { fieldId: field.id, id: choice.id };
+};
+
+const choiceMembers = ['displayName', 'description', 'badgeConfig', 'insertBeforeChoice'];
+export const updateSelectionChoiceProperties = (draft: d.Draft, json: Json, path: string): Json => {
+  const { field, choice } = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id, choiceId: choice.id });
+  const properties = d.objectOf(json, 'properties');
+  const mask = maskFrom(json.updateMask, properties, choiceMembers, `${path}.updateMask`);
+  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  checkTexts(
+    { ...properties, displayName: mask.has('displayName') ? properties.displayName : choice.displayName },
+    `${path}.properties`,
+  );
+  if (mask.has('displayName')) choice.displayName = d.textOf(properties, 'displayName');
+  if (mask.has('description')) choice.description = d.textOf(properties, 'description') || undefined;
+  if (mask.has('badgeConfig')) choice.badge = properties.badgeConfig as Badge | undefined;
+  if (mask.has('insertBeforeChoice'))
+    d.place(
+      field.choices,
+      choice,
+      d.textOf(properties, 'insertBeforeChoice'),
+      `${path}.properties.insertBeforeChoice`,
+    );
+  d.touch(choice, draft);
+  return { priority: field.choices.indexOf(choice) + 1 };
+};
+
+export const enableSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+  const { field, choice } = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id, choiceId: choice.id });
+  d.enablePart(choice, nameOf(field, choice), draft);
+  return {};
+};
+
+export const disableSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+  const { field, choice } = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id, choiceId: choice.id }, true);
+  const policy = policyFrom(json, choice.policy, path);
+  d.disablePart(choice, nameOf(field, choice), draft);
+  choice.policy = policy;
+  return {};
+};
+
+/** The part of a policy that a mask lets through, over what was there. */
+export const policyFrom = (json: Json, before: Policy | undefined, path: string): Policy => {
+  const given = d.objectOf(json, 'disabledPolicy') as { [K in keyof Policy]: boolean };
+  const mask = maskFrom(json.updateMask, given, ['hideInSearch', 'showInApply'], below(path, 'updateMask'));
+  const hideInSearch = mask.has('hideInSearch')
+    ? (given.hideInSearch ?? false)
+    : (before?.hideInSearch ?? false);
+  const showInApply = mask.has('showInApply') ? (given.showInApply ?? false) : (before?.showInApply ?? false);
+  return { hideInSearch, showInApply };
+};
+
+export const deleteSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+  const { field, choice } = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id, choiceId: choice.id }, true);
+  d.isDeletable(choice, nameOf(field, choice));
+  if (choice.state === 'DISABLED') {
+    const count = (draft.deletedChoices[field.id] ?? 0) + 1;
+    if (count > limits.maxDeletedChoices)
+      throw invalid(
+        path,
+        `at most ${limits.maxDeletedChoices} published choices of a field can be deleted`,
+        'LIMIT_EXCEEDED',
+      );
+    draft.deletedChoices[field.id] = count;
+  }
+  field.choices.splice(field.choices.indexOf(choice), 1);
+  d.touch(field, draft);
+  return {};
+};

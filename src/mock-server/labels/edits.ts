@@ -1,0 +1,69 @@
+import * as choices from './choice-edits.ts';
+import { constraints } from './constraints.ts';
+import * as d from './draft.ts';
+import { invalid } from './errors.ts';
+import * as fields from './field-edits.ts';
+import { maskFrom } from './mask.ts';
+import type { Json } from './proto-json.ts';
+
+export const checkLabelTexts = (properties: Json, path: string): void => {
+  d.refuseLong(d.needText(properties, 'title', path), constraints.maxTitleLength, `${path}.title`);
+  d.refuseLong(d.textOf(properties, 'description'), constraints.maxDescriptionLength, `${path}.description`);
+};
+
+const updateLabel = (draft: d.Draft, json: Json, path: string): Json => {
+  d.guard(draft, {});
+  const properties = d.objectOf(json, 'properties');
+  const mask = maskFrom(json.updateMask, properties, ['title', 'description'], `${path}.updateMask`);
+  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  checkLabelTexts(
+    { ...properties, title: mask.has('title') ? properties.title : draft.revision.title },
+    `${path}.properties`,
+  );
+  if (mask.has('title')) draft.revision.title = d.textOf(properties, 'title');
+  if (mask.has('description')) draft.revision.description = d.textOf(properties, 'description') || undefined;
+  return {};
+};
+
+type Edit = (draft: d.Draft, json: Json, path: string) => Json;
+/** facts labels 4: the twelve kinds. */
+const edits: Readonly<Record<string, Edit>> = {
+  updateLabel,
+  createField: fields.createField,
+  updateField: fields.updateField,
+  updateFieldType: fields.updateFieldType,
+  enableField: fields.enableField,
+  disableField: fields.disableField,
+  deleteField: fields.deleteField,
+  createSelectionChoice: choices.createSelectionChoice,
+  updateSelectionChoiceProperties: choices.updateSelectionChoiceProperties,
+  enableSelectionChoice: choices.enableSelectionChoice,
+  disableSelectionChoice: choices.disableSelectionChoice,
+  deleteSelectionChoice: choices.deleteSelectionChoice,
+};
+
+/** Members that every request of a kind must have besides its ids (facts labels 9, flag R). */
+const needed: Readonly<Record<string, string>> = {
+  updateLabel: 'properties',
+  createField: 'field',
+  updateField: 'properties',
+  disableField: 'disabledPolicy',
+  createSelectionChoice: 'choice',
+  updateSelectionChoiceProperties: 'properties',
+  disableSelectionChoice: 'disabledPolicy',
+};
+
+/** Applies all requests in order to a draft; throws at the first that is refused. Returns one answer each. */
+export const applyEdits = (draft: d.Draft, requests: readonly Json[]): Json[] =>
+  requests.map((request, i) => {
+    const kind = Object.keys(edits).find((name) => request[name] !== undefined);
+    const path = `requests[${i}]`;
+    const edit = kind === undefined ? undefined : edits[kind];
+    if (kind === undefined || edit === undefined)
+      throw invalid(path, `exactly one of ${Object.keys(edits).join(', ')} is required`, 'REQUIRED');
+    const member = needed[kind];
+    const body = d.objectOf(request, kind);
+    if (member !== undefined && body[member] === undefined)
+      throw invalid(`${path}.${kind}.${member}`, 'is required', 'REQUIRED');
+    return { [kind]: edit(draft, body, `${path}.${kind}`) };
+  });

@@ -1,0 +1,256 @@
+import { addChoice, policyFrom } from './choice-edits.ts';
+import { constraints } from './constraints.ts';
+import * as d from './draft.ts';
+import { failed, invalid } from './errors.ts';
+import { maskFrom } from './mask.ts';
+import type { Json } from './proto-json.ts';
+import type { FieldKind, FieldRecord } from './state.ts';
+
+const kinds: readonly FieldKind[] = ['text', 'integer', 'date', 'selection', 'user'];
+const listLimit = (kind: FieldKind): number =>
+  kind === 'selection'
+    ? constraints.fieldLimits.selectionLimits.listLimits.maxEntries
+    : constraints.fieldLimits.userLimits.listLimits.maxEntries;
+
+/** Which of the five option members is set; the mapping has refused two of them already. */
+const kindIn = (json: Json, path: string): FieldKind => {
+  const kind = kinds.find((k) => json[`${k}Options`] !== undefined);
+  if (kind === undefined)
+    throw invalid(
+      path,
+      'one of textOptions, integerOptions, dateOptions, selectionOptions, userOptions is required',
+      'REQUIRED',
+    );
+  return kind;
+};
+
+/** The number of values allowed; undefined when only one is. 0 means as many as the limit allows. */
+const maxEntriesIn = (options: Json, kind: FieldKind, path: string): number | undefined => {
+  if (options.listOptions === undefined) return undefined;
+  const asked = Number(d.objectOf(options, 'listOptions').maxEntries ?? 0);
+  const limit = listLimit(kind);
+  if (asked < 0 || asked > limit) {
+    throw invalid(
+      `${path}.${kind}Options.listOptions.maxEntries`,
+      `must be between 1 and ${limit}, got ${asked}`,
+      'LIMIT_EXCEEDED',
+    );
+  }
+  return asked === 0 ? limit : asked;
+};
+
+const dateFormatIn = (options: Json, path: string): string => {
+  const type = d.textOf(options, 'dateFormatType');
+  if (type === 'DATE_FORMAT_UNSPECIFIED')
+    throw invalid(`${path}.dateOptions.dateFormatType`, 'must be LONG_DATE or SHORT_DATE');
+  return type === '' ? 'LONG_DATE' : type;
+};
+
+/** The same id twice in one request is a wrong argument; 409 is for an id that the field has already. */
+const refuseTwins = (choices: readonly Json[], path: string): void => {
+  const ids = choices.map((choice) => d.textOf(choice, 'id'));
+  const twin = ids.findIndex((id, i) => id !== '' && ids.indexOf(id) < i);
+  if (twin >= 0)
+    throw invalid(`${path}[${twin}].id`, `is the id of choice ${ids.indexOf(ids[twin] ?? '')} too`);
+};
+
+const setChoices = (draft: d.Draft, field: FieldRecord, options: Json, path: string): void => {
+  const choices = (options.choices ?? []) as readonly Json[];
+  refuseTwins(choices, `${path}.selectionOptions.choices`);
+  field.choices = [];
+  for (const [i, choice] of choices.entries())
+    addChoice(draft, field, choice, `${path}.selectionOptions.choices[${i}]`);
+};
+
+/** Puts the options of one kind on a field; what belonged to another kind goes. */
+const applyType = (draft: d.Draft, field: FieldRecord, json: Json, path: string): void => {
+  const kind = kindIn(json, path);
+  const options = d.objectOf(json, `${kind}Options`);
+  field.kind = kind;
+  field.maxEntries = kind === 'selection' || kind === 'user' ? maxEntriesIn(options, kind, path) : undefined;
+  field.dateFormatType = kind === 'date' ? dateFormatIn(options, path) : undefined;
+  setChoices(draft, field, options, path);
+};
+
+const checkName = (properties: Json, path: string): string => {
+  const name = d.needText(properties, 'displayName', path);
+  d.refuseLong(name, constraints.fieldLimits.maxDisplayNameLength, `${path}.displayName`);
+  return name;
+};
+
+/** Adds a field to a draft; also used while a label is created with its fields. Returns it and its position. */
+export const addField = (
+  draft: d.Draft,
+  json: Json,
+  path: string,
+): { field: FieldRecord; priority: number } => {
+  const properties = d.objectOf(json, 'properties');
+  const field: FieldRecord = {
+    id: draft.fieldId(),
+    displayName: checkName(properties, `${path}.properties`),
+    required: properties.required === true,
+    kind: 'text',
+    choices: [],
+    state: 'UNPUBLISHED_DRAFT',
+    createTime: draft.now,
+    creator: draft.caller,
+    updateTime: draft.now,
+    updater: draft.caller,
+  };
+  applyType(draft, field, json, path);
+  d.fitsFieldCount(draft.revision.fields.length + 1, path);
+  const priority = d.place(
+    draft.revision.fields,
+    field,
+    d.textOf(properties, 'insertBeforeField'),
+    `${path}.properties.insertBeforeField`,
+  );
+  return { field, priority };
+};
+
+export const createField = (draft: d.Draft, json: Json, path: string): Json => {
+  d.guard(draft, {});
+  const { field, priority } = addField(draft, d.objectOf(json, 'field'), `${path}.field`);
+  return { id: field.id, priority };
+};
+
+const target = (draft: d.Draft, json: Json, path: string): FieldRecord =>
+  d.fieldOf(draft, d.needText(json, 'id', path), `${path}.id`);
+
+const fieldMembers = ['displayName', 'required', 'insertBeforeField'];
+export const updateField = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id });
+  const properties = d.objectOf(json, 'properties');
+  const mask = maskFrom(json.updateMask, properties, fieldMembers, `${path}.updateMask`);
+  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  if (mask.has('displayName')) field.displayName = checkName(properties, `${path}.properties`);
+  if (mask.has('required')) field.required = properties.required === true;
+  if (mask.has('insertBeforeField')) {
+    d.place(
+      draft.revision.fields,
+      field,
+      d.textOf(properties, 'insertBeforeField'),
+      `${path}.properties.insertBeforeField`,
+    );
+  }
+  d.touch(field, draft);
+  return { priority: draft.revision.fields.indexOf(field) + 1 };
+};
+
+const isFrozen = (field: FieldRecord): boolean => field.state !== 'UNPUBLISHED_DRAFT';
+
+/** facts labels 3 "Rules that bite after publish": the field type is frozen. */
+const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
+  if (isFrozen(field) && field.kind !== kind) {
+    throw failed(
+      'TYPE_FROZEN',
+      `field ${field.id}`,
+      `Field ${field.id} was published as a ${field.kind} field; its type cannot become ${kind}.`,
+    );
+  }
+};
+
+/** facts labels 3: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
+const listOptionsMayBecome = (draft: d.Draft, field: FieldRecord, next: number | undefined): void => {
+  const then = draft.published?.fields.find(({ id }) => id === field.id);
+  if (then === undefined || next === then.maxEntries) return;
+  const subject = `field ${field.id}`;
+  if (next === undefined || then.maxEntries === undefined) {
+    const had = then.maxEntries === undefined ? 'without' : 'with';
+    throw failed(
+      'LIST_OPTIONS_FROZEN',
+      subject,
+      `Field ${field.id} was published ${had} listOptions; that is fixed.`,
+    );
+  }
+  if (next < then.maxEntries) {
+    const message = `Field ${field.id} was published with maxEntries ${then.maxEntries}; it cannot shrink to ${next}.`;
+    throw failed('MAX_ENTRIES_SHRINKS', subject, message);
+  }
+};
+
+const optionPaths = (kind: FieldKind): string[] => {
+  const inner =
+    kind === 'date'
+      ? ['dateFormatType']
+      : kind === 'selection'
+        ? ['listOptions', 'listOptions.maxEntries', 'choices']
+        : kind === 'user'
+          ? ['listOptions', 'listOptions.maxEntries']
+          : [];
+  return [`${kind}Options`, ...inner, ...inner.map((name) => `${kind}Options.${name}`)];
+};
+
+/** facts labels 3: choices of a published field have requests of their own; replacing the list would orphan values on items. */
+const choicesAreNotReplaced = (field: FieldRecord, options: Json, path: string): void => {
+  if (isFrozen(field) && options.choices !== undefined) {
+    throw invalid(
+      `${path}.selectionOptions.choices`,
+      'choices of a published field are changed by the choice requests',
+      'CHOICES_FROZEN',
+    );
+  }
+};
+
+export const updateFieldType = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = target(draft, json, path);
+  const kind = kindIn(json, path);
+  d.guard(draft, { fieldId: field.id }, field.kind !== kind);
+  typeIsNotFrozen(field, kind);
+  const options = d.objectOf(json, `${kind}Options`);
+  const mask = maskFrom(json.updateMask, json, optionPaths(kind), `${path}.updateMask`);
+  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  const covers = (name: string): boolean =>
+    mask.has(`${kind}Options`) ||
+    [...mask].some((m) => m === name || m === `${kind}Options.${name}` || m.endsWith(`${name}.maxEntries`));
+  d.touch(field, draft);
+  if (field.kind !== kind) applyType(draft, field, json, path);
+  else {
+    choicesAreNotReplaced(field, options, path);
+    if ((kind === 'selection' || kind === 'user') && covers('listOptions')) {
+      const next = maxEntriesIn(options, kind, path);
+      listOptionsMayBecome(draft, field, next);
+      field.maxEntries = next;
+    }
+    if (kind === 'date' && covers('dateFormatType')) field.dateFormatType = dateFormatIn(options, path);
+    if (kind === 'selection' && options.choices !== undefined && covers('choices')) {
+      setChoices(draft, field, options, path);
+    }
+  }
+  return {};
+};
+
+export const enableField = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id });
+  d.enablePart(field, `field ${field.id}`, draft);
+  return {};
+};
+
+export const disableField = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id }, true);
+  const policy = policyFrom(json, field.policy, path);
+  d.disablePart(field, `field ${field.id}`, draft);
+  field.policy = policy;
+  return {};
+};
+
+export const deleteField = (draft: d.Draft, json: Json, path: string): Json => {
+  const field = target(draft, json, path);
+  d.guard(draft, { fieldId: field.id }, true);
+  d.isDeletable(field, `field ${field.id}`);
+  if (field.state === 'DISABLED') {
+    draft.deletedFields += 1;
+    if (draft.deletedFields > constraints.maxDeletedFields) {
+      throw invalid(
+        path,
+        `at most ${constraints.maxDeletedFields} published fields of a label can be deleted`,
+        'LIMIT_EXCEEDED',
+      );
+    }
+  }
+  draft.revision.fields.splice(draft.revision.fields.indexOf(field), 1);
+  return {};
+};

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import { permissionsFor } from './access.ts';
+import { type Call, type Handler, labelWith, revisionNamed } from './call.ts';
+import { textOf } from './draft.ts';
+import { below, invalid, notFound } from './errors.ts';
+import { pageOf } from './page.ts';
+import { emailOf, principalOf } from './people.ts';
+import type { Json } from './proto-json.ts';
+import { lockJson, locksFor, permissionJson } from './render.ts';
+import type { LabelRecord, PermissionRecord } from './state.ts';
+
+type Parent = { readonly label: LabelRecord; readonly name: string };
+
+/** labels/x, labels/x@3, labels/x/revisions/3: facts labels 5: the same data, permissions affect the label as a whole. */
+const parentOf = (call: Call, name: string, role: string): Parent => {
+  const match = /^labels\/([^/@]+)(?:@([^/@]+)|\/revisions\/([^/]+))?$/.exec(name);
+  if (match === null) throw notFound(name);
+  const label = labelWith(call, match[1] ?? '', role);
+  const word = match[2] ?? match[3];
+  if (word !== undefined) revisionNamed(call, label, word);
+  return { label, name };
+};
+
+const members = ['person', 'group', 'audience'] as const;
+const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };
+
+/** facts labels 5: exactly one principal, or an address that stands for a user or group; never both. */
+const principalIn = (given: Json, path: string): { principal: string; email?: string } => {
+  const email = textOf(given, 'email');
+  const member = members.find((name) => textOf(given, name) !== '');
+  if (member === undefined && email === '')
+    throw invalid(path, 'one of person, group, audience or email is required', 'REQUIRED');
+  if (member !== undefined && email !== '')
+    throw invalid(below(path, 'email'), `cannot be given together with ${member}`);
+  if (member === undefined) {
+    if (!/^[^\s@]+@[^\s@]+$/.test(email))
+      throw invalid(below(path, 'email'), `"${email}" is not an e-mail address`);
+    return { principal: principalOf(email), email };
+  }
+  const principal = textOf(given, member);
+  if (!shapes[member].test(principal))
+    throw invalid(
+      below(path, member),
+      `"${principal}" is not of the form ${member === 'person' ? 'people' : `${member}s`}/<id>`,
+    );
+  const known = emailOf(principal);
+  return known === undefined ? { principal } : { principal, email: known };
+};
+
+const roleIn = (given: Json, path: string): string => {
+  const role = textOf(given, 'role');
+  if (role === '' || role === 'LABEL_ROLE_UNSPECIFIED')
+    throw invalid(below(path, 'role'), 'is required: READER, APPLIER, ORGANIZER or EDITOR', 'REQUIRED');
+  return role;
+};
+
+/** decisions 8: permission ids are one segment in the mock. */
+const idOf = (principal: string): string => createHash('sha256').update(principal).digest('hex').slice(0, 16);
+
+/** facts labels 5: create, PATCH and batchUpdate are all upserts by principal. */
+const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => {
+  const named =
+    textOf(given, 'name') === ''
+      ? undefined
+      : permissionNamed(parent, textOf(given, 'name'), below(path, 'name'));
+  const existing =
+    named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
+  const hasPrincipal = [...members, 'email'].some((name) => textOf(given, name) !== '');
+  // facts labels 7: a permission that is named and nothing else says whose it is has to exist.
+  if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
+  const who =
+    existing && !hasPrincipal
+      ? { principal: existing.principal, email: existing.email }
+      : principalIn(given, path);
+  const role = roleIn(given, path);
+  if (named !== undefined && named !== idOf(who.principal))
+    throw invalid(below(path, 'name'), 'names the permission of another principal');
+  const key = `${parent.label.id}/${idOf(who.principal)}`;
+  const before = call.state.permissions.get(key);
+  const email = who.email ?? before?.email;
+  const record: PermissionRecord = {
+    id: idOf(who.principal),
+    seq: before?.seq ?? call.world.store.next('labels.permissionSeq'),
+    label: parent.label.id,
+    role,
+    principal: who.principal,
+    ...(email === undefined ? {} : { email }),
+  };
+  call.state.permissions.put(key, record);
+  return permissionJson(record, parent.name);
+};
+
+const permissionNamed = (parent: Parent, name: string, path: string): string => {
+  const prefix = `${parent.name}/permissions/`;
+  const plain = `labels/${parent.label.id}/permissions/`;
+  const id = name.startsWith(prefix)
+    ? name.slice(prefix.length)
+    : name.startsWith(plain)
+      ? name.slice(plain.length)
+      : undefined;
+  if (id === undefined)
+    throw invalid(path, `"${name}" is not a permission of ${parent.name}`, 'PARENT_MISMATCH');
+  return id;
+};
+
+/** One-segment ids of this service, and the two-segment form (people/1) that clients build themselves (facts labels 5). */
+const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionRecord | undefined =>
+  call.state.permissions.get(`${label.id}/${id}`) ??
+  [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
+
+const set: Handler = (call) =>
+  upsert(call, parentOf(call, call.params.parent ?? '', 'EDITOR'), call.body, '');
+
+const list: Handler = (call) => {
+  const parent = parentOf(call, call.params.parent ?? '', 'READER');
+  const page = pageOf(permissionsFor(call.state, parent.label.id), call.query, 50, [
+    'permissions',
+    parent.label.id,
+    call.query.useAdminAccess,
+  ]);
+  const labelPermissions = page.items.map((p) => permissionJson(p, parent.name));
+  return {
+    labelPermissions,
+    ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }),
+  };
+};
+
+const remove: Handler = (call) => {
+  const name = call.params.name ?? '';
+  const match = /^(labels\/[^/]+(?:\/revisions\/[^/]+)?)\/permissions\/([^/]+)$/.exec(name);
+  if (match === null) throw notFound(name);
+  const { label } = parentOf(call, match[1] ?? '', 'EDITOR');
+  const record = recordNamed(call, label, match[2] ?? '');
+  if (record === undefined) throw notFound(name);
+  call.state.permissions.delete(`${label.id}/${record.id}`);
+  return {};
+};
+
+/** facts labels 5: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
+const entryFits = (call: Call, entry: Json, path: string): void => {
+  if (entry.useAdminAccess !== undefined && entry.useAdminAccess !== (call.body.useAdminAccess ?? false)) {
+    throw invalid(`${path}.useAdminAccess`, 'differs from useAdminAccess of the batch', 'PARENT_MISMATCH');
+  }
+};
+const requestsOf = (call: Call): readonly Json[] => {
+  const requests = (call.body.requests ?? []) as readonly Json[];
+  if (requests.length === 0) throw invalid('requests', 'at least one request is required', 'REQUIRED');
+  return requests;
+};
+
+/** facts labels 5 "atomicity": the transaction around the call takes everything back when one entry is refused. */
+const batchUpdate: Handler = (call) => {
+  const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
+  const permissions = requestsOf(call).map((entry, i) => {
+    const path = `requests[${i}]`;
+    entryFits(call, entry, path);
+    const own = textOf(entry, 'parent');
+    if (own !== '' && own !== parent.name)
+      throw invalid(`${path}.parent`, `must be empty or ${parent.name}, got "${own}"`, 'PARENT_MISMATCH');
+    if (entry.labelPermission === undefined)
+      throw invalid(`${path}.labelPermission`, 'is required', 'REQUIRED');
+    return upsert(call, parent, entry.labelPermission as Json, `${path}.labelPermission`);
+  });
+  return { permissions };
+};
+
+const batchDelete: Handler = (call) => {
+  const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
+  for (const [i, entry] of requestsOf(call).entries()) {
+    const path = `requests[${i}]`;
+    entryFits(call, entry, path);
+    if (textOf(entry, 'name') === '') throw invalid(below(path, 'name'), 'is required', 'REQUIRED');
+    const record = recordNamed(
+      call,
+      parent.label,
+      permissionNamed(parent, textOf(entry, 'name'), below(path, 'name')),
+    );
+    if (record === undefined) throw notFound(textOf(entry, 'name'));
+    call.state.permissions.delete(`${parent.label.id}/${record.id}`);
+  }
+  return {};
+};
+
+export const permissions = { create: set, update: set, list, delete: remove, batchUpdate, batchDelete };
+
+const listLocks: Handler = (call) => {
+  const parent = parentOf(call, call.params.parent ?? '', 'READER');
+  const page = pageOf(locksFor(call.state, parent.label.id), call.query, 100, ['locks', parent.label.id]);
+  const labelLocks = page.items.map((lock) => lockJson(lock, parent.name));
+  return { labelLocks, ...(page.nextPageToken === undefined ? {} : { nextPageToken: page.nextPageToken }) };
+};
+export const locks = { list: listLocks };

@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import type { World } from '../service.ts';
+import type { Call, Handler } from './call.ts';
+import { labels } from './label-handlers.ts';
+import { COLLEAGUE, OWNER } from './people.ts';
+import { permissions } from './permission-handlers.ts';
+import type { Json } from './proto-json.ts';
+import { type LabelState, labelState } from './state.ts';
+
+/** Ids of the demo are the same at every start, so that examples can name them. */
+const steady = (world: World): World => {
+  let count = 0;
+  const random = (bytes: number): Uint8Array => {
+    count += 1;
+    return createHash('sha512').update(`labels demo ${count}`).digest().subarray(0, bytes);
+  };
+  return Object.create(world, { random: { value: random } }) as World;
+};
+
+type Maker = { readonly state: LabelState; readonly world: World };
+type LabelJson = {
+  readonly id: string;
+  readonly fields: readonly { id: string; selectionOptions?: { choices: readonly { id: string }[] } }[];
+};
+
+const run = (
+  maker: Maker,
+  handler: Handler,
+  params: Record<string, string>,
+  body: Json,
+  person = OWNER,
+): LabelJson => {
+  const call: Call = { ...maker, caller: { person, isAdmin: true }, params, query: {}, body, asAdmin: false };
+  return handler(call) as unknown as LabelJson;
+};
+const create = (
+  maker: Maker,
+  labelType: string,
+  title: string,
+  description: string,
+  fields: readonly Json[] = [],
+  person = OWNER,
+): LabelJson =>
+  run(maker, labels.create, {}, { labelType, properties: { title, description }, fields }, person);
+const act = (
+  maker: Maker,
+  action: 'publish' | 'disable' | 'delta',
+  label: LabelJson,
+  body: Json = {},
+): void => {
+  run(maker, labels[action], { name: `labels/${label.id}` }, body);
+};
+
+const choice = (displayName: string, id: string, color?: Json): Json => ({
+  id,
+  properties: { displayName, ...(color ? { badgeConfig: { color } } : {}) },
+});
+const text = (displayName: string, required = false): Json => ({
+  properties: { displayName, required },
+  textOptions: {},
+});
+
+/** Every kind of field, with badges, several values and a disabled choice. */
+const contractFields: readonly Json[] = [
+  {
+    properties: { displayName: 'Status', required: true },
+    selectionOptions: {
+      choices: [
+        choice('In review', 'in_review', { red: 0.95, green: 0.6, blue: 0.1 }),
+        choice('Signed', 'signed', { red: 0.2, green: 0.65, blue: 0.3 }),
+        choice('Faxed', 'faxed'),
+      ],
+    },
+  },
+  {
+    properties: { displayName: 'Regions' },
+    selectionOptions: {
+      listOptions: { maxEntries: 3 },
+      choices: [choice('Americas', 'amer'), choice('Europe', 'emea')],
+    },
+  },
+  { properties: { displayName: 'Due' }, dateOptions: { dateFormatType: 'SHORT_DATE' } },
+  { properties: { displayName: 'Value' }, integerOptions: {} },
+  { properties: { displayName: 'Owners' }, userOptions: { listOptions: { maxEntries: 5 } } },
+  text('Counterparty'),
+];
+
+const contract = (maker: Maker): LabelJson => {
+  const label = create(maker, 'ADMIN', 'Contract', 'State and parties of a contract', contractFields);
+  act(maker, 'publish', label);
+  const fieldId = label.fields[0]?.id ?? '';
+  act(maker, 'delta', label, {
+    requests: [{ disableSelectionChoice: { fieldId, id: 'faxed', disabledPolicy: { hideInSearch: true } } }],
+  });
+  act(maker, 'publish', label);
+  run(maker, labels.updateLabelCopyMode, { name: `labels/${label.id}` }, { copyMode: 'COPY_APPLIABLE' });
+  run(
+    maker,
+    labels.updateLabelEnabledAppSettings,
+    { name: `labels/${label.id}` },
+    { enabledAppSettings: { enabledApps: [{ app: 'FILES' }, { app: 'MAIL' }] } },
+  );
+  const parent = `labels/${label.id}`;
+  run(maker, permissions.create, { parent }, { audience: 'audiences/default', role: 'APPLIER' });
+  run(maker, permissions.create, { parent }, { email: 'legal-team@example.com', role: 'ORGANIZER' });
+  run(maker, permissions.create, { parent }, { email: 'colleague@example.com', role: 'EDITOR' });
+  return label;
+};
+
+/** No method makes locks, so the demo has some (facts labels 6): on a label, a field, a choice, and one that is being removed. */
+const lock = (
+  { state, world }: Maker,
+  label: LabelJson,
+  part: { fieldId?: string; choiceId?: string },
+  isDeleting = false,
+): void => {
+  const seq = world.store.next('labels.lockSeq');
+  const now = world.now();
+  state.locks.put(`${label.id}/lock${seq}`, {
+    id: `lock${seq}`,
+    seq,
+    label: label.id,
+    ...part,
+    creator: COLLEAGUE,
+    createTime: now,
+    ...(isDeleting ? { deleteTime: now } : {}),
+    state: isDeleting ? 'DELETING' : 'ACTIVE',
+  });
+};
+
+/** A provider's own label: read only, and no caller can make one. */
+const providerLabel = (maker: Maker): LabelJson => {
+  const label = create(maker, 'SHARED', 'File origin', 'Kept by the file store itself', [text('Source')]);
+  act(maker, 'publish', label);
+  const record = maker.state.labels.get(label.id);
+  if (record) maker.state.labels.put(label.id, { ...record, labelType: 'PROVIDER_APP' });
+  return label;
+};
+
+/** Labels in every state, with every kind of field, permissions and locks. Call inside a transaction. */
+export const seedLabels = (real: World): void => {
+  const world = steady(real);
+  const maker: Maker = { state: labelState(real), world };
+  const first = contract(maker);
+  lock(maker, first, { fieldId: first.fields[0]?.id, choiceId: 'signed' });
+  lock(maker, first, { fieldId: first.fields[2]?.id });
+
+  create(maker, 'SHARED', 'Sensitivity', 'Who may see it', [
+    {
+      properties: { displayName: 'Level', required: true },
+      selectionOptions: { choices: [choice('Public', 'public'), choice('Internal', 'internal')] },
+    },
+  ]);
+
+  const phase = create(maker, 'SHARED', 'Project phase', 'Where a project stands', [
+    text('Phase'),
+    text('Notes'),
+  ]);
+  act(maker, 'publish', phase);
+  act(maker, 'delta', phase, {
+    requests: [{ updateLabel: { properties: { description: 'Where a project stands today' } } }],
+  });
+
+  const retention = create(maker, 'ADMIN', 'Retention', 'How long it is kept', [
+    { properties: { displayName: 'Years' }, integerOptions: {} },
+  ]);
+  act(maker, 'publish', retention);
+  act(maker, 'disable', retention, { disabledPolicy: { showInApply: true } });
+
+  const archive = create(maker, 'SHARED', 'Archive', 'Old shelf marks', [text('Shelf')]);
+  act(maker, 'publish', archive);
+  act(maker, 'delta', archive, { requests: [{ createField: { field: text('Room') } }] });
+  act(maker, 'disable', archive);
+
+  const department = create(maker, 'ADMIN', 'Department', 'Set by policy', [text('Cost centre')]);
+  act(maker, 'publish', department);
+  lock(maker, department, {});
+
+  const records = create(maker, 'SHARED', 'Records class', 'Kept by a colleague', [text('Class')], COLLEAGUE);
+  run(maker, labels.publish, { name: `labels/${records.id}` }, {}, COLLEAGUE);
+  run(
+    maker,
+    permissions.create,
+    { parent: `labels/${records.id}` },
+    { audience: 'audiences/default', role: 'READER' },
+    COLLEAGUE,
+  );
+  // On a label that nobody can change anyway: what the caller owns can go through every state, but for the two locked ones.
+  const origin = providerLabel(maker);
+  lock(maker, origin, { fieldId: origin.fields[0]?.id }, true);
+};

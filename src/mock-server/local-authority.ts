@@ -1,0 +1,123 @@
+import { Buffer } from 'node:buffer';
+import { type KeyObject, createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { join } from 'node:path';
+import type { Host } from '../platform/host.ts';
+import { bits, boolean, der, integer, octets, oid, sequence, setOf, time, utf8 } from './der.ts';
+
+/** PEM texts: the authority's certificate that clients trust, and the server's certificate with its key. */
+export type Identity = { readonly ca: string; readonly cert: string; readonly key: string };
+
+const DAY_MS = 86_400_000;
+/** Platforms refuse server certificates that last longer than 825 days. */
+const LIFE_DAYS = 397;
+const RENEW_DAYS = 30;
+const ECDSA_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
+const AUTHORITY = 'opsctl mock authority';
+const SERVER = 'opsctl mock server';
+
+const nameOf = (common: string): Uint8Array => sequence(setOf(sequence(oid('2.5.4.3'), utf8(common))));
+const extension = (id: string, value: Uint8Array, critical = false): Uint8Array =>
+  sequence(oid(id), ...(critical ? [boolean(true)] : []), octets(value));
+const publicBytes = (key: KeyObject): Uint8Array => key.export({ type: 'spki', format: 'der' });
+const keyId = (key: KeyObject): Uint8Array => createHash('sha1').update(publicBytes(key)).digest();
+
+type Wanted = {
+  readonly subject: string;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Uint8Array[];
+  readonly serial: Uint8Array;
+  readonly nowMs: number;
+};
+
+/** RFC 5280 4.1: an X.509 certificate of version 3, signed by the authority's key. */
+const certificate = (
+  { subject, publicKey, extensions, serial, nowMs }: Wanted,
+  authorityKey: KeyObject,
+): string => {
+  const content = sequence(
+    der(0xa0, integer(Uint8Array.of(2))),
+    integer(serial),
+    ECDSA_SHA256,
+    nameOf(AUTHORITY),
+    sequence(time(nowMs - DAY_MS), time(nowMs + LIFE_DAYS * DAY_MS)),
+    nameOf(subject),
+    publicBytes(publicKey),
+    der(0xa3, sequence(...extensions)),
+  );
+  const signed = sequence(content, ECDSA_SHA256, bits(sign('sha256', content, authorityKey)));
+  const lines =
+    Buffer.from(signed)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+};
+
+/** The authority may sign only for this machine's own names (RFC 5280 4.2.1.10), and its key is thrown away after one use. */
+const loopbackOnly = sequence(
+  der(
+    0xa0,
+    sequence(der(0x82, Buffer.from('localhost'))),
+    sequence(der(0x87, Uint8Array.of(127, 0, 0, 0, 255, 0, 0, 0))),
+    sequence(der(0x87, Uint8Array.of(...new Uint8Array(15), 1, ...new Uint8Array(16).fill(255)))),
+  ),
+);
+const names = sequence(
+  der(0x82, Buffer.from('localhost')),
+  der(0x87, Uint8Array.of(127, 0, 0, 1)),
+  der(0x87, Uint8Array.of(...new Uint8Array(15), 1)),
+);
+
+const ofAuthority = (key: KeyObject): Uint8Array[] => [
+  extension('2.5.29.19', sequence(boolean(true)), true),
+  extension('2.5.29.15', bits(Uint8Array.of(0x06), 1), true),
+  extension('2.5.29.30', loopbackOnly, true),
+  extension('2.5.29.14', octets(keyId(key))),
+];
+const ofServer = (key: KeyObject, authority: KeyObject): Uint8Array[] => [
+  extension('2.5.29.19', sequence(), true),
+  extension('2.5.29.15', bits(Uint8Array.of(0x80), 7), true),
+  extension('2.5.29.37', sequence(oid('1.3.6.1.5.5.7.3.1'))),
+  extension('2.5.29.17', names),
+  extension('2.5.29.35', sequence(der(0x80, keyId(authority)))),
+  extension('2.5.29.14', octets(keyId(key))),
+];
+
+/** A new authority for this machine's loopback addresses and one server certificate of it. */
+export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Array): Identity => {
+  const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const server = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const issue = (subject: string, publicKey: KeyObject, extensions: readonly Uint8Array[]): string =>
+    certificate(
+      { subject, publicKey, extensions, nowMs, serial: Uint8Array.of(1, ...random(15)) },
+      authority.privateKey,
+    );
+  return {
+    ca: issue(AUTHORITY, authority.publicKey, ofAuthority(authority.publicKey)),
+    cert: issue(SERVER, server.publicKey, ofServer(server.publicKey, authority.publicKey)),
+    key: server.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+  };
+};
+
+type Kept = Identity & { readonly until_ms: number };
+
+/** The folder's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
+export const identityIn = async (
+  host: Host,
+  folder: string,
+): Promise<Identity & { readonly caFile: string }> => {
+  const caFile = join(folder, 'mock-ca.pem');
+  const path = join(folder, 'tls.json');
+  await host.files.makeFolder(folder, 0o700);
+  const text = host.files.readNow(path);
+  const kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
+  if (kept !== undefined && kept.until_ms > host.now() && host.files.readNow(caFile) === kept.ca)
+    return { ...kept, caFile };
+  const made = makeIdentity(host.now(), (bytes) => host.random(bytes));
+  await host.files.replace(
+    path,
+    JSON.stringify({ ...made, until_ms: host.now() + (LIFE_DAYS - RENEW_DAYS) * DAY_MS }),
+    0o600,
+  );
+  await host.files.replace(caFile, made.ca, 0o644);
+  return { ...made, caFile };
+};

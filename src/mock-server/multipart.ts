@@ -1,0 +1,92 @@
+import { bare } from '../core/field.ts';
+import type { Operation } from '../core/operation.ts';
+import { type Problem, problem } from '../core/problem.ts';
+import { coerce } from './coerce.ts';
+import { Refused } from './http-error.ts';
+import type { MockRequest } from './service.ts';
+
+type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
+type Parts = { readonly texts: [string, string][]; readonly files: [string, Uploaded][] };
+
+const refuse = (message: string, problems: readonly Problem[]): never => {
+  throw new Refused(400, message, { problems });
+};
+
+const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
+  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+};
+
+const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
+  const { Busboy } = await import('./busboy.ts');
+  return new Promise((resolve, reject) => {
+    const parts: Parts = { texts: [], files: [] };
+    // File names are UTF-8 (RFC 7578 4.2), and a path in one is the sender's own affair.
+    const parser = new Busboy({
+      headers: { 'content-type': contentType },
+      defCharset: 'utf8',
+      preservePath: true,
+    });
+    parser.on('field', (name, value) => parts.texts.push([name, value]));
+    parser.on('file', (name, stream, filename, _encoding, type) => {
+      const chunks: Uint8Array[] = [];
+      stream.on('error', reject);
+      stream.on('data', (chunk: Uint8Array) => chunks.push(chunk));
+      stream.on('end', () =>
+        parts.files.push([name, { filename, contentType: type, bytes: joined(chunks) }]),
+      );
+    });
+    parser.on('finish', () => resolve(parts));
+    parser.on('error', reject);
+    parser.end(body);
+  });
+};
+
+/** A multipart body as values by field name; text parts are read as the field's type. Bytes stay as they were sent. */
+export const readMultipart = async (
+  request: MockRequest,
+  operation: Operation,
+): Promise<Record<string, unknown>> => {
+  const type = request.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\b/i.test(type)) {
+    refuse('The request body must be multipart form data.', [
+      problem('content-type', 'format', `must be multipart/form-data with a boundary; got ${type || 'none'}`),
+    ]);
+  }
+  const parts = await readParts(type, request.body).catch((error: unknown): never =>
+    refuse('The request body is not readable multipart form data.', [
+      problem('body', 'format', `is not multipart form data: ${String(error)}`),
+    ]),
+  );
+  const fields = operation.body ?? {};
+  const isFile = (name: string): boolean =>
+    Object.hasOwn(fields, name) && bare(fields[name] as never).type === 'file';
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of parts.texts) {
+    if (isFile(name))
+      refuse('A file part needs a name.', [
+        problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
+      ]);
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    values[name] = field === undefined ? text : coerce(field, text);
+  }
+  for (const [name, file] of parts.files) {
+    if (file.filename === undefined)
+      refuse('A file part needs a name.', [
+        problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
+      ]);
+    // What a web form sends for a file that was not chosen (HTML, "Constructing the entry list").
+    if (file.filename === '' && file.bytes.length === 0) continue;
+    if (Object.hasOwn(values, name))
+      refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
+    if (Object.hasOwn(fields, name) && !isFile(name))
+      refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
+    values[name] = file;
+  }
+  return values;
+};

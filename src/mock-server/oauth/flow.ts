@@ -1,0 +1,162 @@
+import type { MockReply } from '../service.ts';
+import { redirectReply } from './answer.ts';
+import { type Browser, proofOf, setCookie, signedIn } from './browser-session.ts';
+import { issueCode } from './codes.ts';
+import { RedirectRefusal } from './errors.ts';
+import { isGrantedBefore } from './grants.ts';
+import { noteUse } from './client-life.ts';
+import { consentPage } from './pages/consent-page.ts';
+import { type Step, chooserPage, signInPage } from './pages/sign-in-page.ts';
+import { findUser } from './passwords.ts';
+import { openAccounts } from './seed.ts';
+import { accountIsActive } from './rules/account-is-active.ts';
+import { accountIsOfTheOrganization } from './rules/account-is-of-the-organization.ts';
+import { policyAllowsTheScopes } from './rules/policy-allows-the-scopes.ts';
+import { type AccountCall, type Rule, broken } from './rules/rule.ts';
+import type { Asked, Auth, Client, Pending, User } from './state.ts';
+
+/** In the order in which a user meets them. */
+const accountRules: readonly Rule<AccountCall>[] = [
+  accountIsActive,
+  accountIsOfTheOrganization,
+  policyAllowsTheScopes,
+];
+
+/** One authorization request on its way through the pages. */
+export type Visit = {
+  readonly auth: Auth;
+  readonly browser: Browser;
+  readonly pending: Pending;
+  readonly client: Client;
+  readonly status: 302 | 303;
+  /** This server under the name by which the browser came. */
+  readonly issuer: string;
+};
+
+const cookiesFor = (visit: Pick<Visit, 'auth' | 'browser'>): readonly string[] =>
+  visit.browser.isNew ? [setCookie(visit.auth, visit.browser.cookie)] : [];
+
+const stepOf = (visit: Visit, step: string): Step => ({
+  request: visit.pending.id,
+  proof: proofOf(visit.auth, visit.pending.id, step),
+  client: visit.client,
+  redirectUri: visit.pending.asked.redirect_uri,
+  cookies: cookiesFor(visit),
+});
+
+export const showSignIn = (visit: Visit, email: string, problem?: string): MockReply =>
+  signInPage(stepOf(visit, 'signin'), { email, problem, accounts: openAccounts(visit.auth) });
+
+/** doc1 login_hint: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (facts 2.33). */
+export const hintedEmail = (auth: Auth, hint: string | null): string => {
+  if (hint === null) return '';
+  return findUser(auth, hint)?.email ?? (/^[^\s@]+@[^\s@]+$/.test(hint) ? hint : '');
+};
+
+/** Which signed-in user continues: the one already chosen, the one hinted at, or the only one. */
+const userOf = (visit: Visit): User | 'choose' | undefined => {
+  const { auth, pending } = visit;
+  const users = signedIn(auth, visit.browser);
+  if (pending.user !== null) return users.find(({ id }) => id === pending.user);
+  const { login_hint: hint, prompt } = pending.asked;
+  if (prompt.includes('login')) return undefined;
+  const hinted = hint === null ? undefined : findUser(auth, hint);
+  if (hinted !== undefined && !prompt.includes('select_account'))
+    return users.find(({ id }) => id === hinted.id);
+  if (users.length > 1 || (users.length > 0 && prompt.includes('select_account'))) return 'choose';
+  return users[0];
+};
+
+/** Shows the next page, or sends the browser back when nothing is left to ask. */
+export const nextStep = (visit: Visit): MockReply => {
+  const { auth, pending, client } = visit;
+  const user = userOf(visit);
+  const isSilent = pending.asked.prompt.includes('none');
+  if (user === undefined || user === 'choose') {
+    if (isSilent)
+      throw new RedirectRefusal(
+        user === undefined ? 'login_required' : 'account_selection_required',
+        'prompt=none needs a signed-in user',
+      );
+    return user === undefined
+      ? showSignIn(visit, hintedEmail(auth, pending.asked.login_hint))
+      : chooserPage(stepOf(visit, 'account'), signedIn(auth, visit.browser));
+  }
+  broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
+  const isKnown = isGrantedBefore(auth, user.id, client.id, pending.asked.scopes);
+  if (isKnown && !pending.asked.prompt.includes('consent') && (isSilent || auth.settings().remember_consent))
+    return grant(visit, user, pending.asked.scopes, null);
+  if (isSilent) throw new RedirectRefusal('consent_required', 'prompt=none needs an earlier consent');
+  remember(visit, user);
+  return consentPage(stepOf(visit, `consent ${user.id}`), user, pending.asked.scopes);
+};
+
+const remember = ({ auth, pending }: Visit, user: User): void => {
+  if (pending.user !== user.id)
+    auth.world.store.transact(() => auth.pending.put(pending.id, { ...pending, user: user.id }));
+};
+
+/** doc1 States: "at least one scope granted", else a denial. The redirect carries the code. */
+export const grant = (
+  visit: Visit,
+  user: User,
+  scopes: readonly string[],
+  accessForSeconds: number | null,
+): MockReply => {
+  const { auth, pending, client } = visit;
+  if (scopes.length === 0) throw new RedirectRefusal('access_denied', 'no scope was granted');
+  broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
+  noteUse(auth, client);
+  const issued = auth.world.store.transact(() => {
+    auth.pending.delete(pending.id);
+    return issueCode(
+      auth,
+      pending.asked,
+      user,
+      scopes,
+      accessForSeconds,
+      visit.browser.session?.created_at ?? auth.world.now(),
+    );
+  });
+  return redirectReply(
+    auth.world,
+    pending.asked,
+    { code: issued.code, scope: issued.scopes.join(' ') },
+    cookiesFor(visit),
+    visit,
+  );
+};
+
+/** The user refused, or a rule that the application must hear of by redirect is broken. */
+export const refuse = (
+  visit: Pick<Visit, 'auth' | 'browser' | 'status' | 'issuer'>,
+  asked: Asked,
+  refusal: RedirectRefusal,
+): MockReply =>
+  redirectReply(
+    visit.auth.world,
+    asked,
+    { error: refusal.code, error_description: refusal.message },
+    cookiesFor(visit),
+    visit,
+  );
+
+/** decisions 2: consent without pages, for scripts; an account rule still shows its error page. */
+export const scripted = (visit: Visit): MockReply | undefined => {
+  const { auth, pending } = visit;
+  const consent = auth.consent();
+  if (consent.mode === 'ask') return undefined;
+  if (consent.mode === 'deny') throw new RedirectRefusal('access_denied', 'The user refused access');
+  const hinted = pending.asked.login_hint === null ? undefined : findUser(auth, pending.asked.login_hint);
+  const user =
+    consent.user === null
+      ? (hinted ?? auth.users.find((u) => u.kind === 'person' && u.state === 'active'))
+      : findUser(auth, consent.user);
+  if (user === undefined) return undefined;
+  broken(accountRules, { auth, client: visit.client, user, scopes: pending.asked.scopes });
+  const isPart = consent.scopes.length > 0 && visit.client.trust === 'none';
+  const scopes = isPart
+    ? pending.asked.scopes.filter((scope) => consent.scopes.includes(scope))
+    : pending.asked.scopes;
+  return grant(visit, user, scopes, consent.access_for_seconds);
+};

@@ -1,0 +1,92 @@
+import { type ClientType, clientLimits, clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
+import { type Problem, problem } from '../../../core/problem.ts';
+import { customSchemeProblem, redirectForm } from '../redirect-uri.ts';
+
+/** Values of a client as they will be stored. */
+export type ClientDraft = { readonly type: ClientType } & Readonly<Record<string, unknown>>;
+export type ClientRule = (draft: ClientDraft) => Problem[];
+
+const typesOf = (field: string): ClientType[] =>
+  Object.values(clientTypeRows).flatMap((row) => (row.fields.includes(field) ? [row.type] : []));
+const typed = [...new Set(Object.values(clientTypeRows).flatMap((row) => row.fields))];
+const isSet = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && value !== false;
+
+/** doc1 OAuth client: each type has its own fields. */
+const fieldsBelongToTheType: ClientRule = (draft) =>
+  typed
+    .filter((field) => isSet(draft[field]) && !typesOf(field).includes(draft.type))
+    .map((field) =>
+      problem(
+        field,
+        'rule',
+        `is not a field of ${draft.type} clients`,
+        `it belongs to ${typesOf(field).join(', ')}`,
+      ),
+    );
+
+/** doc1 OAuth client: package name and fingerprint of mobile A, bundle identifier of mobile B, store ID of universal desktop. */
+const requiredFieldsAreGiven: ClientRule = (draft) =>
+  clientTypeRows[draft.type].required
+    .filter((field) => !isSet(draft[field]))
+    .map((field) => problem(field, 'required', `is required for ${draft.type} clients`));
+
+/** doc1: "SHA-1 signing-certificate fingerprint": 20 bytes in hexadecimal, with or without colons. */
+export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
+  typeof fingerprint !== 'string' ||
+  /^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$/.test(fingerprint) ||
+  /^[0-9A-Fa-f]{40}$/.test(fingerprint)
+    ? []
+    : [
+        problem(
+          'fingerprint',
+          'format',
+          'must be a SHA-1 fingerprint: 20 bytes as AA:BB:… or 40 hexadecimal digits',
+          'a SHA-256 fingerprint is longer: take the SHA-1 one',
+        ),
+      ];
+
+/** doc1: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
+const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
+  if (typeof id !== 'string' || id === '') return [];
+  if (type === 'mobile-b' && !/^\d+$/.test(id))
+    return [problem('store_id', 'format', 'must be digits only: the last part of the store URL of the app')];
+  return type === 'universal-desktop' && id.length !== clientLimits.universalStoreId
+    ? [
+        problem(
+          'store_id',
+          id.length < clientLimits.universalStoreId ? 'min' : 'max',
+          `must have exactly ${clientLimits.universalStoreId} characters, has ${id.length}`,
+        ),
+      ]
+    : [];
+};
+
+const redirectProblem = (type: ClientType, uri: string): string | undefined => {
+  const form = redirectForm(uri);
+  const { redirects, title } = clientTypeRows[type];
+  if (/^urn:ietf:wg:oauth:2\.0:oob/.test(uri)) return 'is the retired out-of-band flow';
+  if (form.kind === 'custom') {
+    if (!redirects.customScheme) return `is invalid for the type ${title}`;
+    const long = type === 'universal-desktop' && form.scheme.length > clientLimits.universalScheme;
+    return long
+      ? `has a scheme of ${form.scheme.length} characters, at most ${clientLimits.universalScheme} are allowed`
+      : customSchemeProblem(form);
+  }
+  if (form.kind === 'loopback') return redirects.loopback ? undefined : `is invalid for the type ${title}`;
+  return form.kind === 'https' && redirects.https ? undefined : `is invalid for the type ${title}`;
+};
+/** doc1 Redirect URI forms and Limits: custom URI scheme of universal desktop, at most 39 characters. */
+const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }) =>
+  ((uris as string[] | undefined) ?? []).flatMap((uri, i) => {
+    const found = redirectProblem(type, uri);
+    return found === undefined ? [] : [problem(`redirect_uris[${i}]`, 'rule', found)];
+  });
+
+export const clientRules: readonly ClientRule[] = [
+  fieldsBelongToTheType,
+  requiredFieldsAreGiven,
+  fingerprintIsSha1,
+  storeIdHasItsForm,
+  redirectUrisFitTheType,
+];

@@ -1,0 +1,94 @@
+import { clientFrom } from './console/clients.ts';
+import { projectFrom } from './console/others.ts';
+import { userFrom } from './console/users.ts';
+import { demo } from './demo.ts';
+import { hashedPassword } from './passwords.ts';
+import type { Auth, Client } from './state.ts';
+
+type Row = { readonly id: string; readonly secret?: string } & Pick<Client, 'type' | 'name'> &
+  Partial<Client>;
+const fingerprint = '3F:0B:5C:7A:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00';
+const rows: readonly Row[] = [
+  // The default client of `opsctl login`: public, every loopback path, so that the client can add a random one.
+  { id: demo.clients.desktop, type: 'desktop', name: 'opsctl', any_path: true, redirect_uris: [] },
+  {
+    id: demo.clients.desktopWithSecret,
+    type: 'desktop',
+    name: 'Desktop with secret',
+    secret: demo.secret,
+    any_path: true,
+    redirect_uris: [],
+  },
+  {
+    id: demo.clients.mobileA,
+    type: 'mobile-a',
+    name: 'Mobile A app',
+    package_name: 'com.example.app',
+    fingerprint,
+    custom_uri_scheme: true,
+  },
+  {
+    id: demo.clients.mobileB,
+    type: 'mobile-b',
+    name: 'Mobile B app',
+    bundle_id: 'com.example.app',
+    store_id: '1234567890',
+    team_id: 'ABCDE12345',
+  },
+  {
+    id: demo.clients.universal,
+    type: 'universal-desktop',
+    name: 'Universal app',
+    store_id: '9WZDNCRFJ3TJ',
+    redirect_uris: ['com.example.universal:/oauth'],
+  },
+  {
+    id: demo.clients.extension,
+    type: 'browser-extension',
+    name: 'Browser extension',
+    item_id: 'demoextensionitem',
+  },
+];
+
+/** Marks a password that still is the well-known one. */
+const DEMO_SALT = 'demo';
+/** Accounts that anybody may sign in with: the sign-in page shows them, because a person at a fresh server knows no other. */
+export const openAccounts = (auth: Auth): readonly { readonly email: string; readonly password: string }[] =>
+  demo.users.filter(({ id }) => {
+    const user = auth.users.get(id);
+    return user?.state === 'active' && user.password?.salt === DEMO_SALT;
+  });
+
+// A demo that nobody touched for half a year still works: its clients do not count as unused.
+const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
+
+/** The OAuth part of `--seed demo`: a project, a client of each type (and a desktop one with a secret), two users. Call inside a transaction. */
+export const seedDemo = (auth: Auth): void => {
+  const project = projectFrom(auth, { id: demo.project, name: 'Demo project' });
+  auth.projects.put(project.id, project);
+  for (const { id, secret, ...row } of rows) {
+    const client = clientFrom(auth, id, project.id, row as never, secret ?? null);
+    auth.clients.put(id, { ...client, last_used_at: client.created_at + NEVER_UNUSED_MS });
+  }
+  for (const user of demo.users)
+    auth.users.put(user.id, {
+      ...userFrom(auth, user),
+      password: hashedPassword(auth, user.password, DEMO_SALT),
+    });
+  const item = {
+    kind: 'extension' as const,
+    item_id: 'demoextensionitem',
+    package_name: null,
+    fingerprint: null,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.world.now() });
+  const app = {
+    kind: 'app' as const,
+    item_id: null,
+    package_name: 'com.example.app',
+    fingerprint,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.world.now() });
+};

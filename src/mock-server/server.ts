@@ -1,0 +1,280 @@
+import { type Host, type Incoming, type Listener, NetworkError, type Outgoing } from '../platform/host.ts';
+import { CONTROL_PATH, type Controlled, control } from './control.ts';
+import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts';
+import type { Journal } from './journal.ts';
+import { isOwnHost } from './host-header.ts';
+import { type Noted, RequestLog, noteBody } from './request-log.ts';
+import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
+import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
+import type { Store } from './store.ts';
+import { troubleBody } from './errors.ts';
+import { makeWorld } from './environment.ts';
+
+export type MockSetup = {
+  readonly host: Host;
+  readonly options: MockOptions;
+  readonly services: readonly ServiceEntry[];
+  /** Documents by path, made when they are asked for. */
+  readonly documents: Readonly<Record<string, (world: World) => Promise<string>>>;
+  readonly store: Store;
+  /** Undefined keeps nothing. */
+  readonly journal?: Journal;
+  readonly seed: SeedKind;
+  /** 0 is a free port. */
+  readonly port: number;
+  /** Leave ::1 out: for a server that only this process talks to. */
+  readonly isPrivate?: boolean;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Milliseconds since 1970 at which the mock's clock starts. */
+  readonly clockMs?: number;
+  /** Makes identifiers repeatable. */
+  readonly idSeed?: string;
+  /** Told of failures inside the mock; the client gets a 500. */
+  failed(error: unknown, requestId: string): void;
+  /** Further facts for `mock status`. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+};
+export type RunningMock = {
+  readonly origin: string;
+  readonly port: number;
+  readonly world: World;
+  /** Resolves when somebody asked for the end through the control interface. */
+  readonly shutdownAsked: Promise<void>;
+  /** Replaces the state by a saved one. */
+  restore(saved: SavedState): Promise<void>;
+  close(): Promise<void>;
+};
+
+const JSON_LIMIT_BYTES = 16 * 1024 * 1024;
+const UPLOAD_LIMIT_BYTES = 256 * 1024 * 1024;
+const NOTHING = new Uint8Array(0);
+const json = { 'content-type': 'application/json; charset=utf-8' };
+const message = (status: number, text: string, path = ''): MockReply => ({
+  status,
+  headers: json,
+  body: troubleBody(path, status, text),
+});
+
+const split = (url: string): { path: string; query: string } => {
+  const mark = url.indexOf('?');
+  return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+};
+const bodyLimit = (type: string | undefined): number =>
+  type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type)
+    ? JSON_LIMIT_BYTES
+    : UPLOAD_LIMIT_BYTES;
+const isTooLarge = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === 'TOO_LARGE';
+
+type Serving = {
+  readonly setup: MockSetup;
+  readonly on: Controlled;
+  readonly log: RequestLog;
+  now(): number;
+};
+
+const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
+  const document =
+    request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
+  if (document !== undefined)
+    return document(on.world).then((body) => ({ status: 200, headers: json, body }));
+  const service = on.services.find(request.path);
+  if (service === undefined) return message(404, `no service of this server has the path ${request.path}`);
+  // HEAD is GET without the body (RFC 9110 9.3.2); the server leaves it out when it writes.
+  const asked = request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
+  const tell = (found: MockService) => {
+    noted.service = found.name;
+    return found.owns(request.path)
+      ? found.handle(asked)
+      : message(404, `no service of this server has the path ${request.path}`);
+  };
+  return service instanceof Promise ? service.then(tell) : tell(service);
+};
+
+const requestFrom = (incoming: Incoming, noted: Noted, body: Uint8Array): MockRequest => ({
+  method: noted.method,
+  path: noted.path,
+  query: noted.query,
+  headers: noted.headers,
+  body,
+  remoteAddress: incoming.remoteAddress,
+  isTls: incoming.isTls,
+});
+
+const hasBody = (headers: Incoming['headers']): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+
+const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
+  if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
+  return incoming.read(bodyLimit(noted.headers['content-type'])).then((body) => {
+    noteBody(noted, body);
+    return ask(serving, requestFrom(incoming, noted, body), noted);
+  });
+};
+
+const serveFaulty = async (
+  serving: Serving,
+  incoming: Incoming,
+  noted: Noted,
+  fault: Fault,
+): Promise<Outgoing> => {
+  noted.fault = fault.id;
+  if (fault.delay_ms !== undefined) await serving.setup.host.sleep(fault.delay_ms);
+  if (answersAlone(fault)) return faultyAnswer(fault, undefined, noted.path);
+  return faultyAnswer(fault, await serve(serving, incoming, noted), noted.path);
+};
+
+/** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. */
+const isFromPage = (headers: Incoming['headers']): boolean =>
+  headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
+
+const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
+  if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
+  const body = await incoming.read(UPLOAD_LIMIT_BYTES);
+  return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
+};
+
+const foreignName = (host: string, path: string): MockReply =>
+  message(
+    421,
+    `the host name ${JSON.stringify(host.slice(0, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`,
+    path,
+  );
+
+const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | Promise<Outgoing> => {
+  const { host } = noted.headers;
+  if (!isOwnHost(host, serving.setup.host.hostname, serving.setup.options.allowHosts)) {
+    serving.log.add(noted);
+    return foreignName(host ?? '', noted.path);
+  }
+  if (noted.path.startsWith(CONTROL_PATH) && serving.on.services.find(noted.path) === undefined)
+    return steer(serving, incoming, noted);
+  serving.log.add(noted);
+  const fault = serving.on.faults.meet(noted.method, noted.path);
+  return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
+};
+
+const failureOf = (setup: MockSetup, { id, path }: Noted, error: unknown): Outgoing => {
+  if (isTooLarge(error))
+    return {
+      ...message(413, 'the request body is too large', path),
+      headers: { ...json, connection: 'close' },
+    };
+  // The client went away in the middle of its own request: nobody reads the answer, and nothing has failed here.
+  if (error instanceof NetworkError && error.code === 'RESET') return message(400, error.message, path);
+  setup.failed(error, id);
+  return message(500, `internal error of the mock server; request ${id}`, path);
+};
+
+/** The answer as it leaves, with the number of its request; what became of it is noted. */
+const finishes =
+  ({ host }: MockSetup) =>
+  (noted: Noted, since: number, out: Outgoing): Outgoing => {
+    noted.status = out.status;
+    noted.ms = host.elapsed() - since;
+    const headers: Record<string, string | readonly string[]> = { 'x-request-id': noted.id };
+    for (const name in out.headers) headers[name] = out.headers[name] ?? '';
+    return { status: out.status, headers, body: out.body, cut: out.cut };
+  };
+
+const handlerFor = (serving: Serving) => {
+  const { setup } = serving;
+  const run = setup.host.now().toString(36);
+  const finish = finishes(setup);
+  let count = 0;
+  const failed = (noted: Noted, error: unknown): Outgoing => failureOf(setup, noted, error);
+  // Nothing is told that a kill could take back: neither what this request changed nor what it saw of others.
+  const whenWritten = (noted: Noted, since: number, out: Outgoing): Outgoing | Promise<Outgoing> => {
+    const writing = setup.journal?.written();
+    if (writing === undefined) return finish(noted, since, out);
+    return writing.then(
+      () => finish(noted, since, out),
+      (error: unknown) => finish(noted, since, failed(noted, error)),
+    );
+  };
+  return (incoming: Incoming): Outgoing | Promise<Outgoing> => {
+    count += 1;
+    const since = setup.host.elapsed();
+    const { path, query } = split(incoming.url);
+    const noted: Noted = {
+      id: `${run}-${count}`,
+      atMs: serving.now(),
+      method: incoming.method,
+      path,
+      query,
+      headers: incoming.headers,
+    };
+    try {
+      const made = route(serving, incoming, noted);
+      if (!(made instanceof Promise)) return whenWritten(noted, since, made);
+      return made
+        .then((out) => whenWritten(noted, since, out))
+        .catch((error: unknown) => finish(noted, since, failed(noted, error)));
+    } catch (error) {
+      return finish(noted, since, failed(noted, error));
+    }
+  };
+};
+
+/** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
+const listenBoth = async (
+  host: Host,
+  handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>,
+  { port, tls, isPrivate }: MockSetup,
+): Promise<Listener[]> => {
+  const first = await host.network.listen(handler, { host: '127.0.0.1', port, tls });
+  if (isPrivate) return [first];
+  try {
+    return [first, await host.network.listen(handler, { host: '::1', port: first.port, tls })];
+  } catch {
+    return [first];
+  }
+};
+
+/** The control interface asks for the end; whoever started the server waits for that. */
+const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
+  let ask: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  return { asked, ask };
+};
+
+/** Starts the services on real sockets of this machine; resolves when they accept connections. */
+export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
+  const { host, store, journal } = setup;
+  const { world, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
+  if (setup.clockMs !== undefined) clock.set(setup.clockMs);
+  const services = makeServiceSet(setup.services, world, setup.seed);
+  const log = new RequestLog();
+  const startedAt = new Date(host.now()).toISOString();
+  const end = shutdown();
+  const on: Controlled = {
+    world,
+    clock,
+    faults: makeFaults(store),
+    log,
+    services,
+    facts: () => ({ url: world.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
+    replaced: async () => journal?.compact(),
+    shutdown: end.ask,
+  };
+  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: world.now }), setup);
+  const port = listeners[0]?.port ?? setup.port;
+  const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  listensAt(origin);
+  return {
+    origin,
+    port,
+    world,
+    shutdownAsked: end.asked,
+    restore: async (saved) => {
+      services.restore(saved);
+      await on.replaced();
+    },
+    close: async () => {
+      await Promise.all(listeners.map((listener) => listener.close()));
+      await settled();
+      await journal?.close();
+    },
+  };
+};

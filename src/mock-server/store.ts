@@ -1,0 +1,295 @@
+import { Deferred } from './deferred.ts';
+import { Index, type Key } from './indexed.ts';
+
+/** One change of the state: `v` absent means deleted. What the journal writes, one list a request. */
+export type Change = { readonly c: string; readonly k: Key; readonly v?: unknown };
+type Undo = () => void;
+
+/**
+ * Stands where a record was until the transaction ends. The record's place in the order stays taken, so undo costs
+ * nothing and a delete never copies the map.
+ */
+const GONE = Symbol('deleted in this transaction');
+type Held<T> = T | Deferred | typeof GONE;
+/** Told of each change and of each undo of one; `undefined` is absent. */
+type Watcher<T> = {
+  readonly isWatching: () => boolean;
+  readonly changed: (before: T | undefined, after: T | undefined) => void;
+};
+
+/**
+ * Records by key, in the order they were made. Records are values: change one by putting a new object, never in place
+ * (undo, the journal and the cache of rendered JSON all rely on it). A record is JSON, or bytes, or an object with
+ * bytes among its own values.
+ */
+export class Collection<T> {
+  readonly name: string;
+  /** Grows with each change; caches compare it. */
+  version = 0;
+  readonly #records = new Map<Key, Held<T>>();
+  readonly #indexes = new Map<string, Index<T>>();
+  readonly #watchers: Watcher<T>[] = [];
+  readonly #changed: (change: Change, undo: Undo) => void;
+  readonly #isChanging: () => boolean;
+  /** How many entries are not plain records; with none, iteration is the map's own. */
+  #deferred = 0;
+  #gone = 0;
+  constructor(name: string, changed: (change: Change, undo: Undo) => void, isChanging: () => boolean) {
+    this.name = name;
+    this.#changed = changed;
+    this.#isChanging = isChanging;
+  }
+  get size(): number {
+    return this.#records.size - this.#gone;
+  }
+  get(key: Key): T | undefined {
+    const held = this.#records.get(key);
+    return held === undefined || this.#isPlain(held) ? held : this.#opened(key, held);
+  }
+  has(key: Key): boolean {
+    const held = this.#records.get(key);
+    return held !== undefined && held !== GONE;
+  }
+  values(): IterableIterator<T> {
+    // In a transaction a record may be deleted while somebody walks over the others.
+    return this.#deferred + this.#gone === 0 && !this.#isChanging()
+      ? (this.#records.values() as IterableIterator<T>)
+      : this.#valuesOpened();
+  }
+  *entries(): IterableIterator<[Key, T]> {
+    for (const [key, held] of this.#records) {
+      const value = this.#isPlain(held) ? held : this.#opened(key, held);
+      if (value !== undefined) yield [key, value];
+    }
+  }
+  /**
+   * Every record once, for counting and indexing: a record nobody asked for yet is read and let go again, so that a walk
+   * over 100,000 stories does not keep them twice.
+   */
+  *scan(): IterableIterator<[Key, T]> {
+    for (const [key, held] of this.#records) {
+      const value = this.#plain(held);
+      if (value !== undefined) yield [key, value];
+    }
+  }
+  /** As held: a record nobody asked for yet is still the journal's bytes. For copies of the whole state. */
+  *held(): IterableIterator<[Key, T | Deferred]> {
+    for (const [key, held] of this.#records) if (held !== GONE) yield [key, held as T | Deferred];
+  }
+  find(test: (record: T) => boolean): T | undefined {
+    for (const record of this.values()) if (test(record)) return record;
+    return undefined;
+  }
+  filter(test: (record: T) => boolean): T[] {
+    const found: T[] = [];
+    for (const record of this.values()) if (test(record)) found.push(record);
+    return found;
+  }
+  /** Records by another value (or several): `stories.index('epic', (s) => s.epic_id).get(12)`. Made once per name. */
+  index(name: string, keysOf: (record: T) => Key | null | undefined | readonly Key[]): Index<T> {
+    const found = this.#indexes.get(name) ?? new Index<T>(keysOf, this);
+    this.#indexes.set(name, found);
+    return found;
+  }
+  /** For counters over all records. Records are opened for it only while `isWatching` says so. */
+  watch(watcher: Watcher<T>): void {
+    this.#watchers.push(watcher);
+  }
+  put(key: Key, value: T): void {
+    const before = this.#records.get(key);
+    this.#hold(key, value);
+    this.#changed({ c: this.name, k: key, v: value }, () =>
+      before === undefined ? this.#drop(key) : this.#hold(key, before),
+    );
+  }
+  delete(key: Key): boolean {
+    const before = this.#records.get(key);
+    if (before === undefined || before === GONE) return false;
+    this.#hold(key, GONE);
+    this.#changed({ c: this.name, k: key }, () => this.#hold(key, before));
+    return true;
+  }
+  /** From the journal: no change is reported. */
+  load(key: Key, value: T | Deferred | undefined): void {
+    if (value === undefined) this.#drop(key);
+    else this.#hold(key, value);
+  }
+  /** The transaction is over: places of deleted records are given up. */
+  settle(key: Key): void {
+    if (this.#records.get(key) === GONE) this.#drop(key);
+  }
+  *#valuesOpened(): IterableIterator<T> {
+    for (const [, value] of this.entries()) yield value;
+  }
+  #isPlain(held: Held<T>): held is T {
+    return held !== GONE && !(held instanceof Deferred);
+  }
+  #opened(key: Key, held: Held<T>): T | undefined {
+    if (held === GONE) return undefined;
+    if (!(held instanceof Deferred)) return held as T;
+    const value = held.value() as T;
+    this.#records.set(key, value);
+    this.#deferred -= 1;
+    return value;
+  }
+  #hold(key: Key, held: Held<T>): void {
+    const before = this.#records.get(key);
+    this.#records.set(key, held);
+    this.#count(before, -1);
+    this.#count(held, 1);
+    this.#tell(key, before, held);
+  }
+  #drop(key: Key): void {
+    const before = this.#records.get(key);
+    if (before === undefined) return;
+    this.#records.delete(key);
+    this.#count(before, -1);
+    this.#tell(key, before, undefined);
+  }
+  #count(held: Held<T> | undefined, by: 1 | -1): void {
+    if (held === GONE) this.#gone += by;
+    else if (held instanceof Deferred) this.#deferred += by;
+  }
+  #tell(key: Key, before: Held<T> | undefined, after: Held<T> | undefined): void {
+    this.version += 1;
+    for (const index of this.#indexes.values()) {
+      if (index.isBuilt) index.changed(key, this.#plain(before), this.#plain(after));
+    }
+    for (const watcher of this.#watchers) {
+      if (watcher.isWatching()) watcher.changed(this.#plain(before), this.#plain(after));
+    }
+  }
+  #plain(held: Held<T> | undefined): T | undefined {
+    if (held === undefined || held === GONE) return undefined;
+    return held instanceof Deferred ? (held.value() as T) : (held as T);
+  }
+}
+
+/**
+ * Called before `transact` returns. When it throws, the transaction is undone. `'later'` means that the changes wait for
+ * one write together with those of other transactions: `kept` or `lost` follows.
+ */
+export type Commit = (changes: readonly Change[]) => void | 'later';
+
+/** All state of the mock services. Outside `transact` it is read-only. */
+export class Store {
+  readonly #collections = new Map<string, Collection<any>>();
+  readonly #commit: Commit;
+  #changes: Change[] | undefined;
+  #undo: Undo[] = [];
+  /** Of transactions that are not written yet. */
+  #waiting: { changes: Change[]; undo: Undo[] } = { changes: [], undo: [] };
+  /** Grows with each committed change of any collection; caches compare it. */
+  version = 0;
+  constructor(commit: Commit = () => {}) {
+    this.#commit = commit;
+  }
+  /** What waited is written. */
+  kept(): void {
+    this.#settle(this.#waiting.changes);
+    this.#waiting = { changes: [], undo: [] };
+  }
+  /** What waited could not be written and never happened. */
+  lost(): void {
+    for (const undo of this.#waiting.undo.reverse()) undo();
+    this.#waiting = { changes: [], undo: [] };
+    this.version += 1;
+  }
+  #settle(changes: readonly Change[]): void {
+    for (const { c, k, v } of changes) if (v === undefined) this.collection(c).settle(k);
+  }
+  collection<T>(name: string): Collection<T> {
+    let found = this.#collections.get(name);
+    if (found === undefined) {
+      found = new Collection<T>(
+        name,
+        (change, undo) => this.#note(change, undo),
+        () => this.#changes !== undefined,
+      );
+      this.#collections.set(name, found);
+    }
+    return found;
+  }
+  collections(): Iterable<Collection<unknown>> {
+    return this.#collections.values();
+  }
+  #note(change: Change, undo: Undo): void {
+    if (this.#changes === undefined) {
+      undo();
+      throw new Error(`change of ${change.c} outside a transaction`);
+    }
+    this.#changes.push(change);
+    this.#undo.push(undo);
+  }
+  /** All changes of `work` or, when it throws, none; the same holds for one inside another. Synchronous, so that requests never interleave. */
+  transact<R>(work: () => R): R {
+    if (this.#changes !== undefined) return this.#inner(this.#changes, work);
+    const changes: Change[] = [];
+    this.#changes = changes;
+    this.#undo = [];
+    try {
+      const result = work();
+      if (changes.length > 0) this.#committed(changes);
+      return result;
+    } catch (error) {
+      this.#rollBack(0);
+      throw error;
+    } finally {
+      this.#changes = undefined;
+      this.#undo = [];
+    }
+  }
+  #committed(changes: readonly Change[]): void {
+    const isLater = this.#commit(net(changes)) === 'later';
+    this.version += 1;
+    if (isLater) {
+      this.#waiting.changes.push(...changes);
+      this.#waiting.undo.push(...this.#undo);
+    } else this.#settle(changes);
+  }
+  #inner<R>(changes: Change[], work: () => R): R {
+    const mark = changes.length;
+    try {
+      return work();
+    } catch (error) {
+      this.#rollBack(mark);
+      throw error;
+    }
+  }
+  #rollBack(mark: number): void {
+    for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]?.();
+    this.#undo.length = mark;
+    if (this.#changes) this.#changes.length = mark;
+  }
+  /** Deletes every record of every collection; call it inside `transact`. */
+  clear(): void {
+    for (const collection of this.#collections.values())
+      for (const [key] of [...collection.held()]) collection.delete(key);
+  }
+  /** The next number of a sequence, from 1. Part of the state, so that ids are never used twice. */
+  next(sequence: string, first = 1): number {
+    const sequences = this.collection<number>('sequences');
+    const value = (sequences.get(sequence) ?? first - 1) + 1;
+    sequences.put(sequence, value);
+    return value;
+  }
+}
+
+/** Up to this many, comparing all pairs is cheaper than a map of made-up keys. */
+const FEW = 8;
+const isSame = (a: Change | undefined, b: Change | undefined): boolean => a?.k === b?.k && a?.c === b?.c;
+const netOfFew = (changes: readonly Change[]): readonly Change[] =>
+  changes.flatMap((change, at) =>
+    changes.findIndex((one) => isSame(one, change)) < at
+      ? []
+      : (changes.findLast((one) => isSame(one, change)) as Change),
+  );
+
+/** The last change of each record, at the place of its first: what the journal needs to say, in the order that the records have. */
+const net = (changes: readonly Change[]): readonly Change[] => {
+  if (changes.length === 1 || (changes.length === 2 && !isSame(changes[0], changes[1]))) return changes;
+  if (changes.length <= FEW) return netOfFew(changes);
+  const last = new Map<string, Change>();
+  for (const change of changes) last.set(`${change.c} ${typeof change.k} ${change.k}`, change);
+  return last.size === changes.length ? changes : [...last.values()];
+};

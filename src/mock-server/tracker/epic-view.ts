@@ -1,0 +1,111 @@
+import type { Value } from '../../core/field.ts';
+import type {
+  ThreadedComment,
+  epic as epicRecord,
+  epicSlim as epicSlimRecord,
+} from '../../api-specs/tracker/epic-records.ts';
+import type { health as healthRecord } from '../../api-specs/tracker/planning-records.ts';
+import { epicStateName } from './epic-state.ts';
+import { labelsOf, slimLabel } from './label-stats.ts';
+import { appUrl } from './records.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic, StoredEpicComment, StoredHealth } from './row.ts';
+import { storyCounts } from './story-counts.ts';
+
+const epicOfHealth = (health: StoredHealth): number => health.epic_id;
+export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
+
+/** doc2 Resources: Epic.stats, from the counters over its stories. */
+const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
+  const tally = state.tallies.of('epic', id);
+  return {
+    last_story_update: state.tallies.lastUpdate(id),
+    ...storyCounts(tally),
+    num_stories_total: tally.total,
+    num_stories_unestimated: tally.unestimated,
+    num_stories_unstarted: tally.stories.unstarted,
+  };
+};
+
+/** doc2 Resources: EpicSlim; facts tracker 9.3: the deprecated single ids are the first of the lists. */
+export const epicSlim = (
+  state: Tracker,
+  epic: StoredEpic,
+  withDescription: boolean,
+): Value<typeof epicSlimRecord> => {
+  const { projects, groups, withoutProject } = state.tallies.of('epic', epic.id);
+  const { description, ...rest } = epic;
+  return {
+    app_url: appUrl(state, 'epic', epic.id),
+    ...rest,
+    ...(withDescription ? { description } : {}),
+    associated_groups: [...groups].map(([id, count]) => ({ associated_stories_count: count, group_id: id })),
+    group_id: epic.group_ids[0] ?? null,
+    labels: labelsOf(state, epic.label_ids).map((label) => slimLabel(state, label)),
+    milestone_id: epic.objective_ids[0] ?? null,
+    project_ids: [...projects.keys()].sort((a, b) => a - b),
+    state: epicStateName(state, epic.epic_state_id),
+    stats: stats(state, epic.id),
+    stories_without_projects: withoutProject,
+  };
+};
+
+/** doc2 "history is listed most recent first". */
+export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] =>
+  [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
+
+/** doc2 GET /epics/{epic-public-id}/health: the current one; `No Health` while there is none (facts tracker 6). */
+export const currentHealth = (state: Tracker, epicId: number): Value<typeof healthRecord> =>
+  healthHistory(state, epicId)[0] ?? {
+    id: null,
+    author_id: null,
+    epic_id: epicId,
+    objective_id: null,
+    status: 'No Health',
+    text: null,
+    entity_type: 'health',
+    created_at: null,
+    updated_at: null,
+  };
+
+export const parentOfComment = (comment: StoredEpicComment): string =>
+  `${comment.epic_id} ${comment.parent_id ?? ''}`;
+
+const repliesTo = (state: Tracker, epicId: number, parentId: number | null): Iterable<StoredEpicComment> =>
+  state.comments.index('parent', parentOfComment).get(`${epicId} ${parentId ?? ''}`);
+
+/** A comment with its replies, and theirs, to any depth. */
+export const commentTree = (state: Tracker, comment: StoredEpicComment): ThreadedComment => {
+  const shown = (
+    { epic_id: epicId, parent_id: _parent, ...rest }: StoredEpicComment,
+    comments: ThreadedComment[],
+  ): ThreadedComment => ({
+    ...rest,
+    app_url: `${appUrl(state, 'epic', epicId)}#activity-${rest.id}`,
+    comments,
+  });
+  const root: ThreadedComment[] = [];
+  // A list of what is still to be shown, not recursion: a thread may be deeper than the stack.
+  const open = [{ comment, into: root }];
+  for (const { comment: one, into } of open) {
+    const replies: ThreadedComment[] = [];
+    into.push(shown(one, replies));
+    for (const reply of repliesTo(state, one.epic_id, one.id)) open.push({ comment: reply, into: replies });
+  }
+  return root[0] as ThreadedComment;
+};
+/** The comments of an epic that are no replies, as trees. */
+export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] =>
+  [...repliesTo(state, epicId, null)].map((comment) => commentTree(state, comment));
+export const hasComments = (state: Tracker, epicId: number): boolean =>
+  state.comments.index('parent', parentOfComment).count(`${epicId} `) > 0;
+
+/** doc2 Resources: Epic (full). */
+export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
+  return {
+    ...epicSlim(state, epic, true),
+    description: epic.description,
+    comments: commentTrees(state, epic.id),
+    health: currentHealth(state, epic.id),
+  };
+};

@@ -1,0 +1,205 @@
+import type { Values } from '../../core/field.ts';
+import type { epics } from '../../api-specs/tracker/epics.ts';
+import type { Call, Handlers } from '../table-service.ts';
+import { defaultEpicState, epicStateType, noProgress, progressInto, wantedEpicState } from './epic-state.ts';
+import { epicSlim, fullEpic, healthHistory } from './epic-view.ts';
+import { epicEvent } from './events.ts';
+import { labelIds } from './label-inputs.ts';
+import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
+import { byPosition, move } from './rules/moves.ts';
+import {
+  epicStateIsInWorkflow,
+  groupsExist,
+  membersExist,
+  objectivesExist,
+  storiesExist,
+} from './rules/references.ts';
+import type { Tracker } from './state.ts';
+import type { StoredEpic } from './row.ts';
+import { storiesJson } from './story-view.ts';
+import { byEpic } from './counters.ts';
+
+type EpicBody = Omit<
+  Values<(typeof epics)['create']['body']>,
+  'name' | 'completed_at_override' | 'started_at_override'
+>;
+
+const referencesExist = (state: Tracker, body: EpicBody): void => {
+  epicStateIsInWorkflow(state, body.epic_state_id);
+  membersExist(state, 'follower_ids', body.follower_ids);
+  membersExist(state, 'owner_ids', body.owner_ids);
+  membersExist(state, 'requested_by_id', body.requested_by_id);
+  groupsExist(state, 'group_id', body.group_id);
+  groupsExist(state, 'group_ids', body.group_ids);
+  objectivesExist(state, 'milestone_id', body.milestone_id);
+  objectivesExist(state, 'objective_ids', body.objective_ids);
+};
+
+/** facts tracker 9.3: the deprecated single id and the list are one thing; the list counts when both are given. */
+const groupIdsFrom = (body: EpicBody): string[] | undefined => {
+  if (body.group_ids !== undefined) return uuidList(body.group_ids);
+  if (body.group_id === undefined) return undefined;
+  return body.group_id === null ? [] : uuidList([body.group_id]);
+};
+const objectiveIdsFrom = (body: EpicBody): number[] | undefined => {
+  if (body.objective_ids !== undefined) return unique(body.objective_ids);
+  if (body.milestone_id === undefined) return undefined;
+  return body.milestone_id === null ? [] : [body.milestone_id];
+};
+
+/** What create and update have in common; absent stays out. */
+const changesFrom = (state: Tracker, body: EpicBody) => {
+  const groupIds = groupIdsFrom(body);
+  const objectiveIds = objectiveIdsFrom(body);
+  return {
+    ...given(body, 'external_id'),
+    ...(body.description === undefined
+      ? {}
+      : { description: body.description, ...mentions(state, body.description) }),
+    ...(body.requested_by_id === undefined ? {} : { requested_by_id: body.requested_by_id.toLowerCase() }),
+    ...(body.follower_ids === undefined ? {} : { follower_ids: uuidList(body.follower_ids) }),
+    ...(body.owner_ids === undefined ? {} : { owner_ids: uuidList(body.owner_ids) }),
+    ...(groupIds === undefined ? {} : { group_ids: groupIds }),
+    ...(objectiveIds === undefined ? {} : { objective_ids: objectiveIds }),
+    ...(body.labels === undefined ? {} : { label_ids: labelIds(state, body.labels) }),
+    ...(body.deadline === undefined ? {} : { deadline: instant(body.deadline) }),
+    ...(body.planned_start_date === undefined
+      ? {}
+      : { planned_start_date: instant(body.planned_start_date) }),
+  };
+};
+
+const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic => ({
+  id,
+  name,
+  description: '',
+  archived: false,
+  ...noProgress,
+  completed_at_override: null,
+  started_at_override: null,
+  created_at: at,
+  updated_at: at,
+  deadline: null,
+  planned_start_date: null,
+  entity_type: 'epic',
+  epic_state_id: defaultEpicState(state),
+  external_id: null,
+  follower_ids: [],
+  group_ids: [],
+  ...mentions(state, ''),
+  label_ids: [],
+  objective_ids: [],
+  owner_ids: [],
+  planningtool_id: null,
+  planningtool_name: null,
+  planningtool_plugin_id: null,
+  planningtool_url: null,
+  position: state.world.store.next('tracker.epic-position'),
+  requested_by_id: ownerId(state),
+});
+
+/** doc2 "Epic create body": created_at and updated_at default to creation time. */
+export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']['body']>): StoredEpic => {
+  referencesExist(state, body);
+  storiesExist(state, 'converted_from_story_id', body.converted_from_story_id);
+  const at = now(state);
+  const start = blank(state, newId(state), body.name, at);
+  const stateId = wantedEpicState(state, body) ?? start.epic_state_id;
+  const epic: StoredEpic = {
+    ...start,
+    ...changesFrom(state, body),
+    epic_state_id: stateId,
+    ...progressInto(start, epicStateType(state, stateId), at),
+    completed_at_override: instant(body.completed_at_override) ?? null,
+    started_at_override: instant(body.started_at_override) ?? null,
+    created_at: instant(body.created_at) ?? at,
+    updated_at: instant(body.updated_at) ?? at,
+  };
+  state.epics.put(epic.id, epic);
+  return epic;
+};
+
+const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>) => {
+  const before = found(state.epics, params['epic-public-id']);
+  referencesExist(state, body);
+  const at = now(state);
+  const stateId = wantedEpicState(state, body) ?? before.epic_state_id;
+  const epic: StoredEpic = {
+    ...before,
+    ...changesFrom(state, body),
+    ...given(body, 'archived', 'name'),
+    ...(stateId === before.epic_state_id
+      ? {}
+      : { epic_state_id: stateId, ...progressInto(before, epicStateType(state, stateId), at) }),
+    ...(body.completed_at_override === undefined
+      ? {}
+      : { completed_at_override: instant(body.completed_at_override) }),
+    ...(body.started_at_override === undefined
+      ? {}
+      : { started_at_override: instant(body.started_at_override) }),
+    updated_at: at,
+  };
+  state.epics.put(epic.id, epic);
+  move(state.epics, epic.id, body);
+  const after = found(state.epics, epic.id);
+  epicEvent(state, 'update', after, before);
+  return fullEpic(state, after);
+};
+
+const remove = ({ state, params }: Call<Tracker, (typeof epics)['delete']>): undefined => {
+  const epic = found(state.epics, params['epic-public-id']);
+  for (const story of [...state.stories.index('epic', byEpic).get(epic.id)])
+    state.stories.put(story.id, { ...story, epic_id: null });
+  for (const comment of state.comments.filter((each) => each.epic_id === epic.id))
+    state.comments.delete(comment.id);
+  for (const record of healthHistory(state, epic.id)) state.health.delete(record.id);
+  state.epics.delete(epic.id);
+  epicEvent(state, 'delete', epic);
+  return undefined;
+};
+
+export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] = {
+  list: ({ state, query }) =>
+    state.cache.list(`epics ${query.includes_description ?? false}`, () =>
+      byPosition(state.epics.values()).map((epic) =>
+        JSON.stringify(epicSlim(state, epic, query.includes_description ?? false)),
+      ),
+    ),
+  create: ({ state, body }) => {
+    const epic = createEpic(state, body);
+    epicEvent(state, 'create', epic);
+    return fullEpic(state, epic);
+  },
+  // doc2 GET /epics/paginated: page from 1, page_size 1 to 250, default 10; `next` is the number of the next page.
+  page: ({ state, query }) => {
+    const { page = 1, page_size: size = 10 } = query;
+    const all = byPosition(state.epics.values());
+    const data = all
+      .slice((page - 1) * size, page * size)
+      .map((epic) => epicSlim(state, epic, query.includes_description ?? false));
+    return { data, next: page * size < all.length ? page + 1 : null, total: all.length };
+  },
+  get: ({ state, params }) => fullEpic(state, found(state.epics, params['epic-public-id'])),
+  update,
+  delete: remove,
+  stories: ({ state, params, query }) => {
+    const { id } = found(state.epics, params['epic-public-id']);
+    return storiesJson(
+      state,
+      `epic ${id}`,
+      () => state.stories.index('epic', byEpic).get(id),
+      query.includes_description ?? false,
+    );
+  },
+  'unlink-planningtool': ({ state, params }) => {
+    const epic = found(state.epics, params['epic-public-id']);
+    const unlinked = {
+      planningtool_id: null,
+      planningtool_name: null,
+      planningtool_plugin_id: null,
+      planningtool_url: null,
+    };
+    state.epics.put(epic.id, { ...epic, ...unlinked, updated_at: now(state) });
+    return undefined;
+  },
+};

@@ -1,0 +1,99 @@
+import type { Value } from '../../core/field.ts';
+import type { ThreadedComment, epicState, epicWorkflow } from '../../api-specs/tracker/epic-records.ts';
+import type { linkedFile, uploadedFile } from '../../api-specs/tracker/file-records.ts';
+import type {
+  category,
+  health,
+  keyResult,
+  objective,
+  project,
+} from '../../api-specs/tracker/planning-records.ts';
+import type { epic } from '../../api-specs/tracker/epic-records.ts';
+import type { iteration } from '../../api-specs/tracker/planning-records.ts';
+import type { labelSlim } from '../../api-specs/tracker/records.ts';
+import type {
+  storyComment,
+  storyLink,
+  storySlim,
+  task,
+  workflow,
+  workflowState,
+} from '../../api-specs/tracker/story-records.ts';
+import type {
+  customField,
+  customFieldValue,
+  docSlim,
+  entityTemplate,
+  group,
+  member,
+  memberInfo,
+  repository,
+  webhook,
+} from '../../api-specs/tracker/workspace-records.ts';
+
+/**
+ * Records as stored. What follows from other records (statistics, embedded labels, comments) or from where the server
+ * listens (addresses) is made when a record is read.
+ */
+export type StoredLabel = Omit<Value<typeof labelSlim>, 'app_url'>;
+export type StoredCategory = Value<typeof category>;
+export type StoredObjective = Omit<
+  Value<typeof objective>,
+  'app_url' | 'categories' | 'key_result_ids' | 'stats'
+> & { category_ids: number[] };
+export type StoredKeyResult = Omit<Value<typeof keyResult>, 'progress'>;
+export type StoredHealth = Value<typeof health> & { id: string; epic_id: number };
+export type StoredEpic = Omit<
+  Value<typeof epic>,
+  | 'app_url'
+  | 'associated_groups'
+  | 'comments'
+  | 'health'
+  | 'labels'
+  | 'group_id'
+  | 'milestone_id'
+  | 'project_ids'
+  | 'state'
+  | 'stats'
+  | 'stories_without_projects'
+>;
+export type StoredEpicComment = Omit<ThreadedComment, 'app_url' | 'comments'> & {
+  epic_id: number;
+  parent_id: number | null;
+};
+export type StoredIteration = Omit<Value<typeof iteration>, 'app_url' | 'labels' | 'stats' | 'status'>;
+export type StoredProject = Omit<Value<typeof project>, 'app_url' | 'stats'>;
+export type StoredGroup = Omit<
+  Value<typeof group>,
+  | 'app_url'
+  | 'num_epics_started'
+  | 'num_stories'
+  | 'num_stories_backlog'
+  | 'num_stories_started'
+  | 'display_icon'
+> & { display_icon_id: string | null; icon_at: string | null };
+export type StoredStory = Omit<Value<typeof storySlim>, 'app_url' | 'labels' | 'description'> & {
+  description: string;
+};
+export type StoredStoryComment = Omit<Value<typeof storyComment>, 'app_url'>;
+export type StoredTask = Value<typeof task>;
+export type StoredStoryLink = Omit<Value<typeof storyLink>, 'subject_workflow_state_id'>;
+export type StoredWorkflow = Omit<Value<typeof workflow>, 'states'> & {
+  states: Value<typeof workflowState>[];
+};
+export type StoredEpicWorkflow = Omit<Value<typeof epicWorkflow>, 'epic_states'> & {
+  epic_states: Value<typeof epicState>[];
+};
+export type StoredFile = Omit<Value<typeof uploadedFile>, 'url' | 'story_ids'>;
+export type StoredLinkedFile = Omit<Value<typeof linkedFile>, 'story_ids'>;
+export type StoredTemplate = Value<typeof entityTemplate>;
+export type StoredWebhook = Omit<Value<typeof webhook>, 'has_secret'> & { secret: string | null };
+export type StoredMember = Omit<Value<typeof member>, 'group_ids'>;
+export type StoredCustomField = Omit<Value<typeof customField>, 'values'> & {
+  values: Value<typeof customFieldValue>[];
+};
+export type StoredDocument = Omit<Value<typeof docSlim>, 'app_url'> & { content: string };
+/** doc2 MemberInfo: what it says about the organization and the workspace; `owner` is the member that the token belongs to. */
+export type StoredWorkspace = Pick<Value<typeof memberInfo>, 'organization2' | 'workspace2'> & {
+  owner: string;
+};

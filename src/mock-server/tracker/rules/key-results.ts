@@ -1,0 +1,18 @@
+import { problem } from '../../../core/problem.ts';
+import { Refused } from '../../http-error.ts';
+
+type GivenValue = { readonly boolean_value?: boolean; readonly numeric_value?: string };
+
+/** doc2 Resources: KeyResultValue {boolean_value bool, numeric_value str}; which one counts follows from the type. */
+export const valueFitsKeyResultType = (type: string, field: string, value: GivenValue | undefined): void => {
+  if (value === undefined) return;
+  const refuse = (message: string): never => {
+    throw new Refused(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+  };
+  if (type === 'boolean') {
+    if (value.boolean_value === undefined)
+      refuse('needs boolean_value, for the key result is of type boolean');
+  } else if (value.numeric_value === undefined || !/^-?\d+(\.\d+)?$/.test(value.numeric_value)) {
+    refuse(`needs numeric_value with a number as text, for the key result is of type ${type}`);
+  }
+};

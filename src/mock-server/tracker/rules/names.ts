@@ -1,0 +1,29 @@
+import { problem } from '../../../core/problem.ts';
+import { Refused } from '../../http-error.ts';
+import type { Collection } from '../../store.ts';
+import type { Tracker } from '../state.ts';
+
+const nameIsUnused = <T extends { id: number; name: string }>(
+  kind: string,
+  collection: Collection<T>,
+  name: string | undefined,
+  self?: number,
+): void => {
+  if (name === undefined) return;
+  for (const taken of collection.index('name', (record) => record.name).get(name)) {
+    if (taken.id === self) continue;
+    throw new Refused(422, `A ${kind} named ${JSON.stringify(name)} already exists (id ${taken.id}).`, {
+      problems: [problem('name', 'rule', `is already used by ${kind} ${taken.id}`)],
+    });
+  }
+};
+
+/** doc2 Errors 422: "duplicate category or label name on update"; decisions 8: on create too. */
+export const labelNameIsUnused = ({ labels }: Tracker, name: string | undefined, self?: number): void =>
+  nameIsUnused('label', labels, name, self);
+/** doc2 PUT /categories/{category-public-id}: "name already used gives 422"; decisions 8: on create too. */
+export const categoryNameIsUnused = (
+  { categories }: Tracker,
+  name: string | undefined,
+  self?: number,
+): void => nameIsUnused('category', categories, name, self);

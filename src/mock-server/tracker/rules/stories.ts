@@ -1,0 +1,57 @@
+import { problem } from '../../../core/problem.ts';
+import { Refused } from '../../http-error.ts';
+import type { Tracker } from '../state.ts';
+import {
+  epicsExist,
+  filesExist,
+  groupsExist,
+  iterationsExist,
+  linkedFilesExist,
+  membersExist,
+  projectsExist,
+  storiesExist,
+  workflowStateExists,
+} from './references.ts';
+import { iterationsAreOn } from './features.ts';
+
+type StoryInput = {
+  readonly epic_id?: number | null;
+  readonly file_ids?: readonly number[];
+  readonly follower_ids?: readonly string[];
+  readonly group_id?: string | null;
+  readonly iteration_id?: number | null;
+  readonly linked_file_ids?: readonly number[];
+  readonly owner_ids?: readonly string[];
+  readonly project_id?: number | null;
+  readonly requested_by_id?: string;
+  readonly workflow_state_id?: number;
+  readonly tasks?: readonly { readonly owner_ids?: readonly string[] }[];
+};
+
+/** doc2 Errors 422 "unprocessable": every record that a story (or the contents of a story template) names exists. */
+export const storyReferencesExist = (state: Tracker, input: StoryInput, at = ''): void => {
+  epicsExist(state, `${at}epic_id`, input.epic_id);
+  filesExist(state, `${at}file_ids`, input.file_ids);
+  membersExist(state, `${at}follower_ids`, input.follower_ids);
+  groupsExist(state, `${at}group_id`, input.group_id);
+  iterationsExist(state, `${at}iteration_id`, input.iteration_id);
+  linkedFilesExist(state, `${at}linked_file_ids`, input.linked_file_ids);
+  membersExist(state, `${at}owner_ids`, input.owner_ids);
+  projectsExist(state, `${at}project_id`, input.project_id);
+  membersExist(state, `${at}requested_by_id`, input.requested_by_id);
+  workflowStateExists(state, input.workflow_state_id);
+  for (const [index, task] of (input.tasks ?? []).entries())
+    membersExist(state, `${at}tasks[${index}].owner_ids`, task.owner_ids);
+  // doc2 States "Iterations feature": with it off, nothing new goes into an iteration.
+  if (typeof input.iteration_id === 'number') iterationsAreOn(state);
+};
+
+/** facts tracker 1 story links, doc2 Errors 422: a link joins two different stories that exist. */
+export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId: number): void => {
+  storiesExist(state, 'subject_id', subjectId);
+  storiesExist(state, 'object_id', objectId);
+  if (subjectId !== objectId) return;
+  throw new Refused(422, 'A story cannot be linked to itself.', {
+    problems: [problem('object_id', 'rule', 'is the subject itself')],
+  });
+};

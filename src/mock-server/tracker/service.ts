@@ -1,0 +1,122 @@
+import { timingSafeEqual } from 'node:crypto';
+import { problem, problemText } from '../../core/problem.ts';
+import { tracker } from '../../api-specs/tracker/index.ts';
+import { readMultipart } from '../multipart.ts';
+import { makeRate, rateClock } from '../rate.ts';
+import { Refused } from '../http-error.ts';
+import type { MockReply, MockRequest, MockService, World } from '../service.ts';
+import { tableService } from '../table-service.ts';
+import { trackerHandlers } from './handlers.ts';
+import { seedTracker } from './seed.ts';
+import { type Tracker, trackerState } from './state.ts';
+
+const json = { 'content-type': 'application/json; charset=utf-8' };
+
+/** decisions 8: `{"message", "errors"?, "tag"?}`; facts tracker 4 for the shapes that were seen. */
+const refusal = (refused: Refused): MockReply => {
+  const errors = Object.fromEntries(
+    refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
+  );
+  const { allow, retry_after: retryAfter, ...own } = refused.body;
+  const body = { message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}), ...own };
+  const headers = {
+    ...json,
+    ...(Array.isArray(allow) ? { allow: allow.join(', ') } : {}),
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+  };
+  return { status: refused.status, headers, body: JSON.stringify(body) };
+};
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const isEqual = (a: string, b: string): boolean => {
+  const [left, right] = [bytes(a), bytes(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+};
+
+/** doc2 Authentication 1 and 3: header, or the deprecated query parameter. facts tracker 4 for the two bodies. */
+const tokenIsKnown = (world: World, request: MockRequest): string => {
+  const inQuery = request.query.includes('token=')
+    ? new URLSearchParams(request.query).get('token')
+    : undefined;
+  const token = request.headers['tracker-token'] || inQuery;
+  if (token === undefined || token === null || token === '') {
+    throw new Refused(401, 'Sorry, the organization context for this request is missing.', {
+      body: { tag: 'organization2_missing' },
+    });
+  }
+  if (token !== world.options.trackerToken && !isEqual(token, world.options.trackerToken)) {
+    throw new Refused(401, 'Unauthorized', { body: { tag: 'unauthorized' } });
+  }
+  return token;
+};
+
+/** What passes for JSON: `curl -d` and fetch name the other two when the user named none. */
+const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x-www-form-urlencoded$/;
+
+/** doc2 Endpoints "Common to every endpoint": Content-Type is application/json. */
+const bodyIsJson = ({ headers, body }: MockRequest): void => {
+  const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (body.length === 0 || JSON_TYPES.test(type)) return;
+  throw new Refused(400, 'The request body must be JSON.', {
+    problems: [problem('content-type', 'format', `must be application/json; got ${type}`)],
+  });
+};
+
+/** doc2 Authentication 4: "All requests must use HTTPS", where this server serves it. */
+const requestUsesTls = (world: World, request: MockRequest): void => {
+  if (world.origin().startsWith('https:') && !request.isTls)
+    throw new Refused(403, 'All requests must use HTTPS.');
+};
+
+/** doc2 Limits: "200 requests per minute; excess requests are not processed and return 429". */
+const requestIsInRate = (
+  rate: ReturnType<typeof makeRate> | undefined,
+  world: World,
+  token: string,
+): void => {
+  const over = rate?.take(token);
+  if (over === undefined) return;
+  const body = world.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
+  throw new Refused(429, `Too many requests: at most ${world.options.ratePerMinute} a minute.`, { body });
+};
+
+export const makeTracker = (world: World): MockService => {
+  const { ratePerMinute } = world.options;
+  const state = trackerState(world);
+  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(world)));
+  let rate = newRate();
+  const answer = tableService<(typeof tracker)['table'], Tracker>({
+    service: tracker,
+    handlers: trackerHandlers,
+    state,
+    world,
+    admit: (request) => {
+      requestUsesTls(world, request);
+      requestIsInRate(rate, world, tokenIsKnown(world, request));
+    },
+    admitBody: bodyIsJson,
+    refusal,
+    commonQuery: new Set(['token']),
+    readMultipart,
+  });
+  // Says its limit, so that a client need not keep to one that is switched off here.
+  const limit = ratePerMinute === undefined ? 'off' : String(ratePerMinute);
+  const withLimit = (reply: MockReply): MockReply => {
+    // Written into the answer's own headers: copies are felt at 20,000 requests a second.
+    if (reply.headers === undefined) return { ...reply, headers: { 'x-ratelimit-limit': limit } };
+    (reply.headers as Record<string, string | readonly string[]>)['x-ratelimit-limit'] = limit;
+    return reply;
+  };
+  return {
+    name: 'tracker',
+    owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath,
+    handle: (request) => {
+      const reply = answer(request);
+      return reply instanceof Promise ? reply.then(withLimit) : withLimit(reply);
+    },
+    seed: (kind) => {
+      rate = newRate();
+      seedTracker(state, kind);
+    },
+  };
+};

@@ -1,0 +1,211 @@
+import type { Values } from '../../core/field.ts';
+import type { stories } from '../../api-specs/tracker/stories.ts';
+import type { Call, Handlers } from '../table-service.ts';
+import { noProgress, progressInto } from './epic-state.ts';
+import { storyEvent } from './events.ts';
+import { labelIds } from './label-inputs.ts';
+import { defaultWorkflowId } from './projects.ts';
+import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
+import { appliedValues } from './rules/custom-fields.ts';
+import { templatesExist } from './rules/references.ts';
+import { storyReferencesExist } from './rules/stories.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory } from './row.ts';
+import { linkStories, unlinkStory } from './story-links.ts';
+import { moveStory } from './story-move.ts';
+import { storyMatches } from './story-query.ts';
+import { addTask } from './story-tasks.ts';
+import { fullStory, storiesJson } from './story-view.ts';
+
+type CreateBody = Values<(typeof stories)['create']['body']>;
+type StoryBody = Partial<CreateBody>;
+
+/** Positions leave room, so that a move changes one record. */
+const ROOM = 65_536;
+const none: never[] = Object.freeze([]) as unknown as never[];
+const noStats = Object.freeze({ num_related_documents: 0 });
+
+const workflowOfState = (state: Tracker, stateId: number): number => {
+  for (const workflow of state.workflows.values())
+    if (workflow.states.some(({ id }) => id === stateId)) return workflow.id;
+  return defaultWorkflowId(state);
+};
+const defaultStateId = (state: Tracker): number =>
+  state.workflows.get(defaultWorkflowId(state))?.default_state_id ?? 0;
+
+/** Seconds that the work took, once it is completed; overrides count before the recorded times. */
+const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_time'> => {
+  const completed = story.completed ? (story.completed_at_override ?? story.completed_at) : null;
+  const started = story.started_at_override ?? story.started_at;
+  if (completed === null) return { cycle_time: null, lead_time: null };
+  const since = (from: string): number =>
+    Math.max(0, Math.round((Date.parse(completed) - Date.parse(from)) / 1000));
+  return { lead_time: since(story.created_at), cycle_time: started === null ? null : since(started) };
+};
+
+const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => ({
+  ...given(body, 'name', 'epic_id', 'estimate', 'external_id', 'project_id', 'story_type'),
+  ...(body.description === undefined
+    ? {}
+    : { description: body.description, ...mentions(state, body.description) }),
+  ...(body.custom_fields === undefined ? {} : { custom_fields: appliedValues(state, body.custom_fields) }),
+  ...(body.deadline === undefined ? {} : { deadline: instant(body.deadline) }),
+  ...(body.completed_at_override === undefined
+    ? {}
+    : { completed_at_override: instant(body.completed_at_override) }),
+  ...(body.started_at_override === undefined
+    ? {}
+    : { started_at_override: instant(body.started_at_override) }),
+  ...(body.external_links === undefined ? {} : { external_links: unique(body.external_links) }),
+  ...(body.file_ids === undefined ? {} : { file_ids: unique(body.file_ids) }),
+  ...(body.follower_ids === undefined ? {} : { follower_ids: uuidList(body.follower_ids) }),
+  ...(body.group_id === undefined ? {} : { group_id: body.group_id?.toLowerCase() ?? null }),
+  ...(body.labels === undefined ? {} : { label_ids: labelIds(state, body.labels) }),
+  ...(body.linked_file_ids === undefined ? {} : { linked_file_ids: unique(body.linked_file_ids) }),
+  ...(body.owner_ids === undefined ? {} : { owner_ids: uuidList(body.owner_ids) }),
+  ...(body.requested_by_id === undefined ? {} : { requested_by_id: body.requested_by_id.toLowerCase() }),
+});
+
+/** What a new story has none of. */
+const unset = {
+  archived: false,
+  blocked: false,
+  blocker: false,
+  ...noProgress,
+  completed_at_override: null,
+  started_at_override: null,
+  custom_fields: none,
+  cycle_time: null,
+  deadline: null,
+  epic_id: null,
+  estimate: null,
+  external_id: null,
+  external_links: none,
+  follower_ids: none,
+  group_id: null,
+  label_ids: none,
+  lead_time: null,
+  moved_at: null,
+  owner_ids: none,
+  previous_iteration_ids: none,
+  project_id: null,
+  stats: noStats,
+  story_links: none,
+  story_template_id: null,
+  comment_ids: none,
+  file_ids: none,
+  linked_file_ids: none,
+  num_tasks_completed: 0,
+  task_ids: none,
+};
+const blank = (
+  state: Tracker,
+  at: string,
+): Omit<StoredStory, 'workflow_id' | 'workflow_state_id' | 'iteration_id'> => ({
+  ...unset,
+  id: newId(state),
+  name: '',
+  description: '',
+  created_at: at,
+  updated_at: at,
+  entity_type: 'story',
+  ...mentions(state, ''),
+  position: state.world.store.next('tracker.story-position') * ROOM,
+  requested_by_id: ownerId(state),
+  story_type: 'feature',
+});
+
+/** facts tracker 1: POST /stories. */
+export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
+  storyReferencesExist(state, body);
+  templatesExist(state, 'story_template_id', body.story_template_id);
+  const at = now(state);
+  const created = instant(body.created_at) ?? at;
+  const stateId = body.workflow_state_id ?? defaultStateId(state);
+  const story: StoredStory = {
+    ...blank(state, at),
+    ...changesFrom(state, body),
+    iteration_id: body.iteration_id ?? null,
+    story_template_id: body.story_template_id?.toLowerCase() ?? null,
+    workflow_id: workflowOfState(state, stateId),
+    workflow_state_id: stateId,
+    ...progressInto(noProgress, state.tallies.typeOf(stateId), at),
+    created_at: created,
+    updated_at: instant(body.updated_at) ?? at,
+  };
+  state.stories.put(story.id, { ...story, ...durations(story) });
+  for (const task of body.tasks ?? []) addTask(state, story.id, task);
+  for (const link of body.story_links ?? [])
+    linkStories(state, link.subject_id ?? story.id, link.object_id ?? story.id, link.verb);
+  const template =
+    story.story_template_id === null ? undefined : state.templates.get(story.story_template_id);
+  if (template) state.templates.put(template.id, { ...template, last_used_at: at });
+  return found(state.stories, story.id);
+};
+
+const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string): Partial<StoredStory> => {
+  const stateId = body.workflow_state_id;
+  const iterationId = body.iteration_id;
+  const isNewIteration = iterationId !== undefined && iterationId !== before.iteration_id;
+  return {
+    ...(stateId === undefined || stateId === before.workflow_state_id
+      ? {}
+      : {
+          workflow_state_id: stateId,
+          workflow_id: workflowOfState(state, stateId),
+          moved_at: at,
+          ...progressInto(before, state.tallies.typeOf(stateId), at),
+        }),
+    ...(isNewIteration ? { iteration_id: iterationId } : {}),
+    ...(isNewIteration && before.iteration_id !== null
+      ? { previous_iteration_ids: unique([...before.previous_iteration_ids, before.iteration_id]) }
+      : {}),
+  };
+};
+
+const update = ({ state, params, body }: Call<Tracker, (typeof stories)['update']>) => {
+  const before = found(state.stories, params['story-public-id']);
+  storyReferencesExist(state, body);
+  const at = now(state);
+  const story: StoredStory = {
+    ...before,
+    ...changesFrom(state, body),
+    ...given(body, 'archived'),
+    ...moved(state, before, body, at),
+    updated_at: at,
+  };
+  state.stories.put(story.id, { ...story, ...durations(story) });
+  moveStory(state, story.id, body, ROOM);
+  const after = found(state.stories, story.id);
+  storyEvent(state, 'update', after, before);
+  return fullStory(state, after);
+};
+
+/** A story goes with its tasks, comments and links; files stay. */
+const remove = ({ state, params }: Call<Tracker, (typeof stories)['delete']>): undefined => {
+  const story = found(state.stories, params['story-public-id']);
+  unlinkStory(state, story);
+  for (const id of story.task_ids) state.tasks.delete(id);
+  for (const id of story.comment_ids) state.storyComments.delete(id);
+  state.stories.delete(story.id);
+  storyEvent(state, 'delete', story);
+  return undefined;
+};
+
+export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stories'] = {
+  create: ({ state, body }) => {
+    const story = createStory(state, body);
+    storyEvent(state, 'create', story);
+    return fullStory(state, story);
+  },
+  search: ({ state, body }) =>
+    storiesJson(
+      state,
+      `query ${JSON.stringify(body)}`,
+      () => state.stories.filter((story) => storyMatches(state, story, body)),
+      body.includes_description ?? false,
+    ),
+  get: ({ state, params }) => fullStory(state, found(state.stories, params['story-public-id'])),
+  update,
+  delete: remove,
+};

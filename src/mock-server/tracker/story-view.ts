@@ -1,0 +1,87 @@
+import type { Value } from '../../core/field.ts';
+import type { story, storySlim as storySlimRecord } from '../../api-specs/tracker/story-records.ts';
+import type { Json } from '../table-service.ts';
+import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
+import { fileRecord, linkedFileRecord } from './file-view.ts';
+import { appUrl } from './records.ts';
+import type { Tracker } from './state.ts';
+import type { StoredStory, StoredStoryComment } from './row.ts';
+
+export const labelsOfStory = (one: StoredStory): readonly number[] => one.label_ids;
+export const groupOfStory = (one: StoredStory): string | null => one.group_id;
+export const projectOfStory = (one: StoredStory): number | null => one.project_id;
+export const iterationOfStory = (one: StoredStory): number | null => one.iteration_id;
+
+/** doc2 Resources: StorySlim; the description only where it is asked for. */
+export const storySlim = (
+  state: Tracker,
+  one: StoredStory,
+  withDescription: boolean,
+): Value<typeof storySlimRecord> => {
+  const { description, ...rest } = one;
+  return {
+    app_url: appUrl(state, 'story', one.id),
+    ...rest,
+    ...(withDescription ? { description } : {}),
+    labels: labelsOf(state, one.label_ids).map((label) => slimLabel(state, label)),
+  };
+};
+
+/** The text of a slim story; what it shows of other records is its labels. */
+const slimText = (state: Tracker, one: StoredStory, withDescription: boolean): string => {
+  const labels = labelsOf(state, one.label_ids);
+  const start = state.cache.text('story', one, labels, () => {
+    const { description: _left, ...rest } = one;
+    const text = JSON.stringify({ app_url: appUrl(state, 'story', one.id), ...rest });
+    return `${text.slice(0, -1)},"labels":[${labels.map((label) => slimLabelText(state, label)).join(',')}]`;
+  });
+  return withDescription ? `${start},"description":${JSON.stringify(one.description)}}` : `${start}}`;
+};
+
+/** A list of slim stories as JSON text. `name` tells this list from others; `pick` gives its stories in their order. */
+export const storiesJson = (
+  state: Tracker,
+  name: string,
+  pick: () => Iterable<StoredStory>,
+  withDescription: boolean,
+): Json =>
+  state.cache.list(`stories ${name} ${withDescription}`, () =>
+    [...pick()].map((one) => slimText(state, one, withDescription)),
+  );
+
+export const storyCommentRecord = (state: Tracker, comment: StoredStoryComment) => ({
+  ...comment,
+  app_url: `${appUrl(state, 'story', comment.story_id)}#activity-${comment.id}`,
+});
+
+const present = <T>(collection: { get(id: number): T | undefined }, ids: readonly number[]): T[] =>
+  ids.flatMap((id) => {
+    const record = collection.get(id);
+    return record === undefined ? [] : [record];
+  });
+
+/** What a full story has instead of the ids of its parts. */
+export const storyParts = (state: Tracker, one: StoredStory) => ({
+  branches: [],
+  comments: present(state.storyComments, one.comment_ids).map((comment) =>
+    storyCommentRecord(state, comment),
+  ),
+  commits: [],
+  files: present(state.files, one.file_ids).map((file) => fileRecord(state, file)),
+  linked_files: present(state.linkedFiles, one.linked_file_ids).map((file) => linkedFileRecord(state, file)),
+  pull_requests: [],
+  tasks: present(state.tasks, one.task_ids).sort((a, b) => a.position - b.position),
+});
+
+/** facts tracker 6: "StorySlim + the records; minus comment_ids, file_ids, linked_file_ids, task_ids, num_tasks_completed". */
+export const fullStory = (state: Tracker, one: StoredStory): Value<typeof story> => {
+  const {
+    comment_ids: _c,
+    file_ids: _f,
+    linked_file_ids: _l,
+    task_ids: _t,
+    num_tasks_completed: _n,
+    ...rest
+  } = storySlim(state, one, true);
+  return { ...rest, ...storyParts(state, one) };
+};

@@ -1,9 +1,0 @@
-import { scopeRow, splitScopes } from '../../../services/auth/scopes.ts';
-import { PageRefusal } from '../errors.ts';
-import type { Rule, RequestCall } from './rule.ts';
-
-/** doc1 Scope: space-delimited, case-sensitive strings; facts 2.20 for the code. */
-export const scopesAreKnown: Rule<RequestCall> = ({ params }) => {
-  const unknown = splitScopes(params.get('scope') ?? '').filter((scope) => scopeRow(scope) === undefined);
-  if (unknown.length > 0) throw new PageRefusal('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
-};

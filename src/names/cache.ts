@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Context } from '../cli/command.ts';
+import type { Named } from './kinds.ts';
+
+/** Names older than this are asked for again. */
+const MAX_AGE_MS = 5 * 60_000;
+
+type Cached = { readonly readAt: number; readonly things: readonly Named[] };
+
+const folderOf = (context: Context, baseUrl: string): string =>
+  join(
+    context.settings.folders.cache,
+    'tracker',
+    createHash('sha256').update(baseUrl).digest('hex').slice(0, 16),
+  );
+const fileOf = (context: Context, baseUrl: string, kind: string): string =>
+  join(folderOf(context, baseUrl), `${kind}.json`);
+
+export const readCache = async (
+  context: Context,
+  baseUrl: string,
+  kind: string,
+): Promise<readonly Named[] | undefined> => {
+  const text = await context.host.files.read(fileOf(context, baseUrl, kind)).catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    const { readAt, things } = JSON.parse(text) as Cached;
+    const age = context.host.now() - readAt;
+    return age >= 0 && age < MAX_AGE_MS && Array.isArray(things) ? things : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
+export const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
+  const { files } = context.host;
+  const folder = join(context.settings.folders.cache, 'names');
+  const lines = things
+    .map(({ names: [first = ''] }) => first)
+    .filter((name) => name !== '' && !/[\r\n]/.test(name));
+  const text = `${lines.join('\n')}\n`;
+  try {
+    if ((await files.read(join(folder, kind))) === text) return;
+    await files.makeFolder(folder, 0o700);
+    await files.replace(join(folder, kind), text, 0o600);
+  } catch (error) {
+    context.say.debug(
+      `the names for TAB were not written: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+};
+
+/** Also writes the list that TAB reads. A cache that cannot be written is no reason to fail. */
+export const writeCache = async (
+  context: Context,
+  baseUrl: string,
+  kind: string,
+  things: readonly Named[],
+): Promise<void> => {
+  const { files } = context.host;
+  const path = fileOf(context, baseUrl, kind);
+  try {
+    await files.makeFolder(join(path, '..'), 0o700);
+    await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
+  } catch (error) {
+    context.say.debug(
+      `the cache of names was not written: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  await writeNames(context, kind, things);
+};
+
+/** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
+export const forgetNames = async (context: Context): Promise<void> => {
+  const { baseUrl, isMock } = await context.target('tracker');
+  if (!isMock) await context.host.files.remove(folderOf(context, baseUrl)).catch(() => undefined);
+};

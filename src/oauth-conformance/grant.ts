@@ -1,0 +1,175 @@
+import type { Host } from '../platform/host.ts';
+import { AppError } from '../core/problem.ts';
+import { authorizeUrl } from '../auth/authorize-url.ts';
+import { listenForRedirect } from '../auth/loopback/listen.ts';
+import { successPage } from '../auth/loopback/pages.ts';
+import { secretsFrom } from '../auth/pkce.ts';
+import type { LoginServer } from '../auth/settings.ts';
+import { isIdentity, missing } from '../auth/scopes.ts';
+import type { Answer } from '../auth/protocol/token-response.ts';
+import { exchangeRequest, processExchange } from '../auth/protocol/exchange.ts';
+import type { Party, Read } from '../auth/protocol/token-client.ts';
+import { refreshRequest } from '../auth/protocol/refresh.ts';
+import { revokeRequest, standardRevokeRequest } from '../auth/protocol/revoke.ts';
+import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
+
+export type GrantProbe = {
+  readonly host: Host;
+  readonly server: LoginServer;
+  readonly party: Party;
+  readonly scopes: readonly string[];
+  readonly path: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  hide(secret: string): void;
+  send(request: Parameters<Host['network']['request']>[0]): Promise<Read>;
+  /** Brings a person, or a program in their place, to the address. */
+  visit(url: string, redirectUri: string, launch: string): Promise<void>;
+};
+
+type Got = { readonly answer: Answer; readonly wire: Read; again(): Promise<Read> };
+
+/** One sign-in; the state has been checked when it comes back. */
+const login = async (probe: GrantProbe): Promise<Got> => {
+  const secrets = secretsFrom((bytes) => probe.host.random(bytes));
+  for (const secret of [secrets.verifier, secrets.state, secrets.nonce]) probe.hide(secret);
+  const redirect = await listenForRedirect(probe.host, {
+    expected: { state: secrets.state },
+    port: 0,
+    path: probe.path,
+    onIgnored: () => undefined,
+  });
+  const over = new AbortController();
+  try {
+    const { endpoints, clientId } = probe.server;
+    const url = authorizeUrl({
+      endpoint: endpoints.authorize,
+      clientId,
+      redirectUri: redirect.redirectUri,
+      scopes: probe.scopes,
+      secrets,
+    });
+    const late = () =>
+      Promise.reject(new AppError('auth', 'nobody signed in in time', { code: 'LOGIN_TIMEOUT' }));
+    const time = probe.host.sleep(probe.timeoutMs, AbortSignal.any([probe.signal, over.signal])).then(late);
+    const visit = probe
+      .visit(url, redirect.redirectUri, redirect.launchFrom(url))
+      .then(() => new Promise<never>(() => undefined));
+    const verdict = await Promise.race([redirect.settled, time, visit]);
+    if (verdict.kind === 'refused')
+      throw new AppError('auth', `the sign-in was refused: ${verdict.refusal.error}`, {
+        code: 'ACCESS_DENIED',
+      });
+    probe.hide(verdict.callback.code);
+    const request = exchangeRequest(probe.party, verdict.callback, redirect.redirectUri, secrets.verifier);
+    const wire = await probe.send(request);
+    const answer = await processExchange(
+      probe.party,
+      wire,
+      probe.scopes.some(isIdentity) ? secrets.nonce : undefined,
+      probe.host,
+    );
+    for (const secret of [answer.accessToken, answer.refreshToken, answer.idToken])
+      if (secret !== undefined) probe.hide(secret);
+    redirect.answer(successPage(undefined, []));
+    return { answer, wire, again: () => probe.send(request) };
+  } finally {
+    over.abort();
+    await redirect.close();
+  }
+};
+
+const fieldOf = (read: Read, name: string): unknown => {
+  try {
+    return (JSON.parse(read.text) as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
+};
+const saw = (holds: boolean, text: string): Outcome => ({ holds, saw: text });
+const row = (id: string, says: string, source: string, found: Outcome): Row => ({
+  id,
+  says,
+  source,
+  ...found,
+});
+
+const revokeRow = async (probe: GrantProbe, token: string): Promise<Row> => {
+  const first = await probe.send(revokeRequest(probe.party, token));
+  const read = first.status === 200 ? first : await probe.send(standardRevokeRequest(probe.party, token));
+  return row(
+    'G8',
+    'the refresh token can be revoked',
+    'doc1 Endpoints 4',
+    saw(read.status === 200, sawOf(read)),
+  );
+};
+
+const tokenRows = (probe: GrantProbe, { answer, wire }: Awaited<ReturnType<typeof login>>): Row[] => {
+  const scopes = answer.scopes ?? probe.scopes;
+  const lifetime = fieldOf(wire, 'expires_in');
+  const hasRefresh = answer.refreshToken !== undefined;
+  return [
+    row('G1', 'the state comes back unchanged', 'doc1 Endpoints 1', saw(true, 'query or fragment')),
+    row(
+      'G2',
+      'token_type is Bearer',
+      'doc1 Token response',
+      saw(String(fieldOf(wire, 'token_type')).toLowerCase() === 'bearer', 'token_type'),
+    ),
+    row(
+      'G3',
+      'expires_in is a positive whole number',
+      'doc1 Token response',
+      saw(Number.isInteger(lifetime) && Number(lifetime) > 0, `${lifetime} s`),
+    ),
+    row(
+      'G4',
+      'a refresh token is returned',
+      'doc1 Token response',
+      saw(hasRefresh, hasRefresh ? 'one' : 'none'),
+    ),
+    row(
+      'G5',
+      'scopes beyond the asked ones are not granted',
+      'doc1 Authentication 5',
+      saw(missing(scopes, probe.scopes).length === 0, scopes.join(' ').slice(0, 80)),
+    ),
+  ];
+};
+
+/** Refresh, revoke, refresh again: the order is the test. */
+const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken: string): Promise<Row[]> => {
+  const refreshed = await probe.send(refreshRequest(probe.party, refreshToken));
+  const next = fieldOf(refreshed, 'access_token');
+  if (typeof next === 'string') probe.hide(next);
+  const isNew = refreshed.status === 200 && typeof next === 'string' && next !== accessToken;
+  const rotated = fieldOf(refreshed, 'refresh_token');
+  const live = typeof rotated === 'string' ? rotated : refreshToken;
+  probe.hide(live);
+  const revoked = await revokeRow(probe, live);
+  const after = await probe.send(refreshRequest(probe.party, live));
+  return [
+    row('G6', 'a refresh gives another access token', 'doc1 Endpoints 3', saw(isNew, sawOf(refreshed))),
+    revoked,
+    row(
+      'G9',
+      'a revoked refresh token: invalid_grant',
+      'doc1 States',
+      saw(errorOf(after) === 'invalid_grant', sawOf(after)),
+    ),
+  ];
+};
+
+/** What can be seen of a server with one sign-in, in the order in which a token lives. */
+export const grantRows = async (probe: GrantProbe): Promise<Row[]> => {
+  const signedIn = await login(probe);
+  const rows = tokenRows(probe, signedIn);
+  const { accessToken, refreshToken } = signedIn.answer;
+  if (refreshToken === undefined) return rows;
+  rows.push(...(await refreshRows(probe, accessToken, refreshToken)));
+  const reused = await signedIn.again();
+  const isRefused = reused.status >= 400 && errorOf(reused) === 'invalid_grant';
+  rows.push(row('G7', 'a code is good for one use', 'RFC 6749 4.1.2', saw(isRefused, sawOf(reused))));
+  return rows.sort((a, b) => a.id.localeCompare(b.id));
+};

@@ -1,0 +1,51 @@
+/** Turns of the microtask queue after which a row is taken to be still on its way: longer than any chain of generators. */
+const PATIENCE = 50;
+const LARGEST = 500;
+
+const isAsync = (rows: Iterable<unknown> | AsyncIterable<unknown>): rows is AsyncIterable<unknown> =>
+  Symbol.asyncIterator in rows;
+
+const arrivesAtOnce = async (next: Promise<unknown>): Promise<boolean> => {
+  let isHere = false;
+  const note = (): void => {
+    isHere = true;
+  };
+  next.then(note, note);
+  for (let turn = 0; turn < PATIENCE && !isHere; turn++) await Promise.resolve();
+  return isHere;
+};
+
+/** Groups rows that come without waiting (a page), so that each group is written in one piece and no row waits for the next page. */
+export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<unknown[]> {
+  const iterator = isAsync(rows) ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]();
+  let burst: unknown[] = [];
+  let isDone = false;
+  let failure: { readonly error: unknown } | undefined;
+  try {
+    for (;;) {
+      const next = Promise.resolve(iterator.next());
+      if (burst.length > 0 && (burst.length >= LARGEST || !(await arrivesAtOnce(next)))) {
+        yield burst;
+        burst = [];
+      }
+      const step = await next.catch((error: unknown) => {
+        failure = { error };
+      });
+      if (step === undefined || step.done) break;
+      burst.push(step.value);
+    }
+    isDone = true;
+    // What came before a failure was read and is shown.
+    if (burst.length > 0) yield burst;
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    // The reader has gone: the source must stop asking for pages.
+    if (!isDone) await iterator.return?.();
+  }
+}
+
+type Rows = { readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly inBursts?: true };
+
+/** The rows of a result in the pieces in which they are written. */
+export const burstsOf = ({ rows, inBursts: isGrouped }: Rows): AsyncIterable<unknown[]> =>
+  isGrouped ? (rows as AsyncIterable<unknown[]>) : inBursts(rows);

@@ -1,0 +1,288 @@
+/** The outside world as one value. `host/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+export type Bytes = Uint8Array;
+
+/** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
+export type Tls = {
+  readonly ca?: string;
+  readonly extraCa?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly serverName?: string;
+};
+
+export type HttpRequest = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An iterable is streamed; give `content-length` when it is known. */
+  readonly body?: string | Bytes | AsyncIterable<Bytes>;
+  /** Time to the first byte of the answer and between two bytes of it; 30,000 unless given. */
+  readonly timeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Reading the answer past this size fails with TOO_LARGE. 64 MiB unless given; streams are not limited. */
+  readonly maxReplyBytes?: number;
+  readonly tls?: Tls;
+  /** `single`, the usual one, is node:http; `pooled` is lean and for thousands of requests (bulk); `http2` speaks HTTP/2 at once. A proxy takes the place of all. */
+  readonly transport?: 'single' | 'pooled' | 'http2';
+};
+export type HttpReply = {
+  readonly status: number;
+  /** Names in lower case; repeated headers joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body as it arrives. Use one of the three, once. */
+  stream(): AsyncIterable<Bytes>;
+  bytes(): Promise<Bytes>;
+  text(): Promise<string>;
+  /** Headers that came after the body; only with HTTP/2, and known when the body has been read. */
+  trailers?(): Readonly<Record<string, string>>;
+};
+
+/** Why a TLS connection could not be made, in terms of whose certificate it was. */
+export type TlsTrouble = {
+  readonly kind: 'untrusted' | 'expired' | 'too-early' | 'name' | 'client-certificate' | 'protocol';
+  /** Names in the certificate, when they are the trouble. */
+  readonly names?: readonly string[];
+  readonly reason: string;
+};
+
+/** Thrown by `request`. `sent` is false only when no byte of the request can have reached the service. */
+export class NetworkError extends Error {
+  readonly code:
+    | 'REFUSED'
+    | 'TIMEOUT'
+    | 'CONNECT_TIMEOUT'
+    | 'DNS'
+    | 'TLS'
+    | 'RESET'
+    | 'ABORTED'
+    | 'TOO_LARGE'
+    | 'PROXY'
+    | 'OTHER';
+  readonly sent: boolean;
+  /** Only with code TLS. */
+  readonly trouble: TlsTrouble | undefined;
+  constructor(
+    code: NetworkError['code'],
+    message: string,
+    sent: boolean,
+    cause?: unknown,
+    trouble?: TlsTrouble,
+  ) {
+    super(message, { cause });
+    this.name = 'NetworkError';
+    this.code = code;
+    this.sent = sent;
+    this.trouble = trouble;
+  }
+}
+
+export type Incoming = {
+  readonly method: string;
+  /** Path and query exactly as sent. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly remoteAddress: string;
+  readonly isTls: boolean;
+  /** Aborted when the client has gone before the answer was written. */
+  readonly signal: AbortSignal;
+  body(): AsyncIterable<Bytes>;
+  /** The whole body; rejects with TOO_LARGE past the limit. */
+  read(limitBytes: number): Promise<Bytes>;
+};
+export type Outgoing = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Bytes | AsyncIterable<Bytes>;
+  /** Ends the connection in the middle instead of answering (fault injection). */
+  readonly cut?: true;
+};
+export type Handler = (request: Incoming) => Outgoing | Promise<Outgoing>;
+export type Address = {
+  readonly host: string;
+  /** 0 is a free port. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly maxUrlBytes?: number;
+  /** Time a client has to send a whole request. */
+  readonly requestTimeoutMs?: number;
+  readonly maxConnections?: number;
+};
+export type Listener = { readonly host: string; readonly port: number; close(): Promise<void> };
+
+export type Network = {
+  request(request: HttpRequest): Promise<HttpReply>;
+  /** Rejects with an Error whose `code` is EADDRINUSE, EACCES or EADDRNOTAVAIL when it cannot listen. */
+  listen(handler: Handler, at: Address): Promise<Listener>;
+  /** True when something accepts TCP connections there. */
+  canConnect(host: string, port: number, timeoutMs: number): Promise<boolean>;
+  /** Ports of 127.0.0.1 for servers that are started later and may be away for a while: free now, all different, none that an outgoing connection gets. */
+  freePorts(count: number): Promise<number[]>;
+  /** Closes idle connections, so that a process can end. */
+  close(): Promise<void>;
+};
+
+export type Exit = { readonly code: number | null; readonly signal: string | null };
+export type RunOptions = {
+  readonly cwd?: string;
+  /** Added to the process's own environment; `undefined` removes a name. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly input?: string | Bytes;
+  /** Instead of `input`: this file, however large. */
+  readonly inputFile?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  readonly maxBytes?: number;
+  /** `inherit` hands the terminal to the child (editors, ssh asking for a passphrase). */
+  readonly stdio?: 'pipe' | 'inherit';
+};
+/** A finished child; a command that cannot be started has code null and `startError`, one that wrote more than `maxBytes` code null and `isCut`. */
+export type Finished = Exit & {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly startError?: string;
+  readonly isCut?: true;
+};
+export type Started = {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  kill(signal: string): boolean;
+  lines(): AsyncIterable<string>;
+};
+export type Processes = {
+  run(command: string, args: readonly string[], options?: RunOptions): Promise<Finished>;
+  /** A child that may outlive this process when `detached`; its output goes to `logFile`, appended. */
+  start(
+    command: string,
+    args: readonly string[],
+    options?: {
+      readonly cwd?: string;
+      readonly env?: RunOptions['env'];
+      readonly detached?: boolean;
+      readonly logFile?: string;
+    },
+  ): Promise<Started>;
+  isAlive(pid: number): boolean;
+  signal(pid: number, signal: string): boolean;
+  /** Something that differs when the pid was given to another process; undefined when there is none. */
+  startMark(pid: number): string | undefined;
+};
+
+export type FileInfo = {
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly sizeBytes: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly modifiedMs: number;
+};
+/** A file that only grows. `write` returns when the operating system has all the bytes, or throws and leaves none; `sync` when the disk has them. */
+export type AppendFile = {
+  write(data: string | Bytes): void;
+  sync(): void;
+  sizeBytes(): number;
+  close(): void;
+};
+/** All paths are absolute. Missing files are `undefined`, not exceptions; other errors carry the system's `code`. */
+export type Files = {
+  read(path: string): Promise<string | undefined>;
+  readBytes(path: string): Promise<Bytes | undefined>;
+  /** Small settings on the way of every command. */
+  readNow(path: string): string | undefined;
+  stream(path: string, fromByte?: number): AsyncIterable<Bytes>;
+  /** Temporary file beside it, fsync, rename, fsync of the folder: readers see the old or the new text. */
+  replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
+  /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */
+  replaceStream(path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number>;
+  /** False when the file exists already; nothing is left on failure. A `passing` file (a lock, a ticket) means nothing after a crash of the machine: it is not forced to the disk. */
+  create(path: string, data: string, mode?: number, passing?: boolean): Promise<boolean>;
+  append(path: string, mode?: number): AppendFile;
+  truncate(path: string, sizeBytes: number): Promise<void>;
+  /** Does not follow links. */
+  info(path: string): Promise<FileInfo | undefined>;
+  realPath(path: string): Promise<string | undefined>;
+  list(folder: string): Promise<string[]>;
+  makeFolder(path: string, mode?: number): Promise<void>;
+  setMode(path: string, mode: number): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Files and folders, recursively; keeps modes and times. */
+  copy(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  freeBytes(path: string): Promise<number>;
+  /** The same text for paths whose room is one; undefined where that cannot be told. */
+  diskOf(path: string): Promise<string | undefined>;
+  isWritable(path: string): Promise<boolean>;
+  temporaryFolder(): string;
+  homeFolder(): string;
+};
+
+export type Output = {
+  readonly isTty: boolean;
+  readonly columns: number;
+  /** Resolves when the reader took it; rejects with code EPIPE when there is no reader any more. */
+  write(text: string | Bytes): Promise<void>;
+};
+export type Choice = { readonly value: string; readonly label: string };
+/** Prompts are written to stderr. They reject with AppError('interrupted') on Ctrl-C or end of input. */
+export type Prompts = {
+  confirm(question: string, fallback: boolean): Promise<boolean>;
+  text(
+    question: string,
+    options?: { readonly secret?: boolean; readonly fallback?: string },
+  ): Promise<string>;
+  select(question: string, choices: readonly Choice[]): Promise<string>;
+};
+export type Terminal = {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly stdin: {
+    readonly isTty: boolean;
+    bytes(): AsyncIterable<Bytes>;
+    lines(signal?: AbortSignal): AsyncIterable<string>;
+  };
+  readonly prompts: Prompts;
+  /** A line that turns on stderr; only for terminals. */
+  spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
+};
+
+/** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */
+export type Keychain = {
+  get(service: string, account: string): Promise<string | undefined>;
+  set(service: string, account: string, secret: string): Promise<void>;
+  remove(service: string, account: string): Promise<void>;
+};
+
+export interface Host {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: 'linux' | 'darwin' | 'win32' | string;
+  readonly pid: number;
+  readonly uid: number;
+  readonly hostname: string;
+  readonly cwd: string;
+  /** How to start this program again: command and first arguments. */
+  readonly self: readonly [string, ...string[]];
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds that never go back, with fractions. */
+  elapsed(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Resolves when all that has arrived by now was handed on: what belongs together can then be done in one piece. */
+  turn(): Promise<void>;
+  random(bytes: number): Bytes;
+  /** Bytes of memory this process holds. */
+  memoryBytes(): number;
+  readonly network: Network;
+  readonly processes: Processes;
+  readonly files: Files;
+  readonly terminal: Terminal;
+  /** Absent where the system has none that could be asked without starting something. */
+  readonly keychain?: Keychain;
+  /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
+  openBrowser(url: string): Promise<boolean>;
+  /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */
+  onSignal(listener: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void): () => void;
+  /** Ends the process at once: only for a second signal. */
+  exit(code: number): never;
+}

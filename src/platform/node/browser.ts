@@ -1,0 +1,67 @@
+import type { ChildProcess } from 'node:child_process';
+import { builtin } from './builtin.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** A launcher that cannot do its work says so at once; one that still runs after this has opened something. */
+const WATCH_MS = 1000;
+
+/** True where a window could appear at all. Pure. */
+export const hasDisplay = (env: Env, platform: string): boolean => {
+  if (env.BROWSER === 'none') return false;
+  if (env.BROWSER || platform === 'win32') return true;
+  const isRemote = !!(env.SSH_CONNECTION || env.SSH_TTY);
+  if (platform === 'darwin') return !isRemote;
+  return !!(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
+};
+
+/** The commands in BROWSER, tried in order; `%s` stands for the URL. Pure. */
+export const browserCommands = (setting: string, url: string, platform: string): string[][] =>
+  setting
+    .split(platform === 'win32' ? ';' : ':')
+    .map((entry) => entry.trim().split(/\s+/))
+    .filter((words) => words[0] !== '' && words[0] !== 'none')
+    .map((words) =>
+      words.some((word) => word.includes('%s'))
+        ? words.map((word) => word.replaceAll('%s', url))
+        : [...words, url],
+    );
+
+const seemsOpened = (child: ChildProcess): Promise<boolean> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(true), WATCH_MS);
+    const done = (opened: boolean): void => {
+      clearTimeout(timer);
+      resolve(opened);
+    };
+    child.once('error', () => done(false));
+    child.once('exit', (code) => done(code === 0));
+    if (child.exitCode !== null) done(child.exitCode === 0);
+  });
+
+const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolean> => {
+  const child = builtin.childProcess.spawn(command ?? '', args, {
+    stdio: 'ignore',
+    detached: true,
+    env: env as NodeJS.ProcessEnv,
+  });
+  child.unref();
+  return seemsOpened(child);
+};
+
+/** See `Host.openBrowser`. */
+export const openBrowser = async (url: string, env: Env, platform: string): Promise<boolean> => {
+  if (!hasDisplay(env, platform)) return false;
+  if (env.BROWSER) {
+    for (const words of browserCommands(env.BROWSER, url, platform)) {
+      if (await launch(words, env)) return true;
+    }
+    return false;
+  }
+  try {
+    const { default: open } = await import('open');
+    return await seemsOpened(await open(url));
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,103 @@
+import { setMaxListeners } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Host, Network } from '../host.ts';
+import { builtin } from './builtin.ts';
+import { elapsedMs } from './elapsed.ts';
+import { nodeFiles } from './files.ts';
+import { nodeKeychain } from './keychain.ts';
+import { nodeProcesses } from './processes.ts';
+import { nodeTerminal } from './terminal.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+export type NodeHostOptions = { readonly env?: Env; readonly cwd?: string };
+
+/** The network's parts are loaded by the first request or server, not at start. */
+const lazyNetwork = (env: Env): Network => {
+  type Outgoing = Pick<Network, 'request' | 'close'>;
+  let outgoing: Promise<Outgoing> | undefined;
+  let loaded: Outgoing | undefined;
+  const load = (): Promise<Outgoing> => {
+    outgoing ??= import('./network.ts').then((module) => {
+      loaded = module.outgoing(env);
+      return loaded;
+    });
+    return outgoing;
+  };
+  return {
+    request: async (request) => (loaded ?? (await load())).request(request),
+    listen: async (handler, at) => (await import('./listen.ts')).listen(handler, at),
+    canConnect: async (host, port, timeoutMs) =>
+      (await import('./network.ts')).canConnect(host, port, timeoutMs),
+    freePorts: async (count) => (await import('./free-ports.ts')).freePorts(count),
+    close: async () => (await outgoing)?.close(),
+  };
+};
+
+/** The built program, wherever this file stands: in `src` or in a chunk of the bundle. */
+const program = (): string => {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const found = join(folder, 'bin', 'opsctl.js');
+    if (existsSync(found)) return found;
+    if (folder === dirname(folder)) return process.argv[1] ?? '';
+  }
+};
+
+const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal === undefined) return;
+    // Any number of waits may hang on one signal (deliveries of many webhooks): that is no leak to warn of.
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+
+const onSignal: Host['onSignal'] = (listener) => {
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const handlers = names.map((name) => [name, () => listener(name)] as const);
+  for (const [name, handler] of handlers) process.on(name, handler);
+  return () => {
+    for (const [name, handler] of handlers) process.off(name, handler);
+  };
+};
+
+/** This machine. Cheap to make: packages and sockets are loaded by the method that needs them. */
+export const nodeHost = (options: NodeHostOptions = {}): Host => {
+  const env = options.env ?? process.env;
+  return {
+    env,
+    platform: process.platform,
+    pid: process.pid,
+    uid: process.getuid?.() ?? 0,
+    get hostname() {
+      return builtin.os.hostname();
+    },
+    cwd: options.cwd ?? process.cwd(),
+    get self(): [string, string] {
+      return [process.execPath, program()];
+    },
+    now: () => Date.now(),
+    elapsed: elapsedMs,
+    sleep,
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
+    random: (bytes) => builtin.crypto.randomBytes(bytes),
+    memoryBytes: () => process.memoryUsage.rss(),
+    network: lazyNetwork(env),
+    processes: nodeProcesses(env),
+    files: nodeFiles,
+    terminal: nodeTerminal(env),
+    keychain: nodeKeychain(env, process.platform),
+    openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
+    onSignal,
+    exit: (code) => process.exit(code),
+  };
+};

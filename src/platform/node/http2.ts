@@ -1,0 +1,103 @@
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
+import type { Bytes } from '../host.ts';
+import { usualAuthorities } from './authorities.ts';
+import { builtin } from './builtin.ts';
+import {
+  type Attempt,
+  type Prepared,
+  type Progress,
+  type Transport,
+  type Wire,
+  flatHeaders,
+  headersWithLength,
+  isStream,
+  noBytes,
+  tlsOptions,
+} from './transport.ts';
+
+/** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
+const windowBytes = 8 * 1024 * 1024;
+
+const connect = ({ to: { url }, request: { tls } }: Prepared): ClientHttp2Session => {
+  const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
+  const session = builtin.http2.connect(url.origin, {
+    settings: { initialWindowSize: windowBytes, enablePush: false },
+    ...secure,
+  });
+  session.once('connect', () => {
+    // A connection that was cut at once, or given up, is said to be there all the same.
+    if (!session.destroyed) session.setLocalWindowSize(windowBytes);
+  });
+  return session;
+};
+
+/** A stream ends with a general error when its session does; the session's own says why. */
+const causeOf = (error: Error & { code?: string }): Error =>
+  error.code === 'ERR_HTTP2_STREAM_CANCEL' && error.cause instanceof Error ? error.cause : error;
+
+const earlyEnd = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+
+/**
+ * The body through a pipe of its own. Iterated directly, the stream ends with a premature close on Node 24 when it is closed
+ * by both sides while its last bytes are still unread.
+ */
+const flowing = (stream: ClientHttp2Stream): AsyncIterable<Bytes> => {
+  const body = new builtin.stream.PassThrough();
+  stream.pipe(body);
+  stream.on('error', (error) => body.destroy(error));
+  stream.once('aborted', () => body.destroy(earlyEnd()));
+  stream.once('close', () => {
+    if (!stream.readableEnded) body.destroy(earlyEnd());
+  });
+  return body;
+};
+
+const wireFrom = (headers: IncomingHttpHeaders, stream: ClientHttp2Stream, isEmpty: boolean): Wire => {
+  const plain = Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')));
+  let trailers: Record<string, string> = {};
+  stream.on('trailers', (found) => {
+    trailers = flatHeaders(found);
+  });
+  const body = isEmpty ? noBytes : flowing(stream);
+  if (isEmpty) stream.resume();
+  return { status: Number(headers[':status']), headers: flatHeaders(plain), body, trailers: () => trailers };
+};
+
+/** HTTP/2, without an upgrade on plain connections ("prior knowledge"): one session for each request, closed after it. */
+export const http2Transport = (): Transport => {
+  const open = new Set<ClientHttp2Session>();
+  return {
+    start(prepared: Prepared, progress: Progress): Attempt {
+      const { request, to } = prepared;
+      const session = connect(prepared);
+      open.add(session);
+      session.once('close', () => open.delete(session));
+      session.once('connect', () => progress.connected());
+      const { 'content-length': _, ...headers } = headersWithLength(request);
+      const stream = session.request({ ':method': request.method, ':path': to.path, ...headers });
+      const reply = new Promise<Wire>((resolve, reject) => {
+        session.on('error', reject);
+        stream.on('error', (error) => reject(causeOf(error)));
+        stream.once('response', (found, flags) =>
+          resolve(wireFrom(found, stream, (flags & builtin.http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0)),
+        );
+        stream.once('close', () => {
+          reject(earlyEnd());
+          session.close();
+        });
+      });
+      if (!isStream(request.body)) stream.end(request.body);
+      else builtin.stream.Readable.from(request.body).pipe(stream);
+      return {
+        reply,
+        destroy: (reason) => {
+          stream.destroy(reason);
+          session.destroy();
+        },
+      };
+    },
+    async close() {
+      for (const session of open) session.destroy();
+    },
+  };
+};

@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Bytes, type Incoming, NetworkError } from '../host.ts';
+
+const NOTHING = new Uint8Array(0);
+
+const tooLarge = (limit: number): NetworkError =>
+  new NetworkError('TOO_LARGE', `the body is larger than ${limit} bytes`, true);
+const gone = (): NetworkError =>
+  new NetworkError('RESET', 'the client closed the connection before its request was complete', true);
+
+/** Listens for pieces instead of iterating: the usual body is one piece, and this path is the hot one of the mock. */
+const readAll = (message: IncomingMessage, limit: number): Promise<Bytes> =>
+  new Promise((resolve, reject) => {
+    if (Number(message.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit));
+    const chunks: Buffer[] = [];
+    let size = 0;
+    message.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) reject(tooLarge(limit));
+      else chunks.push(chunk);
+    });
+    message.on('end', () =>
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size)),
+    );
+    message.on('error', () => reject(gone()));
+    // Every request closes; making an error each time would be a tenth of the work of a small request.
+    message.on('close', () => {
+      if (!message.readableEnded) reject(gone());
+    });
+  });
+
+/** One request as the handler sees it; what few handlers need is made only when it is asked for. */
+class Request implements Incoming {
+  readonly method: string;
+  readonly url: string;
+  readonly isTls: boolean;
+  #message: IncomingMessage;
+  #response: ServerResponse;
+  #abort: AbortController | undefined;
+
+  constructor(message: IncomingMessage, response: ServerResponse, isTls: boolean) {
+    this.method = message.method as string;
+    this.url = message.url as string;
+    this.isTls = isTls;
+    this.#message = message;
+    this.#response = response;
+  }
+
+  get headers(): Incoming['headers'] {
+    // Only set-cookie is ever a list, and it is no request header.
+    return this.#message.headers as Incoming['headers'];
+  }
+
+  get remoteAddress(): string {
+    return this.#message.socket.remoteAddress ?? '';
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      const response = this.#response;
+      if (response.destroyed) abort.abort(gone());
+      else response.once('close', () => !response.writableFinished && abort.abort(gone()));
+    }
+    return this.#abort.signal;
+  }
+
+  async *body(): AsyncGenerator<Bytes> {
+    try {
+      for await (const chunk of this.#message) yield chunk as Bytes;
+    } catch {
+      throw gone();
+    }
+  }
+
+  read(limitBytes: number): Promise<Bytes> {
+    const { headers } = this.#message;
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+    return hasBody ? readAll(this.#message, limitBytes) : Promise.resolve(NOTHING);
+  }
+}
+
+export const incomingFrom = (message: IncomingMessage, response: ServerResponse, isTls: boolean): Incoming =>
+  new Request(message, response, isTls);

@@ -1,0 +1,89 @@
+import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
+import { builtin } from './builtin.ts';
+import { exchanges } from './exchange.ts';
+import { proxyFor } from './proxy.ts';
+import { singleTransport } from './single.ts';
+import type { Place, Transport } from './transport.ts';
+
+const checkProxy = (proxy: string): void => {
+  if (!URL.canParse(proxy) || !/^https?:$/.test(new URL(proxy).protocol)) {
+    throw new NetworkError(
+      'PROXY',
+      'the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is not an http:// or https:// URL',
+      false,
+    );
+  }
+};
+
+const KNOWN_PLACES = 200;
+
+/** Where requests go, by their URL. A run that asks the same place thousands of times reads the URL and the environment once. */
+const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => Place) => {
+  const known = new Map<string, Place>();
+  const read = (text: string): Place => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new NetworkError(
+        'OTHER',
+        `cannot send a request to \`${text.split('?')[0]}\`: it is not an http or https URL`,
+        false,
+      );
+    }
+    const proxy = proxyFor(url, env);
+    if (proxy !== undefined) checkProxy(proxy);
+    return { url, origin: url.origin, host: url.host, path: `${url.pathname}${url.search}`, proxy };
+  };
+  return (url) => {
+    const found = known.get(url);
+    if (found !== undefined) return found;
+    const place = read(url);
+    if (known.size >= KNOWN_PLACES) known.clear();
+    known.set(url, place);
+    return place;
+  };
+};
+
+const makers = {
+  pooled: async () => (await import('./http1/transport.ts')).http1Transport(),
+  proxied: async () => (await import('./proxied.ts')).proxiedTransport(),
+  http2: async () => (await import('./http2.ts')).http2Transport(),
+} as const;
+
+/** All transports behind one call; those that no request needs are not loaded. */
+export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
+  const placeOf = places(env);
+  const exchange = exchanges();
+  const single = singleTransport();
+  const made = new Map<keyof typeof makers, Promise<Transport>>();
+  const load = (name: keyof typeof makers): Promise<Transport> => {
+    const transport = made.get(name) ?? makers[name]();
+    made.set(name, transport);
+    return transport;
+  };
+  return {
+    async request(request: HttpRequest): Promise<HttpReply> {
+      const to = placeOf(request.url);
+      const name = to.proxy === undefined ? request.transport : 'proxied';
+      const transport = name === undefined || name === 'single' ? single : await load(name);
+      return exchange(transport, { to, request });
+    },
+    async close(): Promise<void> {
+      await single.close();
+      const transports = [...made.values()];
+      made.clear();
+      for (const transport of transports) await (await transport).close();
+    },
+  };
+};
+
+export const canConnect = (host: string, port: number, timeoutMs: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = builtin.net.connect({ host, port });
+    const done = (answer: boolean) => (): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(timeoutMs, done(false));
+    socket.once('connect', done(true));
+    socket.once('error', done(false));
+  });

@@ -1,0 +1,85 @@
+import fs from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Bytes } from '../host.ts';
+import { builtin } from './builtin.ts';
+
+const DEFAULT_MODE = 0o666;
+
+/** A link is followed, so that a settings file kept elsewhere stays where its owner put it. */
+const target = (path: string): Promise<string> => fs.promises.realpath(path).catch(() => path);
+
+/** The mode a file had is kept; 0666 less the umask for a new one. */
+const modeFor = async (path: string, mode: number | undefined): Promise<number | undefined> => {
+  if (mode !== undefined) return mode;
+  return fs.promises.stat(path).then(
+    (stats) => stats.mode & 0o7777,
+    () => undefined,
+  );
+};
+
+const syncFolder = async (folder: string): Promise<void> => {
+  // Windows cannot open a folder.
+  if (process.platform === 'win32') return;
+  const handle = await fs.promises.open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+const fill = async (
+  temporary: string,
+  mode: number | undefined,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  const file = await fs.promises.open(temporary, 'wx', mode ?? DEFAULT_MODE);
+  try {
+    await write(file);
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};
+
+const replaceWith = async (
+  path: string,
+  mode: number | undefined,
+  write: (file: fs.promises.FileHandle) => Promise<void>,
+): Promise<void> => {
+  const real = await target(path);
+  const folder = dirname(real);
+  const temporary = join(
+    folder,
+    `.${basename(real)}.${process.pid}.${builtin.crypto.randomBytes(4).toString('hex')}.tmp`,
+  );
+  try {
+    await fill(temporary, await modeFor(real, mode), write);
+    await fs.promises.rename(temporary, real);
+  } catch (error) {
+    await fs.promises.rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(folder);
+};
+
+/** See `Files.replace`. */
+export const replace = (path: string, data: string | Bytes, mode?: number): Promise<void> =>
+  replaceWith(path, mode, (file) => file.writeFile(data));
+
+/** See `Files.replaceStream`. */
+export const replaceStream = async (
+  path: string,
+  data: AsyncIterable<Bytes>,
+  mode?: number,
+): Promise<number> => {
+  let size = 0;
+  await replaceWith(path, mode, async (file) => {
+    for await (const chunk of data) {
+      await file.writeFile(chunk);
+      size += chunk.length;
+    }
+  });
+  return size;
+};

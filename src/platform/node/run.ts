@@ -1,0 +1,68 @@
+import { execa } from 'execa';
+import type { ResultPromise } from 'execa';
+import type { Finished, RunOptions } from '../host.ts';
+
+const DEFAULT_BYTES = 64 * 1024 * 1024;
+
+const startErrorOf = (result: {
+  code?: string;
+  originalMessage?: string;
+  exitCode?: number;
+  signal?: string;
+}): string | undefined =>
+  result.exitCode === undefined && result.signal === undefined && result.code !== undefined
+    ? (result.originalMessage ?? result.code)
+    : undefined;
+
+/** Without any a child that reads would take this program's own input. */
+const inputOf = ({ input, inputFile }: RunOptions, isPiped: boolean) => {
+  if (inputFile !== undefined) return { inputFile };
+  return input === undefined ? { stdin: isPiped ? ('ignore' as const) : ('inherit' as const) } : { input };
+};
+
+const LET_GO_MS = 100;
+/** What a child started itself may hold its output open for long after it: a time limit is one for the answer, not for the child alone. */
+const letGo = (child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>): void => {
+  child.kill('SIGKILL');
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+};
+
+/** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
+export const run = async (
+  command: string,
+  args: readonly string[],
+  options: RunOptions,
+): Promise<Finished> => {
+  const isPiped = options.stdio !== 'inherit';
+  const child = execa(command, args, {
+    cwd: options.cwd,
+    env: options.env as Record<string, string>,
+    extendEnv: false,
+    reject: false,
+    stripFinalNewline: false,
+    ...inputOf(options, isPiped),
+    stdout: isPiped ? 'pipe' : 'inherit',
+    stderr: isPiped ? 'pipe' : 'inherit',
+    timeout: options.timeoutMs ?? 0,
+    cancelSignal: options.signal,
+    maxBuffer: options.maxBytes ?? DEFAULT_BYTES,
+  });
+  const cut =
+    options.timeoutMs === undefined || !isPiped
+      ? undefined
+      : setTimeout(() => letGo(child), options.timeoutMs + LET_GO_MS);
+  const result = await child;
+  clearTimeout(cut);
+  const startError = startErrorOf(result);
+  return {
+    // The child may have ended well after its output was cut; what is left of it is no answer.
+    code: result.isMaxBuffer ? null : (result.exitCode ?? null),
+    signal: result.signal ?? null,
+    stdout: result.stdout ?? '',
+    stderr: result.stderr ?? '',
+    timedOut: result.timedOut,
+    ...(result.isMaxBuffer ? { isCut: true as const } : {}),
+    ...(startError === undefined ? {} : { startError }),
+  };
+};

@@ -1,0 +1,95 @@
+import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
+import { builtin } from './builtin.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_COLUMNS = 80;
+
+/** The stream itself costs milliseconds to make, so it is asked for at the first write. */
+const output = (fd: 1 | 2, env: Env): Output => {
+  let stream: NodeJS.WriteStream | undefined;
+  let failure: Error | undefined;
+  let isTerminal: boolean | undefined;
+  const isTty = (): boolean => (isTerminal ??= builtin.tty.isatty(fd));
+  const open = (): NodeJS.WriteStream => {
+    if (stream === undefined) {
+      stream = fd === 1 ? process.stdout : process.stderr;
+      // Without a listener a closed pipe would end the process with a stack trace.
+      stream.on('error', (error) => {
+        failure = error;
+      });
+    }
+    return stream;
+  };
+  return {
+    get isTty() {
+      return isTty();
+    },
+    get columns() {
+      const given = Number(env.COLUMNS);
+      return (isTty() ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
+    },
+    write: (data) =>
+      new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure);
+        open().write(data, (error) => (error ? reject(error) : resolve()));
+      }),
+  };
+};
+
+async function* stdinBytes(): AsyncGenerator<Bytes> {
+  for await (const chunk of process.stdin) yield chunk as Bytes;
+}
+
+async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
+  const reader = builtin.readline.createInterface({
+    input: process.stdin,
+    crlfDelay: Number.POSITIVE_INFINITY,
+    ...(signal ? { signal } : {}),
+  });
+  try {
+    for await (const line of reader) yield line;
+  } finally {
+    reader.close();
+    // Else an open terminal keeps the process alive.
+    process.stdin.pause();
+  }
+}
+
+/** ACCESSIBLE asks for plain questions: redrawn prompts cannot be used with a screen reader. */
+const isAccessible = (env: Env): boolean => !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';
+
+const lazyPrompts = (env: Env): Prompts => {
+  const load = async (): Promise<Prompts> => {
+    if (isAccessible(env) || env.TERM === 'dumb') return (await import('./plain-prompts.ts')).plainPrompts();
+    return (await import('./prompts.ts')).inquirerPrompts();
+  };
+  return {
+    confirm: async (question, fallback) => (await load()).confirm(question, fallback),
+    text: async (question, options) => (await load()).text(question, options),
+    select: async (question, choices) => (await load()).select(question, choices),
+  };
+};
+
+/** The three standard streams, and what may be drawn on a terminal. */
+export const nodeTerminal = (env: Env): Terminal => {
+  const stderr = output(2, env);
+  return {
+    stdout: output(1, env),
+    stderr,
+    stdin: {
+      get isTty() {
+        return builtin.tty.isatty(0);
+      },
+      bytes: stdinBytes,
+      lines: stdinLines,
+    },
+    prompts: lazyPrompts(env),
+    async spinner(text) {
+      const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
+      if (!isPlain) return (await import('./spinner.ts')).spinner(text, !env.NO_COLOR);
+      await stderr.write(`${text}\n`);
+      return { update: () => {}, stop: () => {} };
+    },
+  };
+};

@@ -1,0 +1,107 @@
+import { check } from '../core/check.ts';
+import { list, obj } from '../core/field.ts';
+import { nearest } from '../core/nearest.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
+import { tracker } from '../api-specs/tracker/index.ts';
+import type { Context } from '../cli/command.ts';
+import { textFile } from '../cli/text-file.ts';
+import { type Current, type Lookup, type Row, type Workspace, kindNames, workspaceKinds } from './kinds.ts';
+
+const problemsOf = (file: Row): Problem[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    const kind = workspaceKinds[key];
+    if (key === 'version') return value === 1 ? [] : [problem('version', 'enum', 'must be 1')];
+    if (kind === undefined) {
+      const close = nearest(key, kindNames);
+      return [
+        problem(
+          key,
+          'unknown',
+          `is not a list of a workspace; known: ${kindNames.join(', ')}`,
+          close && `did you mean ${close}?`,
+        ),
+      ];
+    }
+    return check(list(obj(kind.fields)), value ?? [], key);
+  });
+
+/** `description:` with nothing behind it is an empty text; only where null means something of its own does it stay null. */
+const emptied = (file: Row): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(file).map(([key, entries]) => {
+      const fields = workspaceKinds[key]?.fields;
+      if (fields === undefined || !Array.isArray(entries)) return [key, entries];
+      const isEmpty = (name: string, value: unknown) =>
+        value === null && fields[name]?.nullable !== true && fields[name]?.type === 'string';
+      const clean = (entry: Row) =>
+        Object.fromEntries(
+          Object.entries(entry).map(([name, value]) => [name, isEmpty(name, value) ? '' : value]),
+        );
+      return [
+        key,
+        entries.map((entry: unknown) =>
+          typeof entry === 'object' && entry !== null && !Array.isArray(entry) ? clean(entry as Row) : entry,
+        ),
+      ];
+    }),
+  );
+
+/** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
+export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
+  const text = await textFile(context, given, '--file');
+  const { parseDocument } = await import('./yaml-package.ts');
+  const document = parseDocument(text);
+  if (document.errors.length > 0)
+    throw usageError(
+      `${given} is not YAML`,
+      document.errors.map((error) => problem('', 'format', error.message.split('\n')[0] ?? '')),
+    );
+  const read: unknown = document.toJS();
+  if (typeof read !== 'object' || read === null || Array.isArray(read))
+    throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
+  const file = emptied(read as Row);
+  const problems = problemsOf(file);
+  if (problems.length > 0) throw usageError(`${given} is not a workspace file`, problems);
+  return Object.fromEntries(
+    Object.entries(file)
+      .filter(([key]) => key !== 'version')
+      .map(([key, value]) => [key, (value ?? []) as Row[]]),
+  );
+};
+
+/** Everything that a plan compares with, each list read once. */
+export const readCurrent = async (
+  context: Context,
+  kinds: readonly string[],
+): Promise<{ current: Current; lookup: Lookup }> => {
+  const read = async (kind: string): Promise<Row[]> => {
+    const operation = workspaceKinds[kind]?.list;
+    return operation ? ((await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[]) : [];
+  };
+  const current: Record<string, readonly Row[]> = {};
+  for (const kind of kinds) current[kind] = await read(kind);
+  const needs = (kind: string) => kinds.includes(kind);
+  const groups = current.groups ?? (needs('iterations') ? await read('groups') : []);
+  const objectives = current.objectives ?? (needs('categories') ? await read('objectives') : []);
+  const epics = needs('objectives')
+    ? ((await context.call(tracker, tracker.table.epics.list, {}, { evenInDryRun: true })) as Row[])
+    : [];
+  if (current.iterations) current.iterations = await withDescriptions(context, current.iterations);
+  return { current, lookup: { groups, objectives, epics } };
+};
+
+/** doc2: IterationSlim lacks the description, so each iteration is read whole. */
+const withDescriptions = async (context: Context, slim: readonly Row[]): Promise<Row[]> => {
+  const found: Row[] = [];
+  for (const { id } of slim) {
+    found.push(
+      (await context.call(
+        tracker,
+        tracker.table.iterations.get,
+        { params: { 'iteration-public-id': id } },
+        { evenInDryRun: true },
+      )) as Row,
+    );
+  }
+  return found;
+};

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { expectShape } from '../../src/api-client/response-shape.ts';
+import { labels } from '../../src/api-specs/tracker/labels.ts';
+
+test.each([
+  [labels.list, null, 'the answer is null, not the list'],
+  [labels.list, { error: 'weird' }, 'the answer is an object, not the list'],
+  [labels.get, [{ id: 1 }], 'the answer is a list, not the object'],
+  [labels.get, 'soon', 'the answer is a plain value, not the object'],
+])('JSON of another shape is no success: %#', (operation, value, what) => {
+  expect(() => expectShape(operation, value, 'http://t.example/x')).toThrow(`GET /x: ${what}`);
+});
+
+test('what a row gives passes, whatever stands inside; the answer to a change is not looked at', () => {
+  expectShape(labels.list, [], 'http://t.example/x');
+  expectShape(labels.list, [{ brand_new: true }], 'http://t.example/x');
+  expectShape(labels.get, {}, 'http://t.example/x');
+  expectShape(labels.update, undefined, 'http://t.example/x');
+  expectShape(labels.create, [], 'http://t.example/x');
+  expect(expectShape(labels.delete, 'anything', 'http://t.example/x')).toBeUndefined();
+});

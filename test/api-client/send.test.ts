@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { send } from '../../src/api-client/send.ts';
+import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
+import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+
+const get: HttpRequest = { method: 'GET', url: 'https://t.example/a?token=x' };
+const post: HttpRequest = { ...get, method: 'POST', body: '{}' };
+const answering = (
+  ...answers: (number | [number, Record<string, string>] | NetworkError)[]
+): FakeHostOptions['reply'] => {
+  return (_, count) => {
+    const answer = answers[Math.min(count, answers.length) - 1] ?? 200;
+    if (answer instanceof Error) throw answer;
+    return typeof answer === 'number' ? { status: answer } : { status: answer[0], headers: answer[1] };
+  };
+};
+const lost = (code: NetworkError['code'], sent: boolean) => new NetworkError(code, `${code} happened`, sent);
+
+test('an answer is handed over at once', async () => {
+  const host = fakeHost({ reply: answering(201) });
+  expect((await send(host, post)).status).toBe(201);
+  expect(host.requests).toHaveLength(1);
+  expect(host.slept).toEqual([]);
+});
+
+test('429 with Retry-After waits that long, then sends the same again', async () => {
+  const host = fakeHost({ reply: answering([429, { 'retry-after': '7' }], 201) });
+  expect((await send(host, post)).status).toBe(201);
+  expect(host.slept).toEqual([7000]);
+  expect(host.requests[1]).toEqual(host.requests[0]);
+});
+
+test('429 without it waits in the window of a minute', async () => {
+  const host = fakeHost({ reply: answering(429, 429, 200) });
+  expect((await send(host, post)).status).toBe(200);
+  expect(host.slept[0]).toBeGreaterThanOrEqual(15_000);
+  expect(host.slept[1]).toBeGreaterThanOrEqual(30_000);
+});
+
+test('the last answer is handed over when all tries failed', async () => {
+  const host = fakeHost({ reply: answering(503) });
+  expect((await send(host, get)).status).toBe(503);
+  expect(host.requests).toHaveLength(4);
+});
+
+test('a write is not repeated after 5xx or when it may have arrived', async () => {
+  const after503 = fakeHost({ reply: answering(503) });
+  expect((await send(after503, post)).status).toBe(503);
+  expect(after503.requests).toHaveLength(1);
+  const cut = fakeHost({ reply: answering(lost('RESET', true)) });
+  await expect(send(cut, post)).rejects.toMatchObject({ category: 'network', detail: { code: 'RESET' } });
+  expect(cut.requests).toHaveLength(1);
+});
+
+test('a write that provably never left is repeated, a read in any case', async () => {
+  for (const request of [post, get]) {
+    const host = fakeHost({ reply: answering(lost('REFUSED', false), 200) });
+    expect((await send(host, request)).status).toBe(200);
+  }
+  const host = fakeHost({ reply: answering(lost('TIMEOUT', true), 200) });
+  expect((await send(host, get)).status).toBe(200);
+});
+
+test('a body that is a stream is sent once', async () => {
+  async function* body() {
+    yield Buffer.from('x');
+  }
+  const host = fakeHost({ reply: answering([429, { 'retry-after': '1' }]) });
+  expect((await send(host, { ...post, body: body() })).status).toBe(429);
+  expect(host.requests).toHaveLength(1);
+});
+
+describe('errors', () => {
+  test.each<[NetworkError['code'], string, number]>([
+    ['TLS', 'ca_file', 1],
+    ['PROXY', 'NO_PROXY', 1],
+    ['DNS', 'host name', 4],
+    ['REFUSED', 'port', 4],
+    ['TIMEOUT', '--timeout', 4],
+  ])('%s says what to try (%s), after %i tries', async (code, hint, tries) => {
+    const host = fakeHost({ reply: answering(lost(code, false)) });
+    const error = await send(host, get).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      category: 'network',
+      detail: { code, tryThis: [expect.stringContaining(hint)] },
+    });
+    expect(host.requests).toHaveLength(tries);
+    expect(String(error)).not.toContain('token=x');
+  });
+
+  test('a cancelled request is interrupted, without another try', async () => {
+    const controller = new AbortController();
+    const host = fakeHost({
+      reply: () => {
+        controller.abort(new Error('stop'));
+        throw lost('ABORTED', true);
+      },
+    });
+    await expect(send(host, get, { signal: controller.signal })).rejects.toMatchObject({
+      category: 'interrupted',
+    });
+    expect(host.requests).toHaveLength(1);
+  });
+
+  test('Ctrl-C ends a wait between two tries', async () => {
+    const controller = new AbortController();
+    const host = fakeHost({ reply: answering(503) });
+    const sending = send(host, get, {
+      signal: controller.signal,
+      onRetry: () => controller.abort(new Error('stop')),
+    });
+    await expect(sending).rejects.toThrow('stop');
+    expect(host.requests).toHaveLength(1);
+  });
+});
+
+test('each try is announced and asks for a place in the rate window', async () => {
+  const host = fakeHost({ reply: answering([503, { 'retry-after': '2' }], lost('RESET', true), 200) });
+  const said: [number, string][] = [];
+  let admitted = 0;
+  const admit = async (): Promise<void> => void admitted++;
+  await send(host, get, { onRetry: (delayMs, why) => said.push([delayMs, why]), admit });
+  expect(said[0]).toEqual([2000, 'answer 503']);
+  expect(said[1]?.[1]).toBe('RESET happened');
+  expect(admitted).toBe(3);
+});

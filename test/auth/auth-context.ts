@@ -1,0 +1,74 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Host } from '../../src/platform/host.ts';
+import type { Surroundings } from '../../src/auth/auth-context.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+/** Everything a run said, and every value it asked to hide. */
+export type Said = { readonly lines: string[]; readonly hidden: Set<string>; text(): string };
+export type Around = Surroundings & {
+  readonly said: Said;
+  readonly abort: AbortController;
+  readonly folder: string;
+  close(): Promise<void>;
+};
+export type AroundOptions = {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Base URL of the server that `target` names, as the embedded one. */
+  readonly mockUrl?: string;
+  readonly host?: (host: Host) => Host;
+  /** Share the folder of another run: another process of the same user. */
+  readonly folder?: string;
+};
+
+/** Surroundings of one run on the real machine with a folder of its own. */
+export const makeAround = async (options: AroundOptions = {}): Promise<Around> => {
+  const real: RealHost = await realHost({ OPSCTL_KEYCHAIN: 'never', ...options.env });
+  const stderr: string[] = [];
+  const quiet: Host = {
+    ...real.host,
+    hostname: real.host.hostname,
+    terminal: {
+      ...real.host.terminal,
+      stderr: { isTty: false, columns: 80, write: async (text) => void stderr.push(String(text)) },
+    },
+  };
+  const host = options.host?.(quiet) ?? quiet;
+  const folder = options.folder ?? join(real.folder, 'state');
+  mkdirSync(folder, { recursive: true });
+  const hidden = new Set<string>();
+  const abort = new AbortController();
+  const push = (text: string): void => void stderr.push(text);
+  const once = new Set<string>();
+  return {
+    host,
+    folder,
+    abort,
+    signal: abort.signal,
+    settings: {
+      profile: { name: 'mock', origin: 'default' },
+      folders: { config: folder, state: folder, cache: folder },
+      get: (key) => {
+        const value = options.settings?.[key];
+        return value === undefined ? undefined : { value, origin: `environment ${key}` };
+      },
+    },
+    say: {
+      info: push,
+      warn: push,
+      debug: push,
+      warnOnce: (key, text) => {
+        if (!once.has(key)) push(text);
+        once.add(key);
+      },
+      hide: (secret) => void hidden.add(secret),
+    },
+    target: async () => {
+      if (options.mockUrl === undefined) throw new Error('no embedded server in this test');
+      return { baseUrl: options.mockUrl, isMock: true, headers: {}, origin: 'test' };
+    },
+    said: { lines: stderr, hidden, text: () => stderr.join('\n') },
+    close: () => real.close(),
+  };
+};

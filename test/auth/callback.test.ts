@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { checkCallback, relayMark, sameSecret, typedCode } from '../../src/auth/callback.ts';
+
+const expected = { state: 'good-state' };
+const kind = (query: string, more = {}) =>
+  checkCallback(new URLSearchParams(query), { ...expected, ...more }).kind;
+
+test.each([
+  ['code=4/0Abc&state=good-state', 'code'],
+  ['code=4%2F0Abc&state=good-state&scope=a&authuser=0&prompt=consent&hd=x', 'code'],
+  ['error=access_denied&state=good-state', 'refused'],
+  ['code=x', 'relay'],
+  ['error=access_denied', 'relay'],
+  [`code=x&${relayMark}=1`, 'ignored'],
+  ['', 'ignored'],
+  ['state=good-state', 'ignored'],
+  ['code=x&state=bad-state', 'ignored'],
+  ['code=x&state=', 'ignored'],
+  ['code=x&state=GOOD-STATE', 'ignored'],
+  ['code=x&state=good-state&state=good-state', 'ignored'],
+  ['code=x&code=y&state=good-state', 'ignored'],
+  ['error=a&error=b&state=good-state', 'ignored'],
+  ['code=x&error=access_denied&state=good-state', 'ignored'],
+  ['code=&state=good-state', 'ignored'],
+  ['code=a%0Ab&state=good-state', 'ignored'],
+  ['code=a%20b&state=good-state', 'ignored'],
+  [`code=${'x'.repeat(3000)}&state=good-state`, 'ignored'],
+  ['STATE=good-state&code=x', 'relay'],
+])('%s → %s', (query, wanted) => {
+  expect(kind(query)).toBe(wanted);
+});
+
+test('RFC 9207: another issuer is a mix-up; the right one, or none, goes on', () => {
+  const issuer = 'https://a.example';
+  expect(kind('code=x&state=good-state&iss=https://evil.example', { issuer })).toBe('ignored');
+  expect(kind('code=x&state=good-state&iss=https://a.example', { issuer })).toBe('code');
+  expect(kind('code=x&state=good-state', { issuer })).toBe('code');
+});
+
+test('the code is handed on decoded', () => {
+  const verdict = checkCallback(new URLSearchParams('code=4%2F0A%2Bz&state=good-state'), expected);
+  expect(verdict.kind === 'code' && verdict.callback.code).toBe('4/0A+z');
+});
+
+test('state comparison takes equal text only', () => {
+  expect(sameSecret('abc', 'abc')).toBe(true);
+  expect(sameSecret('abc', 'abd')).toBe(false);
+  expect(sameSecret('', 'abc')).toBe(false);
+  expect(sameSecret('a'.repeat(100_000), 'abc')).toBe(false);
+});
+
+test('a typed code is marked as such', () => {
+  const verdict = typedCode('4/0Abc', expected);
+  expect(verdict.kind === 'code' && verdict.callback.source).toBe('typed');
+  expect(typedCode('two words', expected).kind).toBe('ignored');
+});

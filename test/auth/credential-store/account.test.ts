@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import {
+  type Account,
+  accountFrom,
+  accountNameFrom,
+  endedAccount,
+  isFresh,
+  merged,
+  secretsOf,
+  withAccount,
+  withoutAccount,
+} from '../../../src/auth/credential-store/account.ts';
+
+const owner = {
+  name: 'ada',
+  server: 's',
+  endpoints: { authorize: 'a', token: 't', revoke: 'r' },
+  clientId: 'c',
+};
+const now = 1_000_000;
+const account = (more: Partial<Account> = {}): Account => ({
+  ...accountFrom(
+    owner,
+    { accessToken: 'a1', expiresInS: 3600, refreshToken: 'r1', scopes: ['x'] },
+    ['x', 'y'],
+    now,
+  ),
+  ...more,
+});
+
+test.each([
+  [0, 0, true],
+  [3539_000, 0, true],
+  [3540_000, 0, false],
+  [3600_000, 0, false],
+  [0, 3599_000, true],
+  [0, 3600_000, false],
+  [1800_000, 1800_000, false],
+])('after %i ms, with %i ms wanted, the token is good: %s (clock skew 60 s)', (passedMs, minTtlMs, good) => {
+  expect(isFresh(account(), now + passedMs, minTtlMs)).toBe(good);
+});
+
+test('a token that lives shorter than the skew is not refreshed in a loop', () => {
+  const brief = accountFrom(owner, { accessToken: 'a', expiresInS: 20 }, [], now);
+  expect(isFresh(brief, now)).toBe(true);
+  expect(isFresh(brief, now + 11_000)).toBe(false);
+});
+
+test('a token without a known end is used until it is refused', () => {
+  expect(isFresh(accountFrom(owner, { accessToken: 'a' }, [], now), now * 1000)).toBe(true);
+});
+
+test('doc1 Refresh: the answer has no refresh token, and the stored one stays', () => {
+  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, now + 5)).toMatchObject({
+    accessToken: 'a2',
+    refreshToken: 'r1',
+    granted: ['x'],
+    accessExpiresMs: now + 100_005,
+  });
+});
+
+test('a rotated refresh token and other scopes replace the old ones', () => {
+  expect(merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, now)).toMatchObject({
+    refreshToken: 'r2',
+    granted: ['z'],
+    requested: ['x', 'y'],
+  });
+});
+
+test('doc1 refresh_token_expires_in is kept with its own end', () => {
+  const timed = accountFrom(owner, { accessToken: 'a', refreshToken: 'r', refreshExpiresInS: 60 }, [], now);
+  expect(timed.refreshExpiresMs).toBe(now + 60_000);
+  expect(merged(timed, { accessToken: 'b' }, now + 1).refreshExpiresMs).toBe(now + 60_000);
+});
+
+test('without a scope in the answer the asked ones were granted (RFC 6749 5.1)', () => {
+  expect(accountFrom(owner, { accessToken: 'a' }, ['x', 'y'], now).granted).toEqual(['x', 'y']);
+});
+
+test('an ended account has no secret left', () => {
+  expect(secretsOf(endedAccount(account({ idToken: 'i' }), 'revoked'))).toEqual([]);
+});
+
+test('accounts are replaced by name; the newest is the current one; removing it moves on', () => {
+  const one = withAccount({ accounts: [] }, account());
+  const two = withAccount(one, account({ name: 'bob' }));
+  expect(two).toMatchObject({ current: 'bob', accounts: [{ name: 'ada' }, { name: 'bob' }] });
+  expect(withAccount(two, account({ clientId: 'other' })).accounts).toHaveLength(2);
+  expect(withoutAccount(two, 'bob')).toMatchObject({ current: 'ada', accounts: [{ name: 'ada' }] });
+  expect(withoutAccount(two, 'ada').current).toBe('bob');
+});
+
+test.each([
+  [{ sub: 's', email: 'ada@example.com' }, 'ada@example.com'],
+  [{ sub: 'a b;$(x)' }, 'a-b---x-'],
+  [undefined, 'default'],
+])('the name of %j is %s', (identity, name) => {
+  expect(accountNameFrom({ accessToken: 'a', identity })).toBe(name);
+});

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { seal, sealedFrom, unseal } from '../../../src/auth/credential-store/encryption.ts';
+
+const key = randomBytes(32);
+const made = seal('{"accounts":[]} ü', key, randomBytes(12), 'file');
+
+test('what is sealed is read back, and does not show', () => {
+  expect(unseal(made, key)).toBe('{"accounts":[]} ü');
+  expect(JSON.stringify(made)).not.toContain('accounts');
+});
+
+const flipped = (text: string): string => {
+  const bytes = Buffer.from(text, 'base64');
+  bytes[0] = (bytes[0] ?? 0) ^ 1;
+  return bytes.toString('base64');
+};
+test.each([
+  ['another key', made, randomBytes(32)],
+  ['a changed text', { ...made, data: flipped(made.data) }, key],
+  ['a changed tag', { ...made, tag: flipped(made.tag) }, key],
+  ['a short tag', { ...made, tag: Buffer.from(made.tag, 'base64').subarray(0, 4).toString('base64') }, key],
+  ['a changed start value', { ...made, iv: flipped(made.iv) }, key],
+  ['another place of the key', { ...made, key: 'keychain' as const }, key],
+])('%s is noticed', (_, sealed, withKey) => {
+  expect(unseal(sealed, withKey)).toBeUndefined();
+});
+
+test.each([
+  ['', 'not JSON'],
+  ['null', 'another version'],
+  ['{"version":2}', 'another version'],
+  ['{"version":1,"key":"file"}', 'parts are missing'],
+  ['{"version":1,"key":"x","iv":"","tag":"","data":""}', 'parts are missing'],
+])('the file %j: %s', (text, why) => {
+  expect(() => sealedFrom(text, '/v')).toThrow(why);
+});

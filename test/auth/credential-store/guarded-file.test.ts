@@ -1,0 +1,107 @@
+import { chmod, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  distrust,
+  makePrivateFolder,
+  readGuarded,
+  writeGuarded,
+} from '../../../src/auth/credential-store/guarded-file.ts';
+import { type RealHost, realHost } from '../../support/real-host.ts';
+
+const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modifiedMs: 0 } as const;
+
+test.each([
+  ['its owner alone', info, undefined],
+  ['a link', { ...info, kind: 'link' } as const, 'symbolic link'],
+  ['a folder', { ...info, kind: 'folder' } as const, 'not a plain file'],
+  ['a foreign owner', { ...info, uid: 8 }, 'belongs to user 8'],
+  ['readable by the group', { ...info, mode: 0o100640 }, 'others may open it (mode 640)'],
+  ['writable by all', { ...info, mode: 0o100602 }, 'others may open it'],
+])('%s', (_, seen, why) => {
+  expect(distrust(seen, 7, 'linux')?.why ?? '').toContain(why ?? '');
+  expect(distrust(seen, 7, 'linux') === undefined).toBe(why === undefined);
+});
+
+test('modes mean nothing on Windows', () => {
+  expect(distrust({ ...info, mode: 0o100666, uid: 0 }, 7, 'win32')).toBeUndefined();
+});
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+});
+afterEach(() => real.close());
+
+test('written with 0600, whatever the umask', async () => {
+  const path = join(real.folder, 'a');
+  await writeGuarded(real.host, path, 'secret');
+  expect(((await real.host.files.info(path))?.mode ?? 0) & 0o777).toBe(0o600);
+  expect(await readGuarded(real.host, path)).toBe('secret');
+});
+
+test('a link in its place is neither read nor written', async () => {
+  const other = join(real.folder, 'other');
+  await writeFile(other, 'x', { mode: 0o600 });
+  await symlink(other, join(real.folder, 'a'));
+  await expect(readGuarded(real.host, join(real.folder, 'a'))).rejects.toMatchObject({
+    category: 'config',
+    detail: { code: 'UNSAFE_FILE' },
+  });
+  await expect(writeGuarded(real.host, join(real.folder, 'a'), 'y')).rejects.toMatchObject({
+    detail: { code: 'UNSAFE_FILE' },
+  });
+  expect(await real.host.files.read(other)).toBe('x');
+});
+
+test('a file that others may read is refused with the remedy', async () => {
+  const path = join(real.folder, 'a');
+  await writeFile(path, 'x');
+  await chmod(path, 0o644);
+  await expect(readGuarded(real.host, path)).rejects.toMatchObject({
+    detail: { tryThis: [`chmod 600 ${path}`] },
+  });
+});
+
+test('a folder that cannot be written is a matter of configuration', async () => {
+  await writeFile(join(real.folder, 'file'), 'x');
+  await expect(makePrivateFolder(real.host, join(real.folder, 'file', 'state'))).rejects.toMatchObject({
+    category: 'config',
+    detail: { code: 'FOLDER_UNWRITABLE' },
+  });
+  const readOnly = {
+    ...real.host,
+    hostname: real.host.hostname,
+    files: { ...real.host.files, isWritable: async () => false },
+  };
+  await expect(makePrivateFolder(readOnly, join(real.folder, 'state'))).rejects.toThrow('no permission');
+  await makePrivateFolder(real.host, join(real.folder, 'state'));
+  expect(((await real.host.files.info(join(real.folder, 'state')))?.mode ?? 0) & 0o777).toBe(0o700);
+});
+
+const failing = (code: string) => ({
+  ...real.host,
+  files: {
+    ...real.host.files,
+    replace: () => Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code })),
+  },
+});
+test.each([
+  ['ENOSPC', 'the disk is full'],
+  ['EROFS', 'the file system is read-only'],
+  ['EDQUOT', 'the disk quota is used up'],
+  ['EACCES', 'no permission'],
+])('a disk that says %s is named with the place', async (code, why) => {
+  const path = join(real.folder, 'a');
+  await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
+    category: 'config',
+    message: `credentials cannot be stored in ${path} (${why})`,
+    detail: { code: 'FOLDER_UNWRITABLE' },
+  });
+});
+
+test('what is no matter of the disk stays as it is', async () => {
+  await expect(writeGuarded(failing('EBADF'), join(real.folder, 'a'), 'x')).rejects.toMatchObject({
+    message: 'EBADF: on purpose',
+  });
+});

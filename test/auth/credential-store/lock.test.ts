@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Holder } from '../../../src/platform/file-lock.ts';
+import { acquire } from '../../../src/auth/credential-store/lock.ts';
+import { type RealHost, realHost } from '../../support/real-host.ts';
+
+let real: RealHost;
+let path: string;
+beforeEach(async () => {
+  real = await realHost();
+  path = join(real.folder, 'x.lock');
+});
+afterEach(() => real.close());
+
+const holder = (more: Partial<Holder> = {}): Holder => ({
+  pid: 4_194_303,
+  mark: 'long ago',
+  machine: real.host.hostname,
+  nonce: 'n',
+  sinceMs: real.host.now(),
+  ...more,
+});
+test('one at a time: fifty waiters never overlap', async () => {
+  let inside = 0;
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      const lock = await acquire(real.host, path, { waitMs: 60_000 });
+      inside++;
+      most = Math.max(most, inside);
+      await new Promise((resolve) => setImmediate(resolve));
+      inside--;
+      await lock?.release();
+    }),
+  );
+  expect(most).toBe(1);
+  expect(await real.host.files.info(path)).toBeUndefined();
+});
+
+test('the lock of a dead process is taken over, by one of many', async () => {
+  await real.host.files.create(path, JSON.stringify(holder()));
+  let inside = 0;
+  const taken = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const lock = await acquire(real.host, path, { waitMs: 60_000 });
+      expect(++inside).toBe(1);
+      inside--;
+      await lock?.release();
+      return lock;
+    }),
+  );
+  expect(taken).toHaveLength(20);
+  expect((await real.host.files.list(real.folder)).filter((name) => name.startsWith('x.lock'))).toEqual([]);
+});
+
+test.each(['', 'garbage', '{}'])('a lock file that holds %j does not block for ever', async (text) => {
+  await real.host.files.create(path, text);
+  const lock = await acquire(real.host, path, { waitMs: 60_000 });
+  expect(lock).toBeDefined();
+  await lock?.release();
+});
+
+test('a living holder is named when the wait ends', async () => {
+  const first = await acquire(real.host, path, { waitMs: 0 });
+  await expect(acquire(real.host, path, { waitMs: 30 })).rejects.toMatchObject({
+    detail: { code: 'LOCK_BUSY' },
+    message: expect.stringContaining(String(process.pid)),
+  });
+  await first?.release();
+});
+
+test('the wait ends when the work is done by another', async () => {
+  const first = await acquire(real.host, path, { waitMs: 0 });
+  let asked = 0;
+  expect(
+    await acquire(real.host, path, { waitMs: 60_000, isDone: async () => ++asked === 3 }),
+  ).toBeUndefined();
+  await first?.release();
+});
+
+test('Ctrl-C ends the wait', async () => {
+  const first = await acquire(real.host, path, { waitMs: 0 });
+  const stop = new AbortController();
+  const waiting = acquire(real.host, path, { waitMs: 60_000, signal: stop.signal });
+  stop.abort(new Error('stopped'));
+  await expect(waiting).rejects.toThrow('stopped');
+  await first?.release();
+});
+
+test('a lock that was taken over is not removed by its first holder', async () => {
+  const first = await acquire(real.host, path, { waitMs: 0 });
+  await real.host.files.replace(path, JSON.stringify(holder({ nonce: 'other' })));
+  await first?.release();
+  expect(await real.host.files.info(path)).toBeDefined();
+});

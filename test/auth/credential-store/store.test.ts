@@ -1,0 +1,131 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { Keychain } from '../../../src/platform/host.ts';
+import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
+import { openVault } from '../../../src/auth/credential-store/store.ts';
+import { type Around, type AroundOptions, makeAround } from '../auth-context.ts';
+
+const open: Around[] = [];
+const around = async (options: AroundOptions = {}): Promise<Around> => {
+  const made = await makeAround(options);
+  open.push(made);
+  return made;
+};
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+
+const account = (name: string): Account => ({
+  name,
+  server: 's',
+  endpoints: { authorize: 'a', token: 't', revoke: 'r' },
+  clientId: 'c',
+  requested: [],
+  granted: [],
+  obtainedMs: 0,
+  accessToken: `at-${name}-secret`,
+  refreshToken: `rt-${name}-secret`,
+});
+
+test('a new vault is empty and leaves no file', async () => {
+  const run = await around();
+  expect((await openVault(run).read()).accounts).toEqual([]);
+  await expect(stat(join(run.folder, 'credentials.json'))).rejects.toThrow();
+});
+
+test('what is stored is encrypted, 0600, and read back', async () => {
+  const run = await around();
+  const vault = openVault(run);
+  // A short name turns up in cipher text by chance.
+  const ada = account('ada@demo.example');
+  await vault.change((data) => withAccount(data, ada));
+  const text = await readFile(vault.path, 'utf8');
+  expect(text).not.toContain('ada@demo');
+  expect(text).not.toContain('secret');
+  for (const name of ['credentials.json', 'credentials.key'])
+    expect((await stat(join(run.folder, name))).mode & 0o777).toBe(0o600);
+  expect((await openVault(run).read()).accounts[0]).toEqual(ada);
+  expect(await vault.keyPlace()).toBe('file');
+});
+
+test('every secret that is read or written is hidden from output', async () => {
+  const run = await around();
+  await openVault(run).change((data) => withAccount(data, account('ada')));
+  expect([...run.said.hidden]).toEqual(expect.arrayContaining(['at-ada-secret', 'rt-ada-secret']));
+});
+
+test('thirty changes at the same time: none is lost', async () => {
+  const run = await around();
+  await Promise.all(
+    Array.from({ length: 30 }, (_, i) =>
+      openVault(run).change((data) => withAccount(data, account(`n${i}`))),
+    ),
+  );
+  expect((await openVault(run).read()).accounts).toHaveLength(30);
+});
+
+test.each([
+  ['a lost key', 'credentials.key', undefined, 'is missing'],
+  ['another key', 'credentials.key', Buffer.alloc(32).toString('base64'), 'does not fit'],
+  ['a key of another length', 'credentials.key', 'AAAA', 'wrong length'],
+  ['a torn file', 'credentials.json', '{"version":1,', 'not JSON'],
+])('%s is an error, not an empty vault', async (_, file, text, why) => {
+  const run = await around();
+  await openVault(run).change((data) => withAccount(data, account('ada')));
+  if (text === undefined) await run.host.files.remove(join(run.folder, file));
+  else await writeFile(join(run.folder, file), text);
+  await expect(openVault(run).read()).rejects.toThrow(why);
+  await expect(openVault(run).change((data) => data)).rejects.toThrow(why);
+});
+
+const memoryKeychain = (): Keychain & { readonly kept: Map<string, string> } => {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    get: async (service, name) => kept.get(`${service} ${name}`),
+    set: async (service, name, secret) => void kept.set(`${service} ${name}`, secret),
+    remove: async (service, name) => void kept.delete(`${service} ${name}`),
+  };
+};
+
+test('the key lies in the keychain when there is one', async () => {
+  const keychain = memoryKeychain();
+  const run = await around({
+    env: { OPSCTL_KEYCHAIN: undefined },
+    host: (host) => ({ ...host, hostname: host.hostname, keychain }),
+  });
+  await openVault(run).change((data) => withAccount(data, account('ada')));
+  expect(keychain.kept.size).toBe(1);
+  expect(await openVault(run).keyPlace()).toBe('keychain');
+  expect((await openVault(run).read()).accounts).toHaveLength(1);
+  await expect(stat(join(run.folder, 'credentials.key'))).rejects.toThrow();
+});
+
+test('a keychain that does not answer: the named fallback', async () => {
+  const dead = {
+    get: () => Promise.reject(new Error('locked')),
+    set: () => Promise.reject(new Error('locked')),
+    remove: () => Promise.reject(new Error('locked')),
+  };
+  const run = await around({
+    env: { OPSCTL_KEYCHAIN: undefined },
+    host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
+  });
+  await openVault(run).change((data) => withAccount(data, account('ada')));
+  expect(run.said.text()).toContain('does not answer; credentials go to an encrypted file');
+  expect(await openVault(run).keyPlace()).toBe('file');
+});
+
+test('a keychain that is gone later is an error that names it', async () => {
+  const keychain = memoryKeychain();
+  const run = await around({
+    env: { OPSCTL_KEYCHAIN: undefined },
+    host: (host) => ({ ...host, hostname: host.hostname, keychain }),
+  });
+  await openVault(run).change((data) => withAccount(data, account('ada')));
+  const later = await around({ folder: run.folder });
+  await expect(openVault(later).read()).rejects.toThrow('keychain, which is not available here');
+  keychain.kept.clear();
+  await expect(openVault(run).read()).rejects.toThrow('no longer in the keychain');
+});

@@ -1,0 +1,143 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { probeFor } from '../../../src/auth/probe.ts';
+import {
+  browserFinding,
+  keychainFinding,
+  portFindings,
+  vaultFinding,
+} from '../../../src/auth/doctor/machine.ts';
+import { serverFindings } from '../../../src/auth/doctor/server.ts';
+import { type Around, type AroundOptions, makeAround } from '../auth-context.ts';
+import { type Answer, type Asked, tokenServer } from '../token-server.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+const around = async (options: AroundOptions = {}): Promise<Around> => {
+  const made = await makeAround(options);
+  closers.push(made.close);
+  return made;
+};
+
+test('free ports are fine; a taken one is named with the way to its holder', async () => {
+  const run = await around();
+  expect((await portFindings(run, 0))[0]).toMatchObject({ state: 'ok' });
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  closers.push(() => new Promise((resolve) => server.close(() => resolve())));
+  expect((await portFindings(run, port))[0]).toMatchObject({
+    state: 'fails',
+    found: 'EADDRINUSE',
+    remedy: expect.stringContaining(String(port)),
+  });
+});
+
+test.each([
+  ['a desktop', { DISPLAY: ':0' }, true, 'ok', ''],
+  ['no terminal', { DISPLAY: ':0' }, false, 'warns', '--no-browser'],
+  [
+    'SSH',
+    { SSH_CONNECTION: '1 2 10.0.0.9 22', USER: 'ada' },
+    true,
+    'warns',
+    'ssh -N -L 8400:127.0.0.1:8400 ada@10.0.0.9',
+  ],
+])('browser on %s', async (_, env, hasTerminal, state, remedy) => {
+  const found = await browserFinding(await around({ env }), hasTerminal);
+  expect(found.state).toBe(state);
+  expect(found.remedy).toContain(remedy);
+});
+
+test('a keychain that does not answer has a way around it', async () => {
+  const dead = {
+    get: () => Promise.reject(new Error('no answer within 3 s')),
+    set: async () => undefined,
+    remove: async () => undefined,
+  };
+  const run = await around({
+    env: { OPSCTL_KEYCHAIN: undefined },
+    host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
+  });
+  expect(await keychainFinding(run)).toMatchObject({ state: 'warns', found: 'no answer within 3 s' });
+});
+
+test('a vault that cannot be trusted is a failure with the remedy', async () => {
+  const run = await around();
+  expect(await vaultFinding(run)).toMatchObject({ state: 'ok' });
+  await writeFile(join(run.folder, 'credentials.json'), '{}', { mode: 0o644 });
+  expect(await vaultFinding(run)).toMatchObject({
+    state: 'fails',
+    remedy: expect.stringContaining('chmod 600'),
+  });
+});
+
+const findings = async (answer: Answer | ((asked: Asked) => Answer)) => {
+  const server = await tokenServer(answer);
+  const run = await around();
+  closers.push(server.close);
+  const endpoints = {
+    authorize: `${server.url}/auth`,
+    token: `${server.url}/token`,
+    revoke: `${server.url}/revoke`,
+  };
+  const probe = probeFor(
+    run.host,
+    { endpoints, key: 'k', isMock: false, clientId: 'c' },
+    ['x'],
+    '',
+    run.signal,
+  );
+  return Object.fromEntries((await serverFindings(run, probe)).map((finding) => [finding.check, finding]));
+};
+const tokenError: Answer = { status: 400, body: { error: 'invalid_request' } };
+
+test('a server that answers as it should', async () => {
+  const found = await findings(({ url }) =>
+    url === '/token'
+      ? tokenError
+      : { status: 302, body: '', headers: { location: 'http://127.0.0.1:49152?error=login_required' } },
+  );
+  expect(Object.values(found).map(({ state }) => state)).toEqual(Object.values(found).map(() => 'ok'));
+});
+
+test.each([
+  ['redirect_uri_mismatch', 'register http://127.0.0.1'],
+  ['deleted_client', 'restore the client'],
+  ['invalid_client', '--client-id'],
+])('the authorization page says %s', async (code, remedy) => {
+  const found = await findings(({ url }) =>
+    url === '/token' ? tokenError : { status: 400, body: `<p>Error: ${code}</p>`, type: 'text/html' },
+  );
+  expect(found['redirect URI']).toMatchObject({
+    state: 'fails',
+    found: expect.stringContaining(code),
+    remedy: expect.stringContaining(remedy),
+  });
+});
+
+test.each([
+  [10, 'ok'],
+  [120, 'warns'],
+  [4000, 'fails'],
+])('a clock that is %i s off: %s', async (seconds, state) => {
+  const found = await findings({
+    ...tokenError,
+    headers: { date: new Date(Date.now() - seconds * 1000).toUTCString() },
+  });
+  expect(found.clock?.state).toBe(state);
+});
+
+test('a web page is no token endpoint', async () => {
+  expect(
+    (await findings({ status: 200, body: '<html>', type: 'text/html' }))['token endpoint'],
+  ).toMatchObject({
+    state: 'fails',
+    remedy: 'check --token-url',
+  });
+});

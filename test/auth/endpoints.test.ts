@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { endpointProblems, endpointsFrom, serverKey } from '../../src/auth/endpoints.ts';
+
+test.each([
+  [
+    { auth: 'https://a.example', token: 'https://t.example' },
+    ['https://a.example/o/oauth2/v2/auth', 'https://t.example/token', 'https://t.example/revoke'],
+  ],
+  [
+    { auth: 'https://a.example/', token: 'https://t.example/' },
+    ['https://a.example/o/oauth2/v2/auth', 'https://t.example/token', 'https://t.example/revoke'],
+  ],
+  [
+    { auth: 'https://a.example' },
+    ['https://a.example/o/oauth2/v2/auth', 'https://a.example/token', 'https://a.example/revoke'],
+  ],
+  [
+    {
+      auth: 'https://a.example/o/oauth2/v2/auth',
+      token: 'https://t.example/token',
+      revoke: 'https://r.example/revoke',
+    },
+    ['https://a.example/o/oauth2/v2/auth', 'https://t.example/token', 'https://r.example/revoke'],
+  ],
+  [
+    { auth: 'https://a.example/auth', token: 'https://a.example/x/token' },
+    ['https://a.example/auth', 'https://a.example/x/token', 'https://a.example/x/revoke'],
+  ],
+  [
+    { auth: 'http://127.0.0.1:9', revoke: 'http://127.0.0.1:9' },
+    ['http://127.0.0.1:9/o/oauth2/v2/auth', 'http://127.0.0.1:9/token', 'http://127.0.0.1:9/revoke'],
+  ],
+])('doc1 Endpoints: %j', (given, [authorize, token, revoke]) => {
+  expect(endpointsFrom(given)).toEqual({ authorize, token, revoke });
+});
+
+test.each([
+  'http://a.example',
+  'http://10.0.0.1',
+  'ftp://a.example',
+  'a.example',
+  'http://127.0.0.1.evil.example',
+])('doc1 TLS only: %s is refused', (auth) => {
+  expect(endpointProblems({ auth }).map(({ path }) => path)).toEqual(['--auth-url']);
+});
+
+test.each(['https://a.example', 'http://127.0.0.1:8', 'http://[::1]:8', 'http://localhost:8'])(
+  '%s is accepted',
+  (auth) => {
+    expect(endpointProblems({ auth })).toEqual([]);
+  },
+);
+
+test.each([
+  [{ auth: 'https://ada:pw@a.example' }, ['--auth-url must not hold a user name or password']],
+  [{ auth: 'https://a.example/x#y' }, ['--auth-url must not have a fragment (#…)']],
+  [
+    { auth: 'https://a.example', token: 'http://t.example' },
+    ['--token-url must be https, is http (plain http is for loopback only)'],
+  ],
+  [
+    { auth: 'nowhere', revoke: 'neither' },
+    ['--auth-url must be an absolute address', '--revoke-url must be an absolute address'],
+  ],
+])('each address that was given has its own problem: %j', (given, said) => {
+  expect(endpointProblems(given).map(({ path, message }) => `${path} ${message}`)).toEqual(said);
+});
+
+test('accounts are kept apart by the origin of the authorization server', () => {
+  expect(serverKey(endpointsFrom({ auth: 'https://a.example/x' }))).toBe('https://a.example');
+});

@@ -1,0 +1,156 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { applyEvent } from '../../../src/auth/events/effect.ts';
+import { type Key, type SecurityEvent, type Trust, verifyEvent } from '../../../src/auth/events/verify.ts';
+import type { Account } from '../../../src/auth/credential-store/account.ts';
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const jwk = (pair: typeof rsa, kid: string): Key => ({
+  ...pair.publicKey.export({ format: 'jwk' }),
+  kid,
+  use: 'sig',
+});
+const nowMs = Date.UTC(2026, 0, 2);
+const trust: Trust = {
+  issuer: 'https://i.example',
+  audiences: ['client-1'],
+  keys: [jwk(rsa, 'k1'), jwk(ec, 'k2')],
+  nowMs,
+};
+
+const base = 'https://s.example/secevent';
+const claims = {
+  iss: 'https://i.example',
+  aud: 'client-1',
+  iat: nowMs / 1000,
+  jti: 'j1',
+  events: {
+    [`${base}/risc/event-type/account-disabled`]: {
+      subject: { subject_type: 'iss-sub', iss: 'https://i.example', sub: 's1' },
+    },
+  },
+};
+const part = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+const token = (change: object = {}, header: object = {}, key = rsa.privateKey, hash = 'sha256') => {
+  const text = `${part({ alg: 'RS256', kid: 'k1', typ: 'secevent+jwt', ...header })}.${part({ ...claims, ...change })}`;
+  return `${text}.${sign(hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+};
+
+test.each([
+  ['RS256', token()],
+  ['ES256', token({}, { alg: 'ES256', kid: 'k2' }, ec.privateKey)],
+  ['a list of audiences', token({ aud: ['other', 'client-1'] })],
+  ['without a type', token({}, { typ: undefined })],
+  ['without a key ID', token({}, { kid: undefined })],
+])('%s is accepted', (_, text) => {
+  expect(verifyEvent(text, trust)).toMatchObject({ id: 'j1', audience: 'client-1', issuedMs: nowMs });
+});
+
+const cut = (text: string) => `${text.slice(0, -4)}AAAA`;
+test.each([
+  ['another issuer', token({ iss: 'https://evil.example' }), 'invalid_issuer'],
+  ['another audience', token({ aud: 'client-2' }), 'invalid_audience'],
+  ['no audience', token({ aud: undefined }), 'invalid_audience'],
+  ['a broken signature', cut(token()), 'invalid_key'],
+  ['an unknown key', token({}, { kid: 'k9' }), 'invalid_key'],
+  ['the key of another kind', token({}, { kid: 'k2' }), 'invalid_key'],
+  ['alg none', `${part({ alg: 'none' })}.${part(claims)}.`, 'invalid_key'],
+  ['alg HS256 with the public key as secret', token({}, { alg: 'HS256' }), 'invalid_key'],
+  ['alg of a prototype', token({}, { alg: 'constructor' }), 'invalid_key'],
+  ['an id_token', token({}, { typ: 'JWT' }), 'invalid_request'],
+  ['no jti', token({ jti: '' }), 'invalid_request'],
+  ['no iat', token({ iat: undefined }), 'invalid_request'],
+  ['from the future', token({ iat: nowMs / 1000 + 3600 }), 'invalid_request'],
+  ['weeks old', token({ iat: nowMs / 1000 - 30 * 86_400 }), 'invalid_request'],
+  ['no events', token({ events: {} }), 'invalid_request'],
+  ['two parts', 'a.b', 'invalid_request'],
+  ['no JSON', `${part('x')}.${part('y')}.z`, 'invalid_request'],
+  ['nothing', '', 'invalid_request'],
+])('%s is refused', (_, text, err) => {
+  expect(verifyEvent(text, trust)).toMatchObject({ err });
+});
+
+const account: Account = {
+  name: 'ada',
+  server: 's',
+  endpoints: { authorize: 'a', token: 't', revoke: 'r' },
+  clientId: 'client-1',
+  subject: 's1',
+  requested: [],
+  granted: ['x'],
+  obtainedMs: 0,
+  accessToken: 'at-1',
+  refreshToken: 'rt-1-with-some-length',
+};
+const bob: Account = { ...account, name: 'bob', subject: 's2', refreshToken: 'rt-2-with-some-length' };
+const event = (type: string, subject: object): SecurityEvent => ({
+  id: 'j',
+  issuer: 'https://i.example',
+  audience: 'client-1',
+  issuedMs: 0,
+  events: { [`${base}/${type}`]: { subject: subject as Record<string, unknown> } },
+});
+const hashed = (text: string) =>
+  createHash('sha512').update(createHash('sha512').update(text).digest()).digest('base64');
+const sub = { subject_type: 'iss-sub', iss: 'https://i.example', sub: 's1' };
+const oauthToken = (alg: string, text: string) => ({
+  subject_type: 'oauth_token',
+  token_type: 'refresh_token',
+  token_identifier_alg: alg,
+  token: text,
+});
+
+test.each([
+  ['account-disabled', event('risc/event-type/account-disabled', sub), 'dropped the credential'],
+  ['account-purged', event('risc/event-type/account-purged', sub), 'dropped the credential'],
+  ['tokens-revoked', event('oauth/event-type/tokens-revoked', sub), 'dropped the credential'],
+  [
+    'token-revoked by hash',
+    event(
+      'oauth/event-type/token-revoked',
+      oauthToken('hash_base64_sha512_sha512', hashed('rt-1-with-some-length')),
+    ),
+    'dropped the credential',
+  ],
+  [
+    'token-revoked by prefix',
+    event('oauth/event-type/token-revoked', oauthToken('prefix', 'rt-1-with-some-l')),
+    'dropped the credential',
+  ],
+  ['sessions-revoked', event('risc/event-type/sessions-revoked', sub), 'dropped the access token'],
+])('doc1 Events: %s concerns one account', (_, seen, did) => {
+  const { data, effects } = applyEvent({ current: 'ada', accounts: [account, bob] }, seen);
+  expect(effects).toEqual([{ event: expect.any(String), account: 'ada', did }]);
+  expect(data.accounts[0]).not.toHaveProperty('accessToken');
+  expect(data.accounts[0]?.refreshToken).toBe(
+    did === 'dropped the credential' ? undefined : 'rt-1-with-some-length',
+  );
+  expect(data.accounts[1]).toEqual(bob);
+});
+
+test.each([
+  ['another client', { ...event('risc/event-type/account-disabled', sub), audience: 'client-2' }],
+  ['another user', event('risc/event-type/account-disabled', { ...sub, sub: 's9' })],
+  [
+    'another issuer in the subject',
+    event('risc/event-type/account-disabled', { ...sub, iss: 'https://evil.example' }),
+  ],
+  [
+    'another token',
+    event('oauth/event-type/token-revoked', oauthToken('hash_base64_sha512_sha512', hashed('other'))),
+  ],
+  [
+    'a prefix so short that it fits many',
+    event('oauth/event-type/token-revoked', oauthToken('prefix', 'rt')),
+  ],
+  [
+    'an unknown way to name a token',
+    event('oauth/event-type/token-revoked', oauthToken('plain', 'rt-1-with-some-length')),
+  ],
+  ['an event that is not known', event('risc/event-type/verification', sub)],
+])('%s: nothing changes', (_, seen) => {
+  const data = { current: 'ada', accounts: [account, bob] };
+  expect(applyEvent(data, seen)).toEqual({ data, effects: [] });
+});

@@ -1,0 +1,281 @@
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import { afterEach, expect, test } from 'vitest';
+import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
+import { formRequest, type Party } from '../../../src/auth/protocol/token-client.ts';
+import { processExchange } from '../../../src/auth/protocol/exchange.ts';
+import { processRevoke } from '../../../src/auth/protocol/revoke.ts';
+import { makeAround } from '../auth-context.ts';
+import { tokenServer } from '../token-server.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+test('a form is encoded once, and absent fields are not sent', () => {
+  expect(
+    formRequest('https://t.example/token', { code: '4/0A+b c&d', client_secret: undefined }),
+  ).toMatchObject({
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'code=4%2F0A%2Bb+c%26d',
+  });
+});
+
+const endpoints = {
+  authorize: 'https://a.example/auth',
+  token: 'https://a.example/token',
+  revoke: 'https://a.example/revoke',
+};
+test.each([
+  [
+    { issuer: 'https://a.example', token_endpoint: endpoints.token, jwks_uri: 'https://a.example/keys' },
+    'https://a.example',
+  ],
+  [{ issuer: 'https://a.example', token_endpoint: 'https://evil.example/token' }, undefined],
+  [{ issuer: 'no address', token_endpoint: endpoints.token }, undefined],
+  [null, undefined],
+  ['text', undefined],
+])('metadata %j count only for the token endpoint that is in use', (body, issuer) => {
+  expect(metadataFrom(body, endpoints)?.issuer).toBe(issuer);
+});
+
+const json = (status: number, body: unknown) => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  text: JSON.stringify(body),
+});
+test.each([
+  [200, {}, 'revoked'],
+  [400, { error: 'invalid_token' }, 'was-invalid'],
+  [400, { error: 'invalid_request' }, 'wants-standard'],
+  [401, { error: 'invalid_client' }, 'wants-standard'],
+])('doc1 Revoke answered with %i %j: %s', (status, body, outcome) => {
+  expect(processRevoke(json(status, body), 0)).toBe(outcome);
+});
+test.each([
+  [503, {}, 'network'],
+  [403, { error: 'access_denied' }, 'auth'],
+])('doc1 Revoke answered with %i %j is a failure', (status, body, category) => {
+  expect(() => processRevoke(json(status, body), 0)).toThrow(expect.objectContaining({ category }));
+});
+
+const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const nowS = Math.floor(Date.now() / 1000);
+const good = {
+  iss: 'https://i.example',
+  aud: 'client-1',
+  sub: 's1',
+  email: 'ada@example.com',
+  nonce: 'n1',
+  iat: nowS,
+  exp: nowS + 600,
+};
+const idToken = (change: object = {}, key = pair.privateKey): string => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const text = `${part({ alg: 'RS256', kid: 'k1' })}.${part({ ...good, ...change })}`;
+  return `${text}.${createSign('sha256').update(text).sign(key).toString('base64url')}`;
+};
+type KeyAnswer = Parameters<typeof tokenServer>[0];
+const exchanged = async (
+  id_token: string,
+  hasMetadata = true,
+  more: KeyAnswer = {},
+  signal?: AbortSignal,
+) => {
+  const keys = await tokenServer(
+    typeof more === 'function'
+      ? more
+      : {
+          body: {
+            keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'RS256', use: 'sig' }],
+          },
+          ...(more as object),
+        },
+  );
+  const around = await makeAround();
+  closers.push(keys.close, around.close);
+  const published = hasMetadata ? { issuer: 'https://i.example', jwksUri: `${keys.url}/keys` } : {};
+  const party: Party = { endpoints, clientId: 'client-1', ...published };
+  return processExchange(
+    party,
+    json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }),
+    'n1',
+    around.host,
+    signal,
+  );
+};
+
+test('an id_token that holds gives the identity', async () => {
+  expect((await exchanged(idToken())).identity).toEqual({ sub: 's1', email: 'ada@example.com' });
+});
+
+test.each([
+  ['another issuer', idToken({ iss: 'https://evil.example' })],
+  ['another audience', idToken({ aud: 'client-2' })],
+  ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 })],
+  ['another nonce', idToken({ nonce: 'n2' })],
+  ['no nonce', idToken({ nonce: undefined })],
+  ['no subject', idToken({ sub: undefined })],
+  ['signed by another key', idToken({}, stranger.privateKey)],
+  ['not signed', `${idToken().split('.').slice(0, 2).join('.')}.`],
+  ['no token at all', 'abc'],
+])('an id_token with %s is refused', async (_, token) => {
+  await expect(exchanged(token)).rejects.toMatchObject({
+    category: 'refused',
+    detail: { code: 'BAD_TOKEN_ANSWER' },
+  });
+});
+
+test.each([
+  ['a cut line', { cut: true as const }],
+  ['an outage', { status: 503, body: 'x', type: 'text/plain' }],
+  ['no such page', { status: 404, body: '<html>', type: 'text/html' }],
+])('a key set with %s does not cost the sign-in; every other check holds', async (_, keys) => {
+  expect((await exchanged(idToken(), true, keys)).identity?.sub).toBe('s1');
+  await expect(exchanged(idToken({ aud: 'client-2' }), true, keys)).rejects.toMatchObject({
+    detail: { code: 'BAD_TOKEN_ANSWER' },
+  });
+});
+
+test('a key set that is none is not trusted', async () => {
+  await expect(exchanged(idToken(), true, { body: { keys: 'x' } })).rejects.toMatchObject({
+    detail: { code: 'BAD_TOKEN_ANSWER' },
+  });
+});
+
+test('Ctrl-C while the keys are fetched is Ctrl-C', async () => {
+  const stop = new AbortController();
+  const asking = exchanged(idToken(), true, () => (stop.abort(), { delayMs: 60_000 }), stop.signal);
+  await expect(asking).rejects.toMatchObject({ code: 'ABORTED' });
+});
+
+test.each([
+  ['no nonce', idToken({ nonce: undefined }), true],
+  ['the right nonce', idToken(), true],
+  ['another nonce', idToken({ nonce: 'n2' }), false],
+  ['another audience', idToken({ aud: 'client-2' }), false],
+  ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 }), false],
+])('without metadata, an id_token with %s is accepted: %s', async (_, token, accepted) => {
+  const outcome = await exchanged(token, false).then(
+    () => true,
+    () => false,
+  );
+  expect(outcome).toBe(accepted);
+});
+
+const token = { access_token: 'a', token_type: 'Bearer', expires_in: 3599 };
+const processed = async (
+  body: unknown,
+  more: { status?: number; type?: string; headers?: Record<string, string> } = {},
+) => {
+  const around = await makeAround();
+  closers.push(around.close);
+  const headers = { 'content-type': more.type ?? 'application/json', ...more.headers };
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return processExchange(
+    { endpoints, clientId: 'client-1' },
+    { status: more.status ?? 200, headers, text },
+    undefined,
+    around.host,
+  );
+};
+
+test.each([
+  [
+    'null fields count as left out',
+    { ...token, scope: null, refresh_token: null, id_token: null, refresh_token_expires_in: null },
+    { accessToken: 'a', expiresInS: 3599 },
+  ],
+  [
+    'empty tokens count as left out',
+    { ...token, refresh_token: '', id_token: '' },
+    { accessToken: 'a', expiresInS: 3599 },
+  ],
+  ['expires_in as a string', { ...token, expires_in: '60' }, { accessToken: 'a', expiresInS: 60 }],
+  ['no expires_in', { access_token: 'a', token_type: 'bearer' }, { accessToken: 'a' }],
+  [
+    'a life longer than dates reach',
+    { ...token, expires_in: 1e18, refresh_token_expires_in: 1e300 },
+    { expiresInS: 316_224_000, refreshExpiresInS: 316_224_000 },
+  ],
+  ['a byte order mark', `\uFEFF${JSON.stringify(token)}`, { accessToken: 'a', expiresInS: 3599 }],
+])('%s is accepted', async (_, body, answer) => {
+  expect(await processed(body)).toMatchObject(answer);
+});
+
+test.each([
+  [
+    'a line end in the token',
+    { ...token, access_token: 'a\r\nX: y' },
+    {},
+    'refused',
+    'BAD_TOKEN_ANSWER',
+    'access_token',
+  ],
+  [
+    'a blank in the token',
+    { ...token, access_token: 'a b' },
+    {},
+    'refused',
+    'BAD_TOKEN_ANSWER',
+    'access_token',
+  ],
+  [
+    'an error with status 200',
+    { error: 'invalid_grant', error_description: 'used' },
+    {},
+    'auth',
+    'INVALID_GRANT',
+    'used',
+  ],
+  ['JSON that was cut off', '{"access_token":"a', {}, 'network', 'NOT_JSON', 'application/json'],
+  ['an empty body', '', {}, 'network', 'NOT_JSON', 'HTTP 200'],
+  [
+    'a redirect',
+    '',
+    { status: 307, headers: { location: 'https://b.example/token?x=1' } },
+    'network',
+    'REDIRECTED',
+    'leads to https://b.example/token;',
+  ],
+  [
+    'an error that is an object',
+    { error: { code: 400 } },
+    { status: 400 },
+    'refused',
+    'NO_OAUTH_ERROR',
+    'HTTP 400 without an OAuth error',
+  ],
+  ['a wrong address', 'no', { status: 404, type: 'text/plain' }, 'not-found', 'NO_OAUTH_ERROR', 'HTTP 404'],
+  [
+    'an outage with an OAuth error',
+    { error: 'temporarily_unavailable' },
+    { status: 503 },
+    'network',
+    'SERVER_ERROR',
+    'HTTP 503 temporarily_unavailable',
+  ],
+  [
+    'too many requests with an OAuth error',
+    { error: 'slow_down' },
+    { status: 429 },
+    'rate-limit',
+    'RATE_LIMITED',
+    'too many requests',
+  ],
+])('%s is named for what it is', async (_, body, more, category, code, says) => {
+  await expect(processed(body, more)).rejects.toMatchObject({
+    category,
+    message: expect.stringContaining(says),
+    detail: { code },
+  });
+});
+
+test('an outage passes on how long the service asks to wait', async () => {
+  const later = processed('x', { status: 503, headers: { 'retry-after': '7200' } });
+  await expect(later).rejects.toMatchObject({
+    detail: { tryThis: ['try again in 7200 s, as the service asks'] },
+  });
+});

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { addScopeLine, isIdentity, missing, scopesFrom, scopeTable, union } from '../../src/auth/scopes.ts';
+
+test.each([
+  ['a b', ['a', 'b']],
+  ['a  b ', ['a', 'b']],
+  ['', []],
+  ['a,b', ['a,b']],
+  ['A a', ['A', 'a']],
+  ['a a', ['a']],
+])('doc1 Scope: %j is the list %j (blanks only, case kept)', (text, scopes) => {
+  expect(scopesFrom(text)).toEqual(scopes);
+});
+
+test('what was asked and not granted is listed as such, extra grants too', () => {
+  expect(scopeTable(['a', 'b'], ['b', 'c'])).toEqual([
+    { scope: 'a', granted: false },
+    { scope: 'b', granted: true },
+    { scope: 'c', granted: true },
+  ]);
+  expect(missing(['a', 'b'], ['b'])).toEqual(['a']);
+});
+
+test('the line that asks for more can be copied as it is', () => {
+  expect(addScopeLine(['x/media.upload'], 'ada@example.com')).toBe(
+    'opsctl login --account ada@example.com --add-scope x/media.upload',
+  );
+  expect(union(['a'], ['b', 'a'])).toEqual(['a', 'b']);
+});
+
+test.each([
+  ['openid', true],
+  ['email', true],
+  ['https://x.example/auth/userinfo.email', true],
+  ['https://x.example/auth/media', false],
+  ['Openid', false],
+])('%s is an identity scope: %s', (scope, is) => {
+  expect(isIdentity(scope)).toBe(is);
+});

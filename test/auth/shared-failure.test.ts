@@ -1,0 +1,66 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { AppError } from '../../src/core/problem.ts';
+import { sharedFailure } from '../../src/auth/shared-failure.ts';
+import { type Around, makeAround } from './auth-context.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+/** Processes of one user, with the same settings unless others are given. */
+const two = async (settings = {}): Promise<{ first: Around; second: Around; path: string }> => {
+  const first = await makeAround();
+  const second = await makeAround({ folder: first.folder, settings });
+  closers.push(first.close, second.close);
+  return { first, second, path: join(first.folder, 'a.failed') };
+};
+const outage = new AppError('network', 'the service fails', {
+  code: 'SERVER_ERROR',
+  httpStatus: 500,
+  retryable: true,
+  tryThis: ['later'],
+});
+
+test('who waited gets the error as it was, who comes later does not', async () => {
+  const { first, second, path } = await two();
+  const waiter = sharedFailure(second, path);
+  waiter.throwIfLeft();
+  await sharedFailure(first, path).leave(outage);
+  expect(() => waiter.throwIfLeft()).toThrow(
+    expect.objectContaining({
+      category: 'network',
+      message: 'the service fails',
+      detail: { code: 'SERVER_ERROR', httpStatus: 500, retryable: true, tryThis: ['later'] },
+    }),
+  );
+  sharedFailure(second, path).throwIfLeft();
+});
+
+test('a process with another proxy, certificate or time limit asks for itself', async () => {
+  const { first, second, path } = await two({ timeout: '60s' });
+  const waiter = sharedFailure(second, path);
+  await sharedFailure(first, path).leave(outage);
+  expect(() => waiter.throwIfLeft()).not.toThrow();
+});
+
+test.each([
+  ['a refusal', new AppError('auth', 'invalid_client', { code: 'INVALID_CLIENT' })],
+  ['Ctrl-C', new AppError('interrupted', 'interrupted')],
+  ['a mistake of ours', new Error('on purpose')],
+])('%s is nobody else’s', async (_, error) => {
+  const { first, second, path } = await two();
+  const waiter = sharedFailure(second, path);
+  await sharedFailure(first, path).leave(error);
+  expect(() => waiter.throwIfLeft()).not.toThrow();
+});
+
+test('a file that somebody damaged is nothing', async () => {
+  const { first, path } = await two();
+  const waiter = sharedFailure(first, path);
+  for (const text of ['', '{', 'null', '{"id":1}']) {
+    writeFileSync(path, text);
+    expect(() => waiter.throwIfLeft()).not.toThrow();
+  }
+});

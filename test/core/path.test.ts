@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { fill, paramNames, template } from '../../src/core/path.ts';
+
+test.each([
+  ['/labels/{label-public-id}', { 'label-public-id': 12 }, '/labels/12'],
+  ['/epics/{e}/comments/{c}', { e: 1, c: 2 }, '/epics/1/comments/2'],
+  ['/{name=labels/*}:publish', { name: 'labels/abc@latest' }, '/labels/abc@latest:publish'],
+  [
+    '/{parent=labels/*/revisions/*}/permissions:batchDelete',
+    { parent: 'labels/a b/revisions/7' },
+    '/labels/a%20b/revisions/7/permissions:batchDelete',
+  ],
+  ['/labels/{id}', { id: 'a/b?c#d' }, '/labels/a%2Fb%3Fc%23d'],
+])('fill %s', (path, params, expected) => {
+  expect(fill(path, params)).toBe(expected);
+});
+
+test('names of parameters, and the verb apart', () => {
+  expect(paramNames('/{parent=labels/*/revisions/*}/locks')).toEqual(['parent']);
+  expect(template('/{name=labels/*}:updateLabelCopyMode').verb).toBe('updateLabelCopyMode');
+});

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { durationText, parseDuration } from '../../src/core/duration.ts';
+import { exitCodes } from '../../src/core/exit.ts';
+import { nearest } from '../../src/core/nearest.ts';
+
+test.each([
+  ['30', 30_000],
+  ['30s', 30_000],
+  ['1h30m', 5_400_000],
+  ['500ms', 500],
+  ['1.5s', 1500],
+])('duration %s', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+test.each(['', 'soon', '5x', '-1s', '1h 30m'])('no duration: %j', (text) => {
+  expect(() => parseDuration(text)).toThrow(/not a duration/);
+});
+test.each([
+  [320, '320 ms'],
+  [4200, '4.2 s'],
+  [185_000, '3 min 5 s'],
+  [7_800_000, '2 h 10 min'],
+])('%d ms in words', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
+});
+
+test.each([
+  ['lables', 'labels'],
+  ['creat', 'create'],
+  ['xyz', undefined],
+  ['del', 'delete'],
+  ['la', undefined],
+  ['member', 'member_ids'],
+  ['members', 'member_ids'],
+])('nearest of %s', (typed, expected) => {
+  expect(nearest(typed, ['labels', 'create', 'delete', 'member_ids'])).toBe(expected);
+});
+
+/** decisions 5, transcribed. */
+test.each([
+  ['done', 0],
+  ['unknown', 1],
+  ['usage', 2],
+  ['config', 3],
+  ['auth', 4],
+  ['refused', 5],
+  ['not-found', 6],
+  ['rate-limit', 7],
+  ['stopped', 8],
+  ['partial', 9],
+  ['unsafe', 10],
+  ['network', 11],
+  ['rolled-back', 12],
+  ['no', 20],
+  ['interrupted', 130],
+  ['terminated', 143],
+] as const)('exit code of %s is %d', (category, code) => {
+  expect(exitCodes[category].code).toBe(code);
+  expect(Object.keys(exitCodes)).toHaveLength(16);
+});

@@ -1,0 +1,313 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type TestCluster, b64, testCluster, until } from './members.ts';
+
+let cluster: TestCluster;
+afterEach(() => cluster.close());
+const put = (name: string, key: string, value: string) =>
+  cluster.member(name).post('/v3alpha/kv/put', { key: b64(key), value: b64(value) });
+const valueAt = async (name: string, key: string, prefix = '/v3alpha') =>
+  Buffer.from(
+    (await cluster.member(name).post(`${prefix}/kv/range`, { key: b64(key) })).json?.kvs?.[0]?.value ?? '',
+    'base64',
+  ).toString();
+const three = ['3.2.32', '3.2.32', '3.2.32'];
+
+describe('three members', () => {
+  it('agree on a leader, and a write through any is read through every other at once', async () => {
+    cluster = await testCluster(three);
+    for (const [i, name] of ['n1', 'n2', 'n3'].entries()) {
+      expect((await put(name, 'k', String(i))).status).toBe(200);
+      for (const other of ['n1', 'n2', 'n3']) expect(await valueAt(other, 'k')).toBe(String(i));
+    }
+    const leaders = await Promise.all(
+      cluster.members.map(async (member) => (await member.post('/v3alpha/maintenance/status')).json.leader),
+    );
+    expect(new Set(leaders)).toEqual(new Set([BigInt(`0x${(await cluster.leader()).id}`).toString()]));
+  });
+  it('go on with one of them down, and it catches up when it is back', async () => {
+    cluster = await testCluster(three);
+    expect(await cluster.stop('n3')).toBe(0);
+    for (let i = 0; i < 50; i += 1)
+      expect((await put(i % 2 === 0 ? 'n1' : 'n2', `k${i}`, 'x')).status).toBe(200);
+    await cluster.start('n3', '3.2.32');
+    await until(
+      'n3 answers',
+      async () =>
+        (
+          await cluster
+            .member('n3')
+            .get('/health')
+            .catch(() => undefined)
+        )?.status === 200,
+    );
+    expect(await valueAt('n3', 'k49')).toBe('x');
+    expect(cluster.member('n3').log.join('\n')).toMatch(
+      /restarting member [0-9a-f]{16} in cluster [0-9a-f]{16} at commit index \d+/,
+    );
+  });
+  it('the leader hands over when it is asked to end, and says so', async () => {
+    cluster = await testCluster(three);
+    const leader = await cluster.leader();
+    await cluster.stop(leader.name);
+    expect(leader.log.join('\n')).toMatch(
+      /starts leadership transfer from [0-9a-f]{16} to [0-9a-f]{16}\n[\s\S]*finished leadership transfer from .* \(took [\d.]+ms\)/,
+    );
+    const others = cluster.members.filter((member) => member !== leader);
+    expect((await put((others[0] as { name: string }).name, 'after', '1')).status).toBe(200);
+    const last = others[1] as { name: string; log: string[] };
+    expect(last.log.join('\n')).toContain(`changed leader from ${leader.id} to`);
+  });
+  it('a follower that ends says that it has nothing to hand over; the others miss it', async () => {
+    cluster = await testCluster(three);
+    const leader = await cluster.leader();
+    const follower = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
+    await cluster.stop(follower.name);
+    expect(follower.log.join('\n')).toContain('skipped leadership transfer for stopping non-leader member');
+    const lines = () => leader.log.join('\n');
+    await until('the leader misses it', () => lines().includes(`peer ${follower.id} became inactive`));
+    expect(lines()).toContain(
+      `lost the TCP streaming connection with peer ${follower.id} (stream Message reader)`,
+    );
+    expect(lines()).toMatch(
+      new RegExp(
+        `failed to dial ${follower.id} on stream Message \\(dial tcp 127\\.0\\.0\\.1:\\d+: connect: connection refused\\)`,
+      ),
+    );
+  });
+  it('without a majority: health is false, reads of the own state still answer, writes do not', async () => {
+    cluster = await testCluster(three);
+    await cluster.stop('n1');
+    await cluster.stop('n2');
+    await until(
+      'n3 sees that nobody leads',
+      async () => (await cluster.member('n3').get('/health')).status === 503,
+    );
+    expect((await cluster.member('n3').get('/health')).text).toBe('{"health": "false"}');
+    expect(
+      (await cluster.member('n3').post('/v3alpha/kv/range', { key: b64('k'), serializable: true })).status,
+    ).toBe(200);
+    expect((await cluster.member('n3').post('/v3alpha/maintenance/status')).json.leader).toBeUndefined();
+    expect((await cluster.member('n3').get('/version')).status).toBe(200);
+    let isOver = false;
+    const answer = put('n3', 'k', 'v').finally(() => (isOver = true));
+    await until('it gives up', () => {
+      cluster.member('n3').passes(200);
+      return isOver;
+    });
+    const refused = await answer;
+    expect([refused.status, refused.text]).toEqual([
+      503,
+      '{"error":"etcdserver: request timed out","code":14}',
+    ]);
+  });
+  it('a member that is cut off loses nothing and disturbs nobody when it is back', async () => {
+    cluster = await testCluster(three);
+    // On a busy machine a member may miss beats and there is an election that nobody caused: one that came back and disturbs causes one each time.
+    let [before, after] = ['0', '1'];
+    for (let round = 0; round < 3 && before !== after; round += 1) {
+      const leader = await cluster.leader();
+      const follower = cluster.members.find(
+        (member) => member !== leader,
+      ) as (typeof cluster.members)[number];
+      await cluster.fault(follower.name, [{ kind: 'cut' }]);
+      await until('it knows no leader', async () => (await follower.get('/health')).status === 503);
+      expect((await put(leader.name, 'while-cut', `${round}`)).status).toBe(200);
+      before = (await put(leader.name, 'while-cut', `${round} again`)).json.header.raft_term;
+      await cluster.fault(follower.name, []);
+      await until('it is back', async () => (await follower.get('/health')).status === 200);
+      expect(await valueAt(follower.name, 'while-cut')).toBe(`${round} again`);
+      after = (await put(leader.name, 'while-cut', 'back')).json.header.raft_term;
+    }
+    expect(after).toBe(before);
+  });
+});
+
+describe('the upgrade', () => {
+  it('stays at the lowest version until the last member is new; then the cluster moves, and there is no way back', async () => {
+    cluster = await testCluster(three);
+    const versions = async () =>
+      Promise.all(cluster.members.map(async (member) => (await member.get('/version')).json.kvcluster));
+    for (const name of ['n1', 'n2']) {
+      await cluster.stop(name);
+      await cluster.start(name, '3.3.27');
+      await cluster.healthy();
+      expect(await versions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
+    }
+    // doc3 States B: while mixed a member can go back.
+    await cluster.stop('n1');
+    await cluster.start('n1', '3.2.32');
+    await cluster.healthy();
+    expect((await put('n1', 'mixed', '1')).status).toBe(200);
+    for (const name of ['n1', 'n3']) {
+      await cluster.stop(name);
+      await cluster.start(name, '3.3.27');
+      await cluster.healthy();
+    }
+    await until('the cluster is 3.3', async () => (await versions()).every((version) => version === '3.3.0'));
+    expect(await valueAt('n2', 'mixed', '/v3beta')).toBe('1');
+    const all = cluster.members.flatMap((member) => member.log).join('\n');
+    for (const line of [
+      'updating the cluster version from 3.2 to 3.3',
+      'updated the cluster version from 3.2 to 3.3',
+      'enabled capabilities for version 3.3',
+    ])
+      expect(all).toContain(line);
+    await cluster.stop('n2');
+    const old = await cluster.start('n2', '3.2.32');
+    expect(await old.ended).toBe(1);
+    expect(old.log.at(-1)).toContain(
+      'C | membership: cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
+    );
+    await cluster.start('n2', '3.3.27');
+    await cluster.healthy();
+  });
+  it('an old leader warns of members with a higher version', async () => {
+    cluster = await testCluster(three);
+    const leader = await cluster.leader();
+    const follower = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
+    await cluster.stop(follower.name);
+    await cluster.start(follower.name, '3.3.27');
+    await until('it warns', () =>
+      leader.log.join('\n').includes(`member ${follower.id} has a higher version 3.3.27`),
+    );
+    expect(leader.log.join('\n')).toContain('W | kvserver: the local kv version 3.2.32 is not up-to-date');
+  });
+  it('a member that was away while the cluster moved is refused as soon as it hears of it', async () => {
+    cluster = await testCluster(['3.3.27', '3.3.27', '3.3.27'], { wait: false });
+    await cluster.healthy();
+    await cluster.stop('n1');
+    expect(await (await cluster.start('n1', '3.2.32')).ended).toBe(1);
+  });
+  it('a member with an empty folder does not join as somebody it was', async () => {
+    cluster = await testCluster(three);
+    await cluster.stop('n1');
+    const stranger = await cluster.start('n1', '3.3.27', [
+      '--data-dir',
+      `${cluster.member('n1').dataDir}-other`,
+    ]);
+    expect(await stranger.ended).toBe(1);
+    expect(stranger.log.at(-1)).toContain(`member ${stranger.id} has already been bootstrapped`);
+  });
+});
+
+describe('alarms, auth, faults', () => {
+  it('NOSPACE refuses writes everywhere; only 3.3 says so in /health', async () => {
+    cluster = await testCluster(three, { args: ['--quota-backend-bytes', '100000'] });
+    const value = 'x'.repeat(60_000);
+    expect((await put('n1', 'a', value)).status).toBe(200);
+    const full = await put('n2', 'b', value);
+    expect([full.status, full.text]).toEqual([
+      403,
+      '{"error":"etcdserver: mvcc: database space exceeded","code":8}',
+    ]);
+    expect((await put('n3', 'c', '1')).status).toBe(403);
+    expect((await cluster.member('n1').get('/health')).status).toBe(200);
+    await cluster.stop('n1');
+    await cluster.start('n1', '3.3.27');
+    await until(
+      'n1 answers',
+      async () =>
+        (
+          await cluster
+            .member('n1')
+            .get('/version')
+            .catch(() => undefined)
+        )?.status === 200,
+    );
+    expect((await cluster.member('n1').get('/health')).text).toBe('{"health":"false"}\n');
+    const { alarms } = (await cluster.member('n2').post('/v3alpha/maintenance/alarm', { action: 'GET' }))
+      .json;
+    expect(alarms).toEqual([
+      { memberID: BigInt(`0x${cluster.member('n2').id}`).toString(), alarm: 'NOSPACE' },
+    ]);
+    await cluster.member('n2').post('/v3alpha/maintenance/alarm', {
+      action: 'DEACTIVATE',
+      memberID: alarms[0].memberID,
+      alarm: 'NOSPACE',
+    });
+    expect((await put('n3', 'c', '1')).status).toBe(200);
+  });
+  it('tokens are for one member and end with it; health and version stay open', async () => {
+    cluster = await testCluster(three);
+    const n1 = cluster.member('n1');
+    await n1.post('/v3alpha/auth/user/add', { name: 'root', password: 'secret' });
+    expect((await n1.post('/v3alpha/auth/enable')).status).toBe(200);
+    expect((await put('n1', 'k', '1')).text).toBe('{"error":"etcdserver: user name is empty","code":3}');
+    expect((await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'wrong' })).text).toContain(
+      'authentication failed, invalid user ID or password',
+    );
+    const { token } = (await n1.post('/v3alpha/auth/authenticate', { name: 'root', password: 'secret' }))
+      .json;
+    const write = (header: string, value: string) =>
+      cluster.member('n1').post('/v3alpha/kv/put', { key: b64('k'), value: b64('1') }, { [header]: value });
+    expect((await write('Grpc-Metadata-Token', token)).status).toBe(200);
+    expect((await write('Authorization', token)).status).toBe(400);
+    expect((await n1.get('/health')).status).toBe(200);
+    expect((await n1.post('/v3alpha/maintenance/defragment')).text).toBe(
+      '{"error":"auth: user name is empty","code":2}',
+    );
+    expect((await n1.post('/v3alpha/maintenance/snapshot')).text).toContain('"error":{');
+    await cluster.stop('n1');
+    await cluster.start('n1', '3.3.27');
+    await cluster.healthy();
+    const stale = await cluster
+      .member('n1')
+      .post('/v3beta/kv/put', { key: b64('k'), value: b64('1') }, { Authorization: token });
+    expect([stale.status, stale.text]).toEqual([401, '{"error":"etcdserver: invalid auth token","code":16}']);
+  });
+  it.each([
+    ['crash-at-start', {}],
+    ['exit-after', { ms: 100 }],
+  ] as const)('%s only of the new version: the old one starts', async (kind, more) => {
+    cluster = await testCluster(three);
+    await cluster.stop('n1');
+    await cluster.fault('n1', [{ kind, version: '3.3', ...more }]);
+    expect(await (await cluster.start('n1', '3.3.27')).ended).toBe(1);
+    await cluster.start('n1', '3.2.32');
+    await cluster.healthy();
+  });
+  it('ignore-sigterm: the member goes on until the fault is taken back', async () => {
+    cluster = await testCluster(three);
+    await cluster.fault('n1', [{ kind: 'ignore-sigterm' }]);
+    cluster.member('n1').signal('SIGTERM');
+    await until('it said so', () =>
+      cluster.member('n1').log.join('\n').includes('SIGTERM ignored on demand'),
+    );
+    expect((await put('n1', 'k', '1')).status).toBe(200);
+    await cluster.fault('n1', []);
+    expect(await cluster.stop('n1')).toBe(0);
+  });
+  it('moves the leader where the version can, and only when the leader is asked', async () => {
+    cluster = await testCluster(['3.3.27', '3.3.27', '3.3.27']);
+    const leader = await cluster.leader();
+    const other = cluster.members.find((member) => member !== leader) as (typeof cluster.members)[number];
+    const targetID = BigInt(`0x${other.id}`).toString();
+    const wrong = await other.post('/v3beta/maintenance/transfer-leadership', { targetID });
+    expect([wrong.status, wrong.text]).toEqual([412, '{"error":"etcdserver: not leader","code":9}']);
+    expect((await leader.post('/v3beta/maintenance/transfer-leadership', { targetID })).status).toBe(200);
+    expect((await cluster.leader()).name).toBe(other.name);
+  });
+  it('a lease ends by itself and takes its keys with it, also after a new leader', async () => {
+    cluster = await testCluster(three);
+    const { ID } = (await cluster.member('n1').post('/v3alpha/lease/grant', { TTL: 1 })).json;
+    await cluster.member('n2').post('/v3alpha/kv/put', { key: b64('leased'), value: '', lease: ID });
+    await cluster.stop((await cluster.leader()).name);
+    const alive = cluster.members.find(
+      (member) =>
+        member.log.at(-1)?.includes('shutting') !== true && !member.log.join().includes('terminated signal'),
+    ) as (typeof cluster.members)[number];
+    await until(
+      'the lease is over',
+      async () => (await alive.post('/v3alpha/kv/lease/timetolive', { ID })).json.TTL === '-1',
+    );
+    expect((await alive.post('/v3alpha/kv/range', { key: b64('leased') })).json.kvs).toBeUndefined();
+  });
+  it('raising the alarm NONE ends every 3.2 member, as it does with real ones', async () => {
+    cluster = await testCluster(three);
+    await cluster.member('n1').post('/v3alpha/maintenance/alarm', { action: 'ACTIVATE' });
+    expect(await Promise.all(cluster.members.map((member) => member.ended))).toEqual([1, 1, 1]);
+    expect(cluster.member('n3').log.join('\n')).toContain(
+      'C | mvcc/backend: cannot put key into bucket (key required)',
+    );
+  });
+});

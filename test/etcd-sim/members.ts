@@ -1,0 +1,212 @@
+import { memberId } from '../../src/etcd-sim/disk/identity.ts';
+import { type Fault, faultFile } from '../../src/etcd-sim/faults.ts';
+import { runMember } from '../../src/etcd-sim/member/run.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+export type Answer = {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+  readonly json: any;
+};
+export type TestMember = {
+  readonly name: string;
+  readonly id: string;
+  readonly url: string;
+  readonly peerUrl: string;
+  readonly dataDir: string;
+  /** Lines it logged. */
+  readonly log: string[];
+  version: string;
+  /** Exit code, once it ended. */
+  ended: Promise<number>;
+  signal(name: 'SIGTERM' | 'SIGINT'): void;
+  /** Its clock jumps: what it waits for is over sooner. */
+  passes(ms: number): void;
+  get(path: string): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+};
+export type TestCluster = {
+  readonly members: TestMember[];
+  /** Members by name. */
+  member(name: string): TestMember;
+  leader(): Promise<TestMember>;
+  start(name: string, version: string, more?: readonly string[]): Promise<TestMember>;
+  stop(name: string): Promise<number>;
+  fault(name: string, faults: readonly Fault[]): Promise<void>;
+  healthy(): Promise<void>;
+  close(): Promise<void>;
+};
+type Options = {
+  readonly word?: string;
+  readonly monitorMs?: number;
+  readonly args?: readonly string[];
+  readonly wait?: boolean;
+};
+
+export const b64 = (text: string): string => Buffer.from(text).toString('base64');
+export const until = async (what: string, test: () => boolean | Promise<boolean>): Promise<void> => {
+  for (let i = 0; i < 1500; i += 1) {
+    if (await test()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`never came true: ${what}`);
+};
+const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
+  const reply = await fetch(url, { redirect: 'manual', ...init });
+  const text = await reply.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    json = undefined;
+  }
+  return { status: reply.status, text, headers: reply.headers, json };
+};
+
+/** Members in this process: real HTTP, real files; only signals and the log are taken from them. */
+export const testCluster = async (
+  versions: readonly string[],
+  options: Options = {},
+): Promise<TestCluster> => {
+  const real: RealHost = await realHost();
+  const free = await real.host.network.freePorts(2 * versions.length);
+  const names = versions.map((_, i) => `n${i + 1}`);
+  const peer = (i: number): string => `http://127.0.0.1:${free[2 * i + 1]}`;
+  const initial = names.map((name, i) => `${name}=${peer(i)}`).join(',');
+  const found = new Map<string, TestMember>();
+  const hosts: RealHost[] = [real];
+  const faultPath = (name: string): string => faultFile(`${real.folder}/faults`, name);
+
+  const launch = async (name: string, version: string, more: readonly string[] = []): Promise<TestMember> => {
+    const i = names.indexOf(name);
+    const own = await realHost();
+    hosts.push(own);
+    const log: string[] = [];
+    let jumpedMs = 0;
+    let listener: (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void = () => {};
+    const stderr = {
+      isTty: false,
+      columns: 80,
+      write: async (text: string | Uint8Array) => void log.push(String(text).trimEnd()),
+    };
+    const host: Host = {
+      ...own.host,
+      elapsed: () => own.host.elapsed() + jumpedMs,
+      terminal: { ...own.host.terminal, stderr },
+      onSignal: (heard) => {
+        listener = heard;
+        return () => {};
+      },
+    };
+    const url = `http://127.0.0.1:${free[2 * i]}`;
+    const dataDir = `${real.folder}/${name}.data`;
+    const serverArgs = [
+      ...['--name', name, '--data-dir', dataDir, '--listen-client-urls', url, '--advertise-client-urls', url],
+      ...[
+        '--listen-peer-urls',
+        peer(i),
+        '--initial-advertise-peer-urls',
+        peer(i),
+        '--initial-cluster',
+        initial,
+      ],
+      ...['--heartbeat-interval', '20', '--election-timeout', '200'],
+      ...(options.args ?? []),
+      ...more,
+    ];
+    const ended = runMember(host, {
+      version,
+      word: options.word ?? 'kv',
+      monitorMs: options.monitorMs ?? 200,
+      serverArgs,
+      faultFile: faultPath,
+    });
+    const member: TestMember = {
+      name,
+      id: memberId([peer(i)], 'etcd-cluster'),
+      url,
+      peerUrl: peer(i),
+      dataDir,
+      log,
+      version,
+      ended,
+      signal: (signal) => listener(signal),
+      passes: (ms) => {
+        jumpedMs += ms;
+      },
+      get: (path) => ask(`${url}${path}`),
+      post: (path, body = {}, headers = {}) =>
+        ask(`${url}${path}`, {
+          method: 'POST',
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+          headers,
+        }),
+    };
+    found.set(name, member);
+    return member;
+  };
+  const cluster: TestCluster = {
+    get members() {
+      return names.map((name) => found.get(name) as TestMember);
+    },
+    member: (name) => found.get(name) as TestMember,
+    async leader() {
+      let leads: TestMember | undefined;
+      await until('somebody leads', async () => {
+        const states = await Promise.all(
+          [...found.values()].map((member) =>
+            ask(`${member.peerUrl}/simulation/state`).catch(() => undefined),
+          ),
+        );
+        leads = [...found.values()].find(
+          (_, i) => states[i] !== undefined && states[i]?.json.leader === states[i]?.json.id,
+        );
+        return leads !== undefined;
+      });
+      return leads as TestMember;
+    },
+    start: launch,
+    async stop(name) {
+      const member = found.get(name) as TestMember;
+      member.signal('SIGTERM');
+      return member.ended;
+    },
+    async fault(name, faults) {
+      await real.host.files.makeFolder(`${real.folder}/faults`);
+      await real.host.files.replace(faultPath(name), JSON.stringify(faults));
+      await ask(`${found.get(name)?.peerUrl}/simulation/faults`, { method: 'POST' }).catch(() => undefined);
+    },
+    async healthy() {
+      for (const member of found.values()) {
+        await until(`${member.name} is healthy and knows the cluster version`, async () => {
+          const [health, version] = [
+            await member.get('/health').catch(() => undefined),
+            await member.get('/version').catch(() => undefined),
+          ];
+          return health?.status === 200 && !version?.text.includes('not_decided');
+        });
+      }
+    },
+    async close() {
+      let left = found.size;
+      for (const member of found.values()) void member.ended.then(() => (left -= 1));
+      // A member that is still starting does not listen to signals yet.
+      await until('all members ended', () => {
+        for (const member of found.values()) member.signal('SIGTERM');
+        return left === 0;
+      });
+      await Promise.all(hosts.map((one) => one.close()));
+    },
+  };
+  await Promise.all(names.map((name, i) => launch(name, versions[i] as string)));
+  if (options.wait !== false) {
+    const first = cluster.member('n1');
+    // Nobody leads yet: the first to miss a leader need not wait for its election time.
+    await until('n1 answers', async () => (await first.get('/version').catch(() => undefined)) !== undefined);
+    first.passes(400);
+    await cluster.healthy();
+  }
+  return cluster;
+};

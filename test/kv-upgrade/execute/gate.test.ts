@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { openGate, passGate, stayStable } from '../../../src/kv-upgrade/execute/gate.ts';
+import { MemberFailure } from '../../../src/kv-upgrade/run.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import type { ScriptedReply } from '../../support/fake-host.ts';
+import { runOn } from '../../support/upgrade-run.ts';
+
+type State = {
+  readonly alarm?: 'NOSPACE' | 'CORRUPT';
+  readonly isHealthy?: boolean;
+  readonly version?: string;
+};
+const ids: Readonly<Record<string, string>> = { 20001: '1001', 20002: '1002', 20003: '1003' };
+/** Three members; n2 is the one in work, n3 raises the alarm. */
+const gateOf = (state: State, isRunning: () => boolean = () => true) => {
+  let written = '';
+  const host = fakeHost({
+    reply: ({ url, body }): ScriptedReply => {
+      const path = new URL(url).pathname;
+      if (path === '/version')
+        return { body: { etcdserver: state.version ?? '3.4.23', etcdcluster: '3.3.0' } };
+      if (path === '/health')
+        return {
+          status: state.isHealthy === false ? 503 : 200,
+          body: { health: String(state.isHealthy !== false) },
+        };
+      if (path.endsWith('/alarm'))
+        return {
+          body: state.alarm === undefined ? {} : { alarms: [{ memberID: '1003', alarm: state.alarm }] },
+        };
+      const header = { member_id: ids[new URL(url).port], cluster_id: '77', revision: '10', raft_term: '2' };
+      if (path.endsWith('/status'))
+        return {
+          body: {
+            header,
+            leader: '1001',
+            raftIndex: '100',
+            raftAppliedIndex: '100',
+            raftTerm: '2',
+            dbSize: String(1e12),
+          },
+        };
+      if (path.endsWith('/put')) written = JSON.parse(String(body)).value;
+      return { body: { header, kvs: [{ key: '', value: written }], count: '1' } };
+    },
+  });
+  const run = runOn(host, {}, { isRunning: async () => isRunning() });
+  return { run, gate: openGate(run, 'n2', '3.4') };
+};
+const failing = async (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe('the gate of a member', () => {
+  it('is passed by one that is good', async () => {
+    const { run, gate } = gateOf({});
+    await passGate(gate, 1000);
+    expect(
+      run.told.flatMap((event) => (event.event === 'gate-check' && event.ok ? [event.check] : [])),
+    ).toHaveLength(12);
+  });
+
+  it.each([
+    ['makes every member unhealthy', { alarm: 'NOSPACE', isHealthy: false }],
+    ['is not seen in /health', { alarm: 'CORRUPT' }],
+  ] as const)('an alarm that %s stops the run at once: the member keeps its version', async (_, state) => {
+    const { run, gate } = gateOf(state);
+    const began = run.host.elapsed();
+    const error = await failing(passGate(gate, 60_000));
+    expect(error).not.toBeInstanceOf(MemberFailure);
+    expect(error).toMatchObject({
+      category: 'stopped',
+      message: `alarm ${state.alarm} is raised by n3; n2 runs, and is not proved good yet`,
+      detail: { code: 'ALARM' },
+    });
+    expect(run.host.elapsed() - began).toBeLessThan(5000);
+  });
+
+  it('one that stays unhealthy without an alarm fails when its time is over', async () => {
+    const { gate } = gateOf({ isHealthy: false });
+    const error = await failing(passGate(gate, 3000));
+    expect(error).toBeInstanceOf(MemberFailure);
+    expect(error).toMatchObject({
+      member: 'n2',
+      message: expect.stringContaining('n2 did not pass its gate: health'),
+    });
+  });
+
+  it('an alarm while it must stay good stops the run too', async () => {
+    const { gate } = gateOf({ alarm: 'NOSPACE', isHealthy: false });
+    expect(await failing(stayStable(gate, 10_000))).toMatchObject({
+      category: 'stopped',
+      detail: { code: 'ALARM' },
+    });
+  });
+
+  it('a server that its start command puts into the background may come a moment later', async () => {
+    let looks = 0;
+    const { gate } = gateOf({}, () => {
+      looks += 1;
+      return looks > 5;
+    });
+    gate.exited = new Promise(() => {});
+    await passGate(gate, 1000);
+  });
+
+  it.each([
+    [{ code: 3, signal: null }, 'its process ended (exit code 3)'],
+    [{ code: null, signal: 'SIGKILL' }, 'its process ended (SIGKILL)'],
+    [undefined, 'its process is not there'],
+  ])('a process that ended with %j fails at once', async (exit, said) => {
+    const { run, gate } = gateOf({}, () => false);
+    gate.exited = new Promise(() => {});
+    if (exit !== undefined) gate.exit = exit;
+    const error = await failing(passGate(gate, 60_000));
+    expect(error).toMatchObject({ member: 'n2', message: `n2 did not pass its gate: process: ${said}` });
+    expect(run.host.elapsed()).toBeLessThan(3000);
+  });
+});

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { NetworkError } from '../../../src/platform/host.ts';
+import type { HttpRequest } from '../../../src/platform/host.ts';
+import { takeSnapshot } from '../../../src/kv-upgrade/execute/take-snapshot.ts';
+import type { Step } from '../../../src/kv-upgrade/types.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import type { ScriptedReply } from '../../support/fake-host.ts';
+import { clusterFile } from '../../support/observations.ts';
+import { runOn } from '../../support/upgrade-run.ts';
+
+const page = Buffer.alloc(512, 7);
+const snapshot = Buffer.concat([page, createHash('sha256').update(page).digest()]).toString('base64');
+const status = {
+  header: { member_id: '1002', cluster_id: '77', revision: '10', raft_term: '2' },
+  raftIndex: '100',
+  raftTerm: '2',
+  dbSize: '512',
+};
+const silent = (): never => {
+  throw new NetworkError('TIMEOUT', 'did not answer', true);
+};
+const step = { id: 'n2.snapshot', kind: 'snapshot', member: 'n2', title: '', why: '', commands: [] } as Step;
+
+/** A member whose snapshot stream and status answer what these say, one after the other. */
+const member = (streams: (() => ScriptedReply)[], statuses: (() => ScriptedReply)[] = []) => {
+  const asked: HttpRequest[] = [];
+  const reply = (request: HttpRequest): ScriptedReply => {
+    if (request.url.endsWith('/version')) return { body: { etcdserver: '3.3.25', etcdcluster: '3.3.0' } };
+    if (request.transport === 'http2') return { status: 404 };
+    if (request.url.endsWith('/maintenance/status'))
+      return (statuses.shift() ?? (() => ({ body: status })))();
+    asked.push(request);
+    return (streams.shift() ?? silent)();
+  };
+  return { host: fakeHost({ reply }), asked };
+};
+const whole = (): ScriptedReply => ({ body: { result: { blob: snapshot } } });
+
+describe('a snapshot of a member that is cut off on its way', () => {
+  it('is asked for once more, with a word', async () => {
+    const { host, asked } = member([silent, whole]);
+    const run = runOn(host);
+    expect(await takeSnapshot(run, step)).toMatchObject({ revision: 10, size_bytes: 544 });
+    expect(asked).toHaveLength(2);
+    expect(run.told.map((event) => (event.event === 'note' ? event.text : event.event))).toEqual([
+      'the snapshot of n2 was cut off (127.0.0.1:20002: context deadline exceeded (no answer in time)): once more',
+      'snapshot-saved',
+    ]);
+    expect(run.written.map(({ kind }) => kind)).toEqual(['snapshot']);
+  });
+
+  it('twice: the run stops and names the member, and no file stays', async () => {
+    const { host, asked } = member([silent, silent, whole]);
+    const run = runOn(host);
+    await expect(takeSnapshot(run, step)).rejects.toMatchObject({
+      category: 'stopped',
+      message:
+        'n2: no snapshot of it could be saved: 127.0.0.1:20002: context deadline exceeded (no answer in time)',
+      detail: { code: 'DEADLINE_EXCEEDED' },
+    });
+    expect(asked).toHaveLength(2);
+    expect([run.written, Object.keys(host.files.all())]).toEqual([[], []]);
+  });
+
+  it('and the member does not answer any more: it is not waited for', async () => {
+    const { host, asked } = member([silent], [() => ({ body: status }), silent]);
+    await expect(takeSnapshot(runOn(host), step)).rejects.toMatchObject({
+      message: expect.stringMatching(/^n2: no snapshot of it could be saved/),
+    });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('and the operator wants to stop: not once more', async () => {
+    const { host, asked } = member([silent, whole]);
+    await expect(takeSnapshot(runOn(host, { signal: AbortSignal.abort() }), step)).rejects.toMatchObject({
+      category: 'stopped',
+    });
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    [undefined, 8000],
+    [3, 3000],
+  ])('with snapshot_seconds %j a silent stream is given up after %i ms', async (snapshot_seconds, ms) => {
+    const { host, asked } = member([whole]);
+    const cluster = {
+      ...clusterFile(),
+      ...(snapshot_seconds === undefined ? {} : { timeouts: { snapshot_seconds } }),
+    };
+    await takeSnapshot(runOn(host, { cluster }), step);
+    expect(asked.map(({ timeoutMs }) => timeoutMs)).toEqual([ms]);
+  });
+});
+
+it('what the member refuses is not asked twice', async () => {
+  const { host, asked } = member([
+    () => ({ status: 400, body: { error: 'etcdserver: permission denied', code: 7 } }),
+    whole,
+  ]);
+  await expect(takeSnapshot(runOn(host), step)).rejects.toThrow('permission denied');
+  expect(asked).toHaveLength(1);
+});

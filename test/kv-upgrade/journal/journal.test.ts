@@ -1,0 +1,124 @@
+import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findRuns,
+  isFinal,
+  openJournal,
+  openRun,
+  parseJournal,
+  runFolder,
+  nextRunId,
+} from '../../../src/kv-upgrade/journal/journal.ts';
+import type { JournalEntry } from '../../../src/kv-upgrade/types.ts';
+import { planned } from '../../support/observations.ts';
+import { realHost } from '../../support/real-host.ts';
+import type { RealHost } from '../../support/real-host.ts';
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+});
+afterEach(() => real.close());
+const owner = { host: 'h', pid: 1 };
+
+describe('a journal', () => {
+  it('keeps its lines, and a torn last line is cut off before the next', async () => {
+    const folder = join(real.folder, 'run');
+    const first = await openJournal(real.host, folder);
+    first.write({ kind: 'begin', step: 'n1.stop' });
+    first.close();
+    appendFileSync(first.path, '{"kind":"end","st');
+    const second = await openJournal(real.host, folder);
+    expect(second.entries.map(({ kind }) => kind)).toEqual(['begin']);
+    second.write({ kind: 'end', step: 'n1.stop' });
+    second.close();
+    expect(
+      readFileSync(first.path, 'utf8')
+        .split('\n')
+        .map((line) => line.slice(0, 1))
+        .join(''),
+    ).toBe('{{');
+    expect(parseJournal(readFileSync(first.path, 'utf8')).entries).toHaveLength(2);
+  });
+  it('is on the disk before its write returns', async () => {
+    const order: string[] = [];
+    const file = {
+      write: () => void order.push('write'),
+      sync: () => void order.push('sync'),
+      sizeBytes: () => 0,
+      close: () => {},
+    };
+    const host = { ...real.host, files: { ...real.host.files, append: () => file } };
+    (await openJournal(host, join(real.folder, 'run'))).write({ kind: 'begin', step: 'x' });
+    expect(order).toEqual(['write', 'sync']);
+  });
+  it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
+    let says = 'ENOSPC: no space left on device, write';
+    const file = {
+      write: () => {
+        throw Object.assign(new Error(says), { code: 'ENOSPC' });
+      },
+      sync: () => {},
+      sizeBytes: () => 0,
+      close: () => {},
+    };
+    const host = { ...real.host, files: { ...real.host.files, append: () => file } };
+    const journal = await openJournal(host, join(real.folder, 'run'));
+    expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(
+      `the journal ${journal.path} cannot be written: ENOSPC`,
+    );
+    expect([journal.entries.length, journal.failure()]).toEqual([0, undefined]);
+    journal.tell({ kind: 'end', step: 'n1.stop' });
+    says = 'EIO: i/o error, write';
+    journal.tell({ kind: 'begin', step: 'n1.start' });
+    expect(journal.entries.map(({ kind }) => kind)).toEqual(['end', 'begin']);
+    expect(journal.failure()).toMatchObject({
+      category: 'stopped',
+      detail: { code: 'JOURNAL_UNWRITABLE' },
+      message: expect.stringContaining('ENOSPC'),
+    });
+  });
+  it('a damaged line in the middle is an error with a way out', () => {
+    expect(() => parseJournal('{"kind":"begin"}\nxx\n{"kind":"end"}\n')).toThrow(/line 2 of the journal/);
+  });
+  it('runs are found newest first; only the newest can be open', async () => {
+    const made: string[] = [];
+    for (const run of ['20260101T000000Z-aaaa', '20260102T000000Z-bbbb']) {
+      const journal = await openJournal(real.host, runFolder(real.folder, 'c', run));
+      journal.write({ kind: 'opened', run, action: 'upgrade', plan: planned(), owner, cluster_file: 'f' });
+      journal.close();
+      made.unshift(run);
+    }
+    const runs = await findRuns(real.host, real.folder, 'c');
+    expect(runs.map(({ run }) => run)).toEqual(made);
+    expect(openRun(runs)?.run).toBe(made[0]);
+    expect(await findRuns(real.host, real.folder, 'other')).toEqual([]);
+  });
+  it.each([
+    ['done', true],
+    ['aborted', true],
+    ['held', false],
+    ['stopped', false],
+    ['failed', false],
+    ['rolled-back', false],
+  ] as const)('%s is final: %s', (outcome, expected) => {
+    expect(isFinal([{ kind: 'closed', at: '', outcome, message: '' } as JournalEntry])).toBe(expected);
+  });
+  it('a rollback that came to its end is final; a member that was given back is not', () => {
+    const closed = { kind: 'closed', at: '', outcome: 'rolled-back', message: '' } as JournalEntry;
+    const begun = (action: 'upgrade' | 'rollback') =>
+      ({ kind: 'resumed', at: '', owner, action }) as JournalEntry;
+    expect(isFinal([begun('rollback'), closed])).toBe(true);
+    expect(isFinal([begun('rollback'), closed, begun('upgrade'), closed])).toBe(false);
+  });
+  it('names of runs sort by time, also when the clock was set back', async () => {
+    const at = (ms: number) => nextRunId({ ...real.host, now: () => ms }, real.folder, 'c');
+    const first = await at(Date.UTC(2026, 0, 2, 3, 4, 59));
+    expect(first).toMatch(/^20260102T030459Z-[0-9a-f]{4}$/);
+    await real.host.files.makeFolder(join(real.folder, 'c', first));
+    expect(await at(Date.UTC(2026, 0, 2, 3, 5, 1))).toMatch(/^20260102T030501Z-/);
+    for (const now of [Date.UTC(2026, 0, 2, 3, 4, 59), Date.UTC(2025, 0, 1)])
+      expect(await at(now)).toMatch(/^20260102T030500Z-/);
+  });
+});

@@ -1,0 +1,112 @@
+import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { localShell } from '../../../src/kv-upgrade/supervisors/shell.ts';
+import { buildFolder, swapFolder } from '../../../src/kv-upgrade/restore/place.ts';
+import { restorePlan } from '../../../src/kv-upgrade/restore/plan.ts';
+import type { MemberSpec } from '../../../src/kv-upgrade/types.ts';
+import { away, observed, seen } from '../../support/observations.ts';
+import { realHost } from '../../support/real-host.ts';
+import type { RealHost } from '../../support/real-host.ts';
+
+let real: RealHost;
+beforeEach(async () => {
+  real = await realHost();
+  for (const folder of ['data/member/wal', 'data/member/snap', 'log'])
+    mkdirSync(at(folder), { recursive: true });
+  for (const file of ['data/member/wal/0.wal', 'data/member/snap/db', 'log/0.wal'])
+    writeFileSync(at(file), 'present');
+  // A ctl program that builds a folder as the real one does: the log is part of it.
+  writeFileSync(
+    at('ctl'),
+    '#!/bin/sh\nwhile [ "$1" != --data-dir ]; do shift; done\nmkdir -p "$2/member/wal" "$2/member/snap"; echo new > "$2/member/wal/0.wal"; echo new > "$2/member/snap/db"\n',
+  );
+  chmodSync(at('ctl'), 0o755);
+  chmodSync(at('data'), 0o700);
+});
+afterEach(() => real.close());
+const at = (name: string): string => join(real.folder, name);
+const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
+  name: 'n1',
+  client_url: 'http://127.0.0.1:2379',
+  peer_url: 'http://127.0.0.1:2380',
+  data_dir: at('data'),
+  ...more,
+});
+const snapshot = {
+  member: 'n1',
+  path: '/s.db',
+  size_bytes: 1,
+  file_sha256: '',
+  trailer_sha256: '',
+  revision: 5,
+  duration_ms: 0,
+};
+const planOf = (spec: MemberSpec, observation = observed([away('n1')])) =>
+  restorePlan({
+    cluster: { name: 'c', ctl_binary: at('ctl'), members: [spec] },
+    observation,
+    snapshot,
+    to: '3.3',
+    run: 'R',
+  });
+const rebuilt = async (spec: MemberSpec): Promise<void> => {
+  const plan = planOf(spec);
+  const shell = localShell(real.host);
+  const [step] = plan.members;
+  await buildFolder(shell, plan, step as never, spec);
+  await swapFolder(shell, step as never, spec);
+};
+const text = (path: string): string => readFileSync(at(path), 'utf8').trim();
+
+describe('the folders of a member that is rebuilt', () => {
+  it('the data folder gets a new content, and its present one is kept aside', async () => {
+    await rebuilt(member());
+    expect([
+      text('data/member/wal/0.wal'),
+      text('data/member/snap/db'),
+      text('data.before-restore-R/member/snap/db'),
+    ]).toEqual(['new', 'new', 'present']);
+    expect(statSync(at('data')).mode & 0o777).toBe(0o700);
+  });
+
+  it('so does a log outside of it, whatever the ctl program knows of that', async () => {
+    const spec = member({ old_command: ['/bin/etcd', '--wal-dir', `${at('log')}/`] });
+    await rebuilt(spec);
+    expect([text('log/0.wal'), text('log.before-restore-R/0.wal'), text('data/member/snap/db')]).toEqual([
+      'new',
+      'present',
+      'new',
+    ]);
+    expect(readdirSync(at('data/member'))).toEqual(['snap']);
+    await rebuilt(spec);
+    expect(readdirSync(real.folder).filter((name) => name.startsWith('log'))).toEqual([
+      'log',
+      'log.before-restore-R',
+      'log.before-restore-R.2',
+    ]);
+  });
+
+  it('and one inside of it, which moves with the folder', async () => {
+    mkdirSync(at('data/own/log'), { recursive: true });
+    await rebuilt(member({ env: { ETCD_WAL_DIR: at('data/own/log') } }));
+    expect([text('data/own/log/0.wal'), readdirSync(at('data/member'))]).toEqual(['new', ['snap']]);
+  });
+
+  it('named in its usual place, nothing is moved', async () => {
+    await rebuilt(member({ old_command: ['/bin/etcd', `--wal-dir=${at('data/member/wal')}`] }));
+    expect(text('data/member/wal/0.wal')).toBe('new');
+  });
+});
+
+describe('where the log of a member is', () => {
+  it('says its configuration file too', () => {
+    const observation = observed([seen('n1', { host: { config: { 'wal-dir': '/disk/wal' } } })]);
+    expect(planOf(member(), observation).members[0]?.wal_dir).toBe('/disk/wal');
+  });
+  it('a relative path is refused before anything is touched', () => {
+    expect(() => planOf(member({ old_command: ['/bin/etcd', '--wal-dir', 'wal'] }))).toThrow(
+      'the log folder wal of n1 is relative',
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { calmStart } from '../../../src/kv-upgrade/supervisors/delayed-election.ts';
+import type { Driver } from '../../../src/kv-upgrade/supervisors/driver.ts';
+import type { MemberSpec } from '../../../src/kv-upgrade/types.ts';
+
+const member: MemberSpec = {
+  name: 'n1',
+  client_url: 'http://127.0.0.1:1',
+  new_command: ['/new', '--name', 'n1'],
+  old_command: ['/old'],
+};
+const variable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
+
+const started = async (of: MemberSpec, size = 3): Promise<MemberSpec['env']> => {
+  let env: MemberSpec['env'];
+  const driver = {
+    start: async (given: MemberSpec) => {
+      env = given.env;
+      return {};
+    },
+  } as unknown as Driver;
+  await calmStart(driver, size).start(of, 'new');
+  return env;
+};
+
+it('a member that comes back waits for its leader instead of calling an election', async () => {
+  expect(await started(member)).toEqual({ [variable]: 'false' });
+  expect(await started({ ...member, env: { A: 'b' } })).toEqual({ A: 'b', [variable]: 'false' });
+});
+it('a single member has nobody to wait for', async () => {
+  expect(await started(member, 1)).toBeUndefined();
+});
+it.each<[string, MemberSpec]>([
+  ['the cluster file decides by its environment', { ...member, env: { [variable]: 'true' } }],
+  ['or by a flag', { ...member, new_command: '/new --initial-election-tick-advance=true' }],
+  [
+    'a configuration file is read alone',
+    { ...member, new_command: ['/new', '--config-file', '/etc/n1.yaml'] },
+  ],
+])('%s', async (_, given) => {
+  expect(await started(given)).toEqual(given.env);
+});
+it('the plan shows the start as it will be', () => {
+  const driver = { describe: (kind: string) => [`${kind} it`] } as unknown as Driver;
+  expect(calmStart(driver, 3).describe('start', member, 'new')).toEqual([`${variable}=false start it`]);
+  expect(calmStart(driver, 3).describe('stop', member, 'new')).toEqual(['stop it']);
+});

@@ -1,0 +1,320 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
+import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
+import { sshWords } from '../../../src/kv-upgrade/supervisors/shell.ts';
+import { factsFrom } from '../../../src/kv-upgrade/supervisors/script-driver.ts';
+import type { ClusterFile, MemberSpec } from '../../../src/kv-upgrade/types.ts';
+import { withFasterClock } from '../../support/faster-clock.ts';
+import { realHost } from '../../support/real-host.ts';
+import type { RealHost } from '../../support/real-host.ts';
+
+let real: RealHost;
+let bin: string;
+const alive: number[] = [];
+beforeEach(async () => {
+  bin = mkdtempSync(join(tmpdir(), 'opsctl-bin-'));
+  real = await realHost({ PATH: `${bin}:${process.env.PATH}` });
+});
+afterEach(async () => {
+  for (const pid of alive.splice(0))
+    if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
+  await real.close();
+  rmSync(bin, { recursive: true, force: true });
+});
+
+const program = (name: string, body: string): string => {
+  const path = join(bin, name);
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+};
+/** A server that says its version, and with `--stubborn` ignores the stop. */
+const serverProgram = (name: string, version: string): string =>
+  program(
+    name,
+    `[ "$1" = --version ] && { echo "kv Version: ${version}"; exit 0; }\n[ "$1" = --stubborn ] && trap '' TERM || trap 'echo bye; exit 0' TERM\necho "${name} $*"\nwhile :; do sleep 0.05; done`,
+  );
+const folder = (): string => {
+  const data = join(real.folder, 'data');
+  mkdirSync(join(data, 'member', 'snap'), { recursive: true });
+  writeFileSync(join(data, 'member', 'snap', 'db'), 'x'.repeat(1000));
+  writeFileSync(join(data, 'member', 'snap', '1.snap'), 'x'.repeat(300));
+  writeFileSync(join(data, 'member', 'snap', '2.snap'), 'x'.repeat(200));
+  return data;
+};
+const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
+  name: 'n1',
+  client_url: 'http://127.0.0.1:2379',
+  data_dir: folder(),
+  pid_file: join(real.folder, 'n1.pid'),
+  log_file: join(real.folder, 'n1.log'),
+  old_binary: serverProgram('old', '3.3.25'),
+  new_binary: serverProgram('new', '3.4.23'),
+  old_command: ['--data-dir', join(real.folder, 'data')],
+  new_command: ['--data-dir', join(real.folder, 'data')],
+  ...more,
+});
+/** A shell sets its traps a moment after it was started; its first line comes after them. */
+const isUp = async (spec: MemberSpec, lines: number): Promise<void> => {
+  const said = () =>
+    readFileSync(spec.log_file as string, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('--data-dir')).length;
+  for (let i = 0; i < 400 && said() < lines; i += 1) await real.host.sleep(5);
+};
+const open = (spec: MemberSpec, more: Partial<ClusterFile> = {}) =>
+  openDriver(real.host, { name: 'c', members: [spec], ...more });
+const pidOf = (spec: MemberSpec): number => {
+  const pid = Number(readFileSync(spec.pid_file as string, 'utf8'));
+  alive.push(pid);
+  return pid;
+};
+
+/** ssh without ssh: the words up to the destination are dropped, the rest is run by a shell here. */
+const sshStandIn = (): string =>
+  program('ssh', 'while [ "$1" != -- ]; do shift; done; shift 2; exec /bin/sh -c "$*"');
+
+describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s', (kind) => {
+  const opened = async (spec: MemberSpec) => {
+    if (kind === 'local') return open(spec);
+    sshStandIn();
+    return openDriver(real.host, { name: 'c', driver: 'ssh', members: [spec] });
+  };
+  it('start, look, stop', async () => {
+    const spec = { ...member(), host: 'h' };
+    const driver = await opened(spec);
+    expect(await driver.isRunning(spec)).toBe(false);
+    await driver.start(spec, 'old');
+    await isUp(spec, 1);
+    const pid = pidOf(spec);
+    expect(await driver.isRunning(spec)).toBe(true);
+    await expect(driver.start(spec, 'new')).rejects.toThrow(/runs already/);
+    expect(await driver.facts(spec, { sizes: true })).toMatchObject({
+      ...{
+        is_running: true,
+        old_binary_version: '3.3.25',
+        new_binary_version: '3.4.23',
+        data_dir_exists: true,
+        data_dir_writable: true,
+      },
+      ...{ has_db_file: true, db_file_bytes: 1000, v2_bytes: 300, clock_skew_ms: 0 },
+    });
+    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect(real.host.processes.isAlive(pid)).toBe(false);
+    await driver.start(spec, 'new');
+    await isUp(spec, 2);
+    pidOf(spec);
+    expect(await driver.stop(spec, 3000)).toBe(true);
+    expect((await driver.logTail(spec, 10)).filter((line) => line === 'bye')).toHaveLength(2);
+  });
+  it('a process that ignores the stop is left alone until it is killed', async () => {
+    const spec = {
+      ...member({ old_command: ['--stubborn', '--data-dir', join(real.folder, 'data')] }),
+      host: 'h',
+    };
+    const driver = await opened(spec);
+    await driver.start(spec, 'old');
+    await isUp(spec, 1);
+    pidOf(spec);
+    expect(await driver.stop(spec, 300)).toBe(false);
+    expect(await driver.isRunning(spec)).toBe(true);
+    await driver.kill(spec);
+    expect(await driver.isRunning(spec)).toBe(false);
+  });
+  it('a pid that another program has by now is never signalled', async () => {
+    const spec = { ...member(), host: 'h' };
+    const driver = await opened(spec);
+    const other = await real.host.processes.start('/bin/sleep', ['30']);
+    alive.push(other.pid);
+    writeFileSync(spec.pid_file as string, String(other.pid));
+    await driver.stop(spec, 300).catch(() => {});
+    expect(real.host.processes.isAlive(other.pid)).toBe(true);
+  });
+  it('configuration files are read, written and linted, data folders copied', async () => {
+    const config_file = join(real.folder, "it's.yaml");
+    writeFileSync(config_file, 'auto-compaction-retention: 1\n', { mode: 0o640 });
+    const spec = { ...member({ config_file }), host: 'h' };
+    const driver = await opened(spec);
+    expect((await driver.facts(spec, { sizes: false })).config).toEqual({ 'auto-compaction-retention': 1 });
+    expect(await driver.readConfig(spec)).toBe('auto-compaction-retention: 1\n');
+    await driver.writeConfig(spec, 'a: "$x `y`"\n');
+    expect(readFileSync(config_file, 'utf8')).toBe('a: "$x `y`"\n');
+    const copy = join(real.folder, 'copy');
+    await driver.copyData(spec, copy);
+    expect(readFileSync(join(copy, 'member', 'snap', '2.snap'), 'utf8')).toHaveLength(200);
+  });
+  it('what is missing is said', async () => {
+    const spec = {
+      ...member({ new_binary: join(bin, 'nothing'), data_dir: join(real.folder, 'none') }),
+      host: 'h',
+    };
+    const driver = await opened(spec);
+    const facts = await driver.facts(spec, { sizes: false });
+    expect(facts).toMatchObject({ data_dir_exists: false, is_running: false });
+    expect(facts.new_binary_version).toBeUndefined();
+    expect(facts.new_binary_error).toMatch(/nothing|not found/);
+  });
+});
+
+describe('systemd', () => {
+  /** What the driver asks of it: units as files that say whether they are active. */
+  const systemctl = (): void => {
+    const state = join(real.folder, 'unit');
+    program(
+      'systemctl',
+      `case "$1" in
+is-active) [ "$2" = --quiet ] && { [ "$(cat ${state} 2>/dev/null)" = active ]; exit; }; cat ${state} 2>/dev/null || echo inactive;;
+start) echo active > ${state}; echo "started $(${join(real.folder, 'server')} --version)" >> ${state}.log;;
+stop) echo inactive > ${state}; echo stopped >> ${state}.log;;
+esac`,
+    );
+    program('journalctl', `cat ${state}.log`);
+  };
+  it('replaces the binary of the unit by rename, and puts the old one back', async () => {
+    systemctl();
+    const spec = member({ unit: 'kv.service', binary_path: join(real.folder, 'server') });
+    writeFileSync(join(real.folder, 'server'), readFileSync(spec.old_binary as string), { mode: 0o755 });
+    const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
+    await driver.start(spec, 'old');
+    expect(await driver.isRunning(spec)).toBe(true);
+    expect(await driver.stop(spec, 1000)).toBe(true);
+    await driver.install?.(spec, 'new');
+    await driver.start(spec, 'new');
+    await driver.stop(spec, 1000);
+    await driver.install?.(spec, 'old');
+    await driver.start(spec, 'old');
+    expect(await driver.logTail(spec, 10)).toEqual([
+      'started kv Version: 3.3.25',
+      'stopped',
+      'started kv Version: 3.4.23',
+      'stopped',
+      'started kv Version: 3.3.25',
+    ]);
+  });
+});
+
+describe('docker', () => {
+  it('keeps the old container under another name as the way back', async () => {
+    const log = join(real.folder, 'calls');
+    program(
+      'docker',
+      `echo "$*" >> ${log}\ncase "$1 $2" in "inspect -f") echo true;; inspect*) [ -e ${join(real.folder, 'renamed')} ];; rename*) touch ${join(real.folder, 'renamed')};; run*) case "$*" in *--version) echo "etcd Version: 3.4.23";; esac;; esac`,
+    );
+    const spec = member({
+      container: 'kv1',
+      old_image: 'kv:3.3',
+      new_image: 'kv:3.4',
+      new_binary: undefined,
+      new_command: 'docker run -d --name {container} {image} --name {name}',
+    });
+    const driver = await openDriver(real.host, { name: 'c', driver: 'docker', members: [spec] });
+    expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
+    writeFileSync(log, '');
+    expect(await driver.stop(spec, 5000)).toBe(true);
+    await driver.start(spec, 'new');
+    await driver.start(spec, 'old');
+    const calls = readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) => !line.startsWith('inspect') && line !== '');
+    expect(calls).toEqual([
+      'stop -t 5 kv1',
+      'rename kv1 kv1-before',
+      'run -d --name kv1 kv:3.4 --name n1',
+      'rm -f kv1',
+      'rename kv1-before kv1',
+      'start kv1',
+    ]);
+  });
+});
+
+describe('static pods', () => {
+  it('take the manifest away, and write it with the other image', async () => {
+    const manifests = join(real.folder, 'etc', 'manifests');
+    mkdirSync(manifests, { recursive: true });
+    const manifest = join(manifests, 'kv.yaml');
+    writeFileSync(manifest, 'spec:\n  containers:\n  - image: registry/kv:3.3.25 # pinned\n    name: kv\n');
+    const spec = member({
+      manifest,
+      old_image: 'registry/kv:3.3.25',
+      new_image: 'registry/kv:3.4.23',
+      new_binary: undefined,
+      old_binary: undefined,
+    });
+    // No kubelet starts the pod here: the driver waits for it in vain, each time.
+    const driver = await openDriver(withFasterClock(real.host, 20), {
+      name: 'c',
+      members: [spec],
+      driver: 'static-pod',
+    });
+    expect(await driver.facts(spec, { sizes: false })).toMatchObject({
+      old_binary_version: '3.3.25',
+      new_binary_version: '3.4.23',
+    });
+    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect(existsSync(manifest)).toBe(false);
+    await driver.start(spec, 'new');
+    expect(readFileSync(manifest, 'utf8')).toBe(
+      'spec:\n  containers:\n  - image: registry/kv:3.4.23 # pinned\n    name: kv\n',
+    );
+    await driver.stop(spec, 1000);
+    await driver.start(spec, 'old');
+    expect(readFileSync(manifest, 'utf8')).toContain('registry/kv:3.3.25 # pinned');
+  });
+});
+
+describe('hooks', () => {
+  it('are any commands, with the member filled in', async () => {
+    const log = join(real.folder, 'calls');
+    const say = program(
+      'say',
+      `echo "$*" >> ${log}; [ "$1" = running ] && exit 1; [ "$1" = version ] && echo "version 3.4.23"; exit 0`,
+    );
+    const hooks = {
+      stop: `${say} stop {name} {data_dir}`,
+      start_old: [say, 'start', '{version}', '{name}'],
+      start_new: [say, 'start', '{version}', '{binary}'],
+      is_running: `${say} running`,
+      new_version: `${say} version`,
+      log: `${say} log`,
+    };
+    const spec = member();
+    const driver = await open(spec, { driver: 'hooks', hooks });
+    expect(await driver.isRunning(spec)).toBe(false);
+    expect(await driver.stop(spec, 1000)).toBe(true);
+    expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
+    expect(driver.describe('stop', spec, 'new')).toEqual([`${say} stop n1 ${spec.data_dir}`]);
+    expect(readFileSync(log, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
+  });
+  it('without is_running nobody can tell', async () => {
+    const spec = member();
+    expect(
+      await (
+        await open(spec, { driver: 'hooks', hooks: { stop: 'true', start_old: 'true', start_new: 'true' } })
+      ).isRunning(spec),
+    ).toBeUndefined();
+  });
+});
+
+describe('small parts', () => {
+  it.each([
+    ['etcd Version: 3.4.23\nGit SHA: x', '3.4.23'],
+    ['kv Version: 3.3.0-rc.1', '3.3.0-rc.1'],
+    ['v3.5.16', '3.5.16'],
+    ['Go Version: go1.15.9', undefined],
+    ['nothing', undefined],
+  ])('the version in %j is %s', (text, version) => {
+    expect(versionInText(text)).toBe(version);
+  });
+  it('ssh never asks, and takes jump host and options from the cluster file', () => {
+    const words = sshWords(real.host, { ssh: { proxy_jump: 'bastion', options: ['-p', '2222'] } });
+    expect(words.join(' ')).toContain('BatchMode=yes');
+    expect(words.slice(-4)).toEqual(['-J', 'bastion', '-p', '2222']);
+  });
+  it('a clock that is two seconds off is seen', async () => {
+    expect((await factsFrom('now_s=1000\nrunning=0\n', member(), 997_000)).clock_skew_ms).toBe(3000);
+    expect((await factsFrom('now_s=1000\nrunning=0\n', member(), 1_000_900)).clock_skew_ms).toBe(0);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import type { Access } from '../../../src/kv-upgrade/observe/access.ts';
+import { startCanary } from '../../../src/kv-upgrade/watch/canary.ts';
+import type { Unstamped } from '../../../src/kv-upgrade/types.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+import { clusterFile } from '../../support/observations.ts';
+
+/** What each write takes, in order, and whether it fails; then the canary is stopped. */
+const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
+  const host = fakeHost();
+  const told: Unstamped[] = [];
+  const asked: string[] = [];
+  let isEmpty: () => void = () => {};
+  const empty = new Promise<void>((resolve) => {
+    isEmpty = resolve;
+  });
+  const store = (url: string) => ({
+    put: async () => {
+      asked.push(url.slice(-1));
+      const [ms, ok] = script.shift() ?? [1, true];
+      if (script.length === 0) isEmpty();
+      host.advance(ms);
+      if (!ok) throw new Error('away');
+    },
+    del: async () => {},
+  });
+  const canary = startCanary(
+    host,
+    clusterFile(),
+    { store } as unknown as Access,
+    'run',
+    (event) => void told.push(event),
+  );
+  await empty;
+  return { report: await canary.stop(), asked, told };
+};
+
+describe('the longest gap', () => {
+  it('is what a client waited that writes all the time, without the pauses of the canary', async () => {
+    expect((await writes([3, true], [7, true], [5, true])).report).toMatchObject({
+      failed: 0,
+      longest_gap_ms: 7,
+    });
+  });
+  it('goes on while it tries one member after the other', async () => {
+    const { report, asked } = await writes([3, true], [40, false], [2, true]);
+    expect(report).toMatchObject({ failed: 0, longest_gap_ms: 42 });
+    expect(asked.slice(0, 3)).toEqual(['1', '1', '2']);
+  });
+  it('goes on over writes that nobody took, pauses between them included', async () => {
+    const { report } = await writes([3, true], [100, false], [100, false], [100, false], [50, true]);
+    expect(report).toMatchObject({ failed: 1, longest_gap_ms: 370 });
+  });
+});

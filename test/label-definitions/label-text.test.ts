@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { labelText } from '../../src/label-definitions/label-text.ts';
+
+const choice = (displayName: string, state = 'PUBLISHED') => ({
+  id: displayName,
+  properties: { displayName },
+  lifecycle: { state },
+});
+
+test('a label as a person reads it', () => {
+  const text = labelText({
+    name: 'labels/x',
+    id: 'x',
+    revisionId: '7',
+    labelType: 'ADMIN',
+    properties: { title: 'Contract', description: 'State of it' },
+    lifecycle: { state: 'PUBLISHED', hasUnpublishedChanges: true },
+    fields: [
+      {
+        properties: { displayName: 'Status', required: true },
+        selectionOptions: { choices: [choice('Open'), choice('Faxed', 'DISABLED')] },
+        lifecycle: { state: 'PUBLISHED' },
+      },
+      {
+        properties: { displayName: 'By' },
+        userOptions: { listOptions: { maxEntries: 5 } },
+        lifecycle: { state: 'DISABLED' },
+      },
+      { properties: { displayName: 'Note' }, textOptions: {} },
+    ],
+  });
+  expect(text.split('\n')).toEqual([
+    'Contract  labels/x',
+    '  ADMIN, published, with unpublished changes, revision 7',
+    '  State of it',
+    '  Status  selection (required): Open, Faxed (disabled)',
+    '  By      user (up to 5 values, disabled)',
+    '  Note    text (draft)',
+  ]);
+});
+
+test('many choices are counted, and a basic view says what it has', () => {
+  const choices = Array.from({ length: 9 }, (_, i) => choice(`C${i}`));
+  expect(
+    labelText({
+      name: 'labels/x',
+      fields: [
+        {
+          properties: { displayName: 'F' },
+          selectionOptions: { choices },
+          lifecycle: { state: 'PUBLISHED' },
+        },
+      ],
+    }),
+  ).toContain('C5 and 3 more');
+  expect(
+    labelText({ name: 'labels/x', labelType: 'SHARED', revisionId: '1', properties: { title: 'T' } }),
+  ).toBe('T  labels/x\n  SHARED, revision 1');
+});

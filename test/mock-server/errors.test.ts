@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { faultyAnswer } from '../../src/mock-server/faults.ts';
+import { troubleBody } from '../../src/mock-server/errors.ts';
+import { labelServer } from '../support/labels-server.ts';
+
+test('the label service has the error body of facts labels 7, the others a message', () => {
+  expect(JSON.parse(troubleBody('/v2beta/labels', 503, 'down'))).toEqual({
+    error: { code: 503, message: 'down', status: 'UNAVAILABLE', details: [] },
+  });
+  expect(JSON.parse(troubleBody('/v2betas', 503, 'down'))).toEqual({ message: 'down' });
+  const { status, body } = faultyAnswer(
+    { id: '1', status: 429 } as never,
+    undefined,
+    '/v2beta/labels/x:publish',
+  );
+  expect([status, JSON.parse(String(body)).error.status]).toEqual([429, 'RESOURCE_EXHAUSTED']);
+});
+
+test('a body that is too large for the label service is refused in its own words', async () => {
+  const server = await labelServer();
+  try {
+    const reply = await server.send(
+      'POST',
+      '/labels',
+      JSON.stringify({ properties: { title: 'x'.repeat(20_000_000) } }),
+    );
+    expect([reply.status, reply.json.error.code]).toEqual([413, 413]);
+  } finally {
+    await server.close();
+  }
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { isOwnHost } from '../../src/mock-server/host-header.ts';
+
+test.each([
+  undefined,
+  '127.0.0.1:8080',
+  '127.0.0.1',
+  '[::1]:8080',
+  '10.0.0.7:80',
+  'localhost:8080',
+  'LOCALHOST',
+  'localhost.:8080',
+  'tracker.localhost:8080',
+  'host.docker.internal:8080',
+  'mock.test',
+  'mock.default.svc.cluster.local:80',
+  'laptop.local:8080',
+  'api.example.com',
+  'mock_server-1:8080',
+  'build-7.company.example:8080',
+])('%s is a name of this machine or of a container beside it', (host) => {
+  expect(isOwnHost(host, 'build-7.company.example')).toBe(true);
+});
+
+test.each([
+  'evil.example',
+  'evil.example:8080',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example:8080',
+  'evil.example:127.0.0.1',
+  'internal.evil.example',
+  'nottest.example',
+  'notexample.com',
+  'example.com.evil.example',
+  '',
+  ':8080',
+  'a b',
+  '[::1].evil.example',
+  '127.0.0.1@evil.example',
+])('%s could be led here by its owner', (host) => {
+  expect(isOwnHost(host, 'build-7')).toBe(false);
+});
+
+test('names that are given, and any', () => {
+  expect(isOwnHost('api.company.example:80', 'x', ['api.company.example'])).toBe(true);
+  expect(isOwnHost('other.company.example', 'x', ['api.company.example'])).toBe(false);
+  expect(isOwnHost('other.company.example', 'x', ['*'])).toBe(true);
+});

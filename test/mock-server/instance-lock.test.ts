@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { liveServer, lockPath, own } from '../../src/mock-server/instance-lock.ts';
+import { withFasterClock } from '../support/faster-clock.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+let machine: RealHost;
+let folder: string;
+beforeEach(async () => {
+  machine = await realHost();
+  folder = join(machine.folder, 'state');
+  mkdirSync(folder);
+});
+afterEach(() => machine.close());
+
+const take = (waitMs = 5000, what = 'a test', host: Host = machine.host) =>
+  own(host, folder, { what, waitMs });
+const mustOwn = async (host?: Host) => {
+  const owner = await take(5000, 'a test', host);
+  if (owner.kind !== 'owned') throw new Error('expected to own the folder');
+  return owner;
+};
+const left = () => readdirSync(folder).filter((name) => name !== 'waiting');
+const ready = { ready: true };
+/** A process id that is certainly free: of a process that has ended. */
+const deadPid = (): Promise<number> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, ['-e', '0']);
+    child.once('exit', () => resolve(child.pid ?? 0));
+  });
+const lockText = (pid: number, more: object = {}) =>
+  JSON.stringify({
+    pid,
+    machine: machine.host.hostname,
+    nonce: `old-${pid}`,
+    sinceMs: 0,
+    what: 'mock serve',
+    ...more,
+  });
+
+describe('the owner of a state folder', () => {
+  it('is one at a time; the next waits until it lets go', async () => {
+    const first = await mustOwn();
+    const order: string[] = [];
+    const second = mustOwn().then((owner) => {
+      order.push('second');
+      return owner;
+    });
+    await machine.host.sleep(60);
+    order.push('released');
+    await first.release();
+    await (await second).release();
+    expect(order).toEqual(['released', 'second']);
+    expect(left()).toEqual([]);
+  });
+
+  it('lets twenty work one after another, all of them', async () => {
+    let inside = 0;
+    let most = 0;
+    let count = 0;
+    const work = async () => {
+      const owner = await mustOwn();
+      inside += 1;
+      most = Math.max(most, inside);
+      await machine.host.sleep(2);
+      count += 1;
+      inside -= 1;
+      await owner.release();
+    };
+    await Promise.all(Array.from({ length: 20 }, work));
+    expect({ most, count }).toEqual({ most: 1, count: 20 });
+    expect(readdirSync(join(folder, 'waiting'))).toEqual([]);
+  });
+
+  it('serves those who wait in the order in which they came', async () => {
+    const first = await mustOwn();
+    const line = join(folder, 'waiting');
+    const tickets = (): string[] => (existsSync(line) ? readdirSync(line).sort() : []);
+    const order: number[] = [];
+    const waiting: Promise<void>[] = [];
+    for (let i = 0; i < 5; i++) {
+      waiting.push(
+        mustOwn().then(async (owner) => {
+          order.push(i);
+          await owner.release();
+        }),
+      );
+      // The next one comes when this one is in the line, and a millisecond later: the line is sorted by time.
+      while (tickets().length <= i) await machine.host.sleep(5);
+      while (machine.host.now() <= Number(tickets()[i]?.split('-')[0])) await machine.host.sleep(1);
+    }
+    await first.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('is a live server once that has published itself', async () => {
+    const server = await mustOwn();
+    expect(liveServer(machine.host, folder)).toBeUndefined();
+    await server.publish({ url: 'http://127.0.0.1:9', ready });
+    const live = { url: 'http://127.0.0.1:9', ready, pid: process.pid };
+    expect(await take()).toEqual({ kind: 'live', live });
+    expect(liveServer(machine.host, folder)).toEqual(live);
+    await server.release();
+    expect(liveServer(machine.host, folder)).toBeUndefined();
+  });
+
+  it('says when the folder cannot be used', async () => {
+    const file = join(folder, 'a-file');
+    writeFileSync(file, '');
+    const error = await own(machine.host, join(file, 'state'), { what: 'a test', waitMs: 0 }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_FOLDER' } });
+  });
+
+  it('is named once to a command that waits longer than a moment', async () => {
+    const first = await take(5000, 'opsctl login');
+    const heard: string[] = [];
+    const error = await own(withFasterClock(machine.host, 20), folder, {
+      what: 'a test',
+      waitMs: 5000,
+      onWait: (who) => heard.push(who),
+    }).catch((thrown: unknown) => thrown);
+    expect([heard, error]).toEqual([[`opsctl login (process ${process.pid})`], expect.any(AppError)]);
+    if (first.kind === 'owned') await first.release();
+  });
+
+  it('is named when waiting takes too long', async () => {
+    const first = await take(5000, 'opsctl login');
+    const error = await take(50).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AppError);
+    expect((error as AppError).message).toContain(`opsctl login (process ${process.pid})`);
+    expect((error as AppError).detail).toMatchObject({ code: 'MOCK_BUSY', retryable: true });
+    if (first.kind === 'owned') await first.release();
+  });
+
+  it('can be waited for no longer when the command is interrupted', async () => {
+    const first = await mustOwn();
+    const stop = new AbortController();
+    const waiting = own(machine.host, folder, { what: 'a test', waitMs: 60_000, signal: stop.signal });
+    stop.abort(new AppError('interrupted', 'interrupted'));
+    await expect(waiting).rejects.toThrow('interrupted');
+    expect(readdirSync(join(folder, 'waiting'))).toEqual([]);
+    await first.release();
+  });
+});
+
+describe('what a dead process left', () => {
+  const heirs = async (count: number): Promise<number> => {
+    let inside = 0;
+    let most = 0;
+    const heir = async () => {
+      const owner = await mustOwn();
+      inside += 1;
+      most = Math.max(most, inside);
+      await machine.host.sleep(1);
+      inside -= 1;
+      await owner.release();
+    };
+    await Promise.all(Array.from({ length: count }, heir));
+    return most;
+  };
+
+  it('is taken over by exactly one of many', async () => {
+    writeFileSync(lockPath(folder), lockText(await deadPid()));
+    expect(await heirs(12)).toBe(1);
+    expect(left()).toEqual([]);
+  });
+
+  it('is also a lock whose process id belongs to another process now', async () => {
+    writeFileSync(
+      lockPath(folder),
+      lockText(process.pid, { mark: 'an earlier start', server: { url: 'http://127.0.0.1:9', ready } }),
+    );
+    expect(liveServer(machine.host, folder)).toBeUndefined();
+    expect(await heirs(3)).toBe(1);
+  });
+
+  it('may be a chain of heirs that died before they had it', async () => {
+    const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
+    writeFileSync(lockPath(folder), lockText(a));
+    writeFileSync(join(folder, `owner.json.claim-old-${a}`), lockText(b));
+    writeFileSync(join(folder, `owner.json.claim-old-${b}`), lockText(c));
+    expect(await heirs(5)).toBe(1);
+    expect(left()).toEqual([]);
+  });
+
+  it('may be an unfinished lock, once it is old', async () => {
+    writeFileSync(lockPath(folder), '');
+    await expect(take(60)).rejects.toThrow('in use');
+    const old = Date.now() / 1000 - 10;
+    utimesSync(lockPath(folder), old, old);
+    expect(await heirs(3)).toBe(1);
+  });
+
+  it('may be a place in the line', async () => {
+    mkdirSync(join(folder, 'waiting'));
+    const ticket = join(folder, 'waiting', `00000000000001-${await deadPid()}--abc`);
+    writeFileSync(ticket, '');
+    await (await mustOwn()).release();
+    expect(existsSync(ticket)).toBe(false);
+  });
+
+  it('is not claimed by someone who looked before another took over', async () => {
+    const dead = await deadPid();
+    writeFileSync(lockPath(folder), lockText(dead));
+    // The slow one reads the dead lock; before it claims, somebody else takes over and publishes.
+    let hasLooked = false;
+    const { files } = machine.host;
+    const slow: Host = Object.create(machine.host, {
+      files: {
+        value: {
+          ...files,
+          create: async (path: string, data: string, mode?: number) => {
+            if (path.includes('claim-') && !hasLooked) {
+              hasLooked = true;
+              const winner = await mustOwn();
+              await winner.publish({ url: 'http://127.0.0.1:9', ready });
+            }
+            return files.create(path, data, mode);
+          },
+        },
+      },
+    });
+    expect((await take(5000, 'slow', slow)).kind).toBe('live');
+    expect(left()).toEqual(['owner.json']);
+  });
+});

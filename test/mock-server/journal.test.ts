@@ -1,0 +1,314 @@
+import { appendFileSync, existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AppendFile, Files } from '../../src/platform/host.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { discardState, openState } from '../../src/mock-server/journal.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+type Item = { readonly id: number; readonly name?: string };
+let machine: RealHost;
+let folder: string;
+beforeEach(async () => {
+  machine = await realHost();
+  folder = join(machine.folder, 'state');
+});
+afterEach(() => machine.close());
+
+const open = (files: Files = machine.host.files, compactAt?: number) => openState(files, folder, compactAt);
+const names = async (): Promise<(string | undefined)[]> => {
+  const { store, journal } = await open();
+  const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
+  await journal.close();
+  return found;
+};
+/** Writes one transaction a name, then forgets the process's memory as a kill would: nothing is closed. */
+const write = async (...given: string[]) => {
+  const { store, journal } = await open();
+  const items = store.collection<Item>('items');
+  for (const name of given) {
+    store.transact(() => items.put(store.next('ids'), { id: 0, name }));
+    await journal.written();
+  }
+};
+const journalPath = (generation = 1) => join(folder, `journal-${generation}`);
+
+describe('the journal', () => {
+  it('gives back every committed transaction, in order', async () => {
+    await write('a', 'tab\tand\nline', 'Ünïcödé 🎈');
+    await write('d');
+    expect(await names()).toEqual(['a', 'tab\tand\nline', 'Ünïcödé 🎈', 'd']);
+  });
+
+  it('gives back deletions, numbers, text keys and bytes', async () => {
+    const { store, journal } = await open();
+    const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
+    const [items, files] = [store.collection<Item>('items'), store.collection<unknown>('files')];
+    store.transact(() => {
+      items.put(1, { id: 1 });
+      items.put(2, { id: 2 });
+      files.put('1', bytes);
+      files.put('b "quoted"', { name: 'x', content: bytes });
+    });
+    store.transact(() => items.delete(1));
+    await journal.written();
+    const again = (await open()).store;
+    expect([...again.collection<Item>('items').values()]).toEqual([{ id: 2 }]);
+    expect(again.collection('files').get('1')).toEqual(bytes);
+    expect(again.collection('files').get('b "quoted"')).toEqual({ name: 'x', content: bytes });
+    expect(again.collection('files').get(1)).toBeUndefined();
+  });
+
+  it('has nothing of a transaction that was undone', async () => {
+    const { store } = await open();
+    const items = store.collection<Item>('items');
+    expect(() =>
+      store.transact(() => {
+        items.put(1, { id: 1 });
+        throw new Error('no');
+      }),
+    ).toThrow('no');
+    expect(await names()).toEqual([]);
+  });
+
+  it('is readable by its owner alone', async () => {
+    await write('a');
+    expect((await machine.host.files.info(journalPath()))?.mode).toBe(0o600);
+    expect((await machine.host.files.info(folder))?.mode).toBe(0o700);
+  });
+});
+
+describe('a line that was cut', () => {
+  it('is dropped at any length, and writing goes on after the whole ones', async () => {
+    await write('a', 'b');
+    const whole = readFileSync(journalPath());
+    const from = whole.subarray(0, -1).lastIndexOf(10) + 1;
+    for (let size = from; size < whole.length; size += 7) {
+      writeFileSync(journalPath(), whole.subarray(0, size));
+      expect(await names(), `cut at ${size}`).toEqual(['a']);
+      expect(readFileSync(journalPath()).length).toBe(from);
+    }
+    await write('c');
+    expect(await names()).toEqual(['a', 'c']);
+  });
+
+  it('may be the very first', async () => {
+    await write('a');
+    truncateSync(journalPath(), 5);
+    expect(await names()).toEqual([]);
+    await write('b');
+    expect(await names()).toEqual(['b']);
+  });
+});
+
+describe('damage', () => {
+  const failure = async (): Promise<AppError> => {
+    const error: unknown = await open().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AppError);
+    return error as AppError;
+  };
+
+  it('in the middle is an error that names file, line and a way out', async () => {
+    await write('first', 'second', 'third');
+    const text = readFileSync(journalPath(), 'utf8');
+    writeFileSync(journalPath(), text.replace('second', 'sXcond'));
+    const { message, detail } = await failure();
+    expect(message).toContain(`line 3 of ${journalPath()}`);
+    expect(detail.code).toBe('MOCK_STATE_DAMAGED');
+    expect(detail.tryThis?.join()).toContain('--discard');
+  });
+
+  it('in the last whole line is one too: it was acknowledged', async () => {
+    await write('first', 'second');
+    writeFileSync(journalPath(), readFileSync(journalPath(), 'utf8').replace('second', 'sXcond'));
+    expect((await failure()).detail.code).toBe('MOCK_STATE_DAMAGED');
+  });
+
+  it('by another format is said so', async () => {
+    await write('a');
+    writeFileSync(journalPath(), 'something else\n');
+    expect((await failure()).detail.code).toBe('MOCK_STATE_FOREIGN');
+    writeFileSync(journalPath(), 'something else without a line end');
+    expect((await failure()).detail.code).toBe('MOCK_STATE_FOREIGN');
+  });
+
+  it('can be thrown away', async () => {
+    await write('a');
+    appendFileSync(journalPath(), 'garbage\n');
+    await discardState(machine.host.files, folder);
+    expect(await names()).toEqual([]);
+  });
+});
+
+/** Files whose disk is full at some writes: a piece of the text is written, then the write fails. */
+const fullDisk = (files: Files, failsAt: (write: number) => number | undefined): Files => {
+  let count = 0;
+  const append = (path: string, mode?: number): AppendFile => {
+    const file = files.append(path, mode);
+    return {
+      ...file,
+      write: (data) => {
+        const piece = failsAt(count++);
+        if (piece === undefined) return file.write(data);
+        file.write(String(data).slice(0, piece));
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      },
+    };
+  };
+  return { ...files, append };
+};
+
+describe('a write that fails', () => {
+  // Write 0 is the header. Pieces: nothing, some text, all but the line end, and two failures after each other.
+  const cases: readonly (readonly [string, Record<number, number>, string[]])[] = [
+    ['nothing written', { 2: 0 }, ['a', 'c', 'd']],
+    ['a piece written', { 2: 12 }, ['a', 'c', 'd']],
+    ['all but the line end written', { 2: -2 }, ['a', 'c', 'd']],
+    ['two in a row', { 2: 12, 3: 3 }, ['a', 'd']],
+    ['the last one', { 4: 20 }, ['a', 'b', 'c']],
+  ];
+  it.each(cases)('is refused and leaves no trace: %s', async (_name, fails, kept) => {
+    const { store, journal } = await open(fullDisk(machine.host.files, (write) => fails[write]));
+    const items = store.collection<Item>('items');
+    for (const [i, name] of ['a', 'b', 'c', 'd'].entries()) {
+      store.transact(() => items.put(i, { id: i, name }));
+      if (kept.includes(name)) await journal.written();
+      else await expect(journal.written()).rejects.toThrow('cannot write its state');
+    }
+    expect([...items.values()].map(({ name }) => name)).toEqual(kept);
+    expect(await names()).toEqual(kept);
+  });
+
+  it('takes back every transaction that waited for it, in reverse', async () => {
+    const { store, journal } = await open(
+      fullDisk(machine.host.files, (write) => (write === 2 ? 30 : undefined)),
+    );
+    const items = store.collection<Item>('items');
+    store.transact(() => {
+      items.put(1, { id: 1, name: 'one' });
+      items.put(2, { id: 2, name: 'two' });
+    });
+    await journal.written();
+    const { version } = store;
+    store.transact(() => items.delete(1));
+    store.transact(() => items.put(2, { id: 2, name: 'changed' }));
+    store.transact(() => items.put(1, { id: 1, name: 'again' }));
+    expect(items.get(1)).toEqual({ id: 1, name: 'again' });
+    await expect(journal.written()).rejects.toThrow('ENOSPC');
+    expect([...items.values()]).toEqual([
+      { id: 1, name: 'one' },
+      { id: 2, name: 'two' },
+    ]);
+    expect(store.version).toBeGreaterThan(version);
+    expect(await names()).toEqual(['one', 'two']);
+  });
+});
+
+describe('one write', () => {
+  it('serves all transactions of a moment', async () => {
+    let writes = 0;
+    const counted = fullDisk(machine.host.files, () => {
+      writes += 1;
+      return undefined;
+    });
+    const { store, journal } = await open(counted);
+    const items = store.collection<Item>('items');
+    for (let i = 0; i < 10; i++) store.transact(() => items.put(i, { id: i, name: `n${i}` }));
+    store.transact(() => items.delete(0));
+    expect(journal.written()).toBeInstanceOf(Promise);
+    await journal.written();
+    expect([writes, journal.written()]).toEqual([2, undefined]);
+    expect((await names()).length).toBe(9);
+  });
+});
+
+describe('compaction', () => {
+  const size = () => readdirSync(folder).sort();
+
+  it('folds everything into one snapshot and goes on', async () => {
+    const { store, journal } = await open();
+    const items = store.collection<Item>('items');
+    for (let i = 0; i < 50; i++) store.transact(() => items.put(i % 5, { id: i, name: `n${i}` }));
+    await journal.compact();
+    expect(size()).toEqual(['journal-2', 'snapshot-2']);
+    store.transact(() => items.delete(0));
+    await journal.close();
+    expect(await names()).toEqual(['n46', 'n47', 'n48', 'n49']);
+  });
+
+  it('starts by itself when the journal has grown, and changes during it are kept', async () => {
+    const { store, journal } = await open(machine.host.files, 2000);
+    const items = store.collection<Item>('items');
+    for (let i = 0; i < 200; i++) {
+      store.transact(() => items.put(i, { id: i, name: `name ${i}` }));
+      if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await journal.close();
+    expect(existsSync(join(folder, 'journal-1'))).toBe(false);
+    expect((await names()).length).toBe(200);
+  });
+
+  it('reads a folder in which it died before the snapshot was complete', async () => {
+    await write('a');
+    writeFileSync(journalPath(2), readFileSync(journalPath(1), 'utf8').replace(/\n.*\n$/, '\n'));
+    const { store, journal } = await open();
+    store.transact(() => store.collection<Item>('items').put('z', { id: 9, name: 'z' }));
+    await journal.close();
+    expect(readFileSync(journalPath(2), 'utf8')).toContain('"z"');
+    expect(await names()).toEqual(['a', 'z']);
+  });
+
+  it('removes what it left behind when it died before it tidied up', async () => {
+    const { store, journal } = await open();
+    store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
+    const old = readFileSync(journalPath(1));
+    await journal.compact();
+    await journal.close();
+    writeFileSync(journalPath(1), old);
+    expect(await names()).toEqual(['a']);
+    expect(size()).toEqual(['journal-2', 'snapshot-2']);
+  });
+
+  it('copies records that nobody has asked for as they stand', async () => {
+    await write('a', 'b');
+    const { journal } = await open();
+    await journal.compact();
+    await journal.close();
+    expect(await names()).toEqual(['a', 'b']);
+  });
+});
+
+it('gives every record to a scan and goes on reading the others from the journal', async () => {
+  await write('a', 'b', 'c');
+  const { store, journal } = await open();
+  const items = store.collection<Item>('items');
+  expect([...items.scan()].map(([key, { name }]) => [key, name])).toEqual([
+    [1, 'a'],
+    [2, 'b'],
+    [3, 'c'],
+  ]);
+  expect(items.get(2)).toBe(items.get(2));
+  expect([...items.scan()][1]?.[1]).toBe(items.get(2));
+  await journal.close();
+});
+
+it('reads 100,000 records without parsing them', async () => {
+  const { store, journal } = await open();
+  const stories = store.collection<object>('stories');
+  const story = {
+    name: 'A story',
+    description: 'x'.repeat(600),
+    labels: [1, 2, 3],
+    owner_ids: ['11111111-2222-3333-4444-555555555555'],
+  };
+  for (let i = 0; i < 100; i++) {
+    store.transact(() => {
+      for (let j = 0; j < 1000; j++) stories.put(i * 1000 + j, { id: i * 1000 + j, ...story });
+    });
+  }
+  await journal.close();
+  const again = await open();
+  expect(again.store.collection('stories').size).toBe(100_000);
+  expect(again.store.collection('stories').get(99_999)).toEqual({ id: 99_999, ...story });
+  await again.journal.close();
+}, 120_000);

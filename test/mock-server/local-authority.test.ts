@@ -1,0 +1,47 @@
+import { X509Certificate, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { identityIn, makeIdentity } from '../../src/mock-server/local-authority.ts';
+import { realHost } from '../support/real-host.ts';
+
+describe('the local authority', () => {
+  it('issues a certificate for the loopback names alone', () => {
+    const { ca, cert } = makeIdentity(Date.now(), randomBytes);
+    const [authority, server] = [new X509Certificate(ca), new X509Certificate(cert)];
+    expect(server.verify(authority.publicKey) && server.checkIssued(authority)).toBe(true);
+    expect([authority.ca, server.ca]).toEqual([true, false]);
+    expect(['127.0.0.1', '::1'].map((ip) => server.checkIP(ip) !== undefined)).toEqual([true, true]);
+    expect([server.checkHost('localhost'), server.checkHost('example.com')]).toEqual([
+      'localhost',
+      undefined,
+    ]);
+  });
+
+  it('is accepted by a client that trusts it, and by no other', async () => {
+    const { host, close } = await realHost();
+    const { ca, cert, key } = makeIdentity(host.now(), host.random);
+    const listener = await host.network.listen(() => ({ status: 200, body: 'ok' }), {
+      host: '127.0.0.1',
+      port: 0,
+      tls: { cert, key },
+    });
+    const url = `https://127.0.0.1:${listener.port}/`;
+    expect(await (await host.network.request({ method: 'GET', url, tls: { ca } })).text()).toBe('ok');
+    await expect(host.network.request({ method: 'GET', url })).rejects.toMatchObject({ code: 'TLS' });
+    await listener.close();
+    await close();
+  });
+
+  it('is kept in its folder, with the key for the owner alone, and renewed before it ends', async () => {
+    const { host, folder, close } = await realHost();
+    const tls = join(folder, 'tls');
+    const first = await identityIn(host, tls);
+    expect(await identityIn(host, tls)).toMatchObject({ ca: first.ca, cert: first.cert });
+    expect(readFileSync(first.caFile, 'utf8')).toBe(first.ca);
+    expect((await host.files.info(join(tls, 'tls.json')))?.mode).toBe(0o600);
+    const later = Object.create(host, { now: { value: () => Date.now() + 380 * 86_400_000 } });
+    expect((await identityIn(later, tls)).cert).not.toBe(first.cert);
+    await close();
+  });
+});

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { defaultOptions } from '../../../src/mock-server/defaults.ts';
+import type { World } from '../../../src/mock-server/service.ts';
+import { Store } from '../../../src/mock-server/store.ts';
+import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/digest.ts';
+import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
+import { type Auth, type Code, authState } from '../../../src/mock-server/oauth/state.ts';
+import { makeSweeper } from '../../../src/mock-server/oauth/sweep.ts';
+import {
+  issueFamily,
+  liveAccess,
+  makeAccess,
+  readAccess,
+  readRefresh,
+} from '../../../src/mock-server/oauth/tokens.ts';
+
+let now = 0;
+let auth: Auth;
+beforeEach(() => {
+  now = 1_800_000_000_000;
+  const world = {
+    host: {},
+    store: new Store(),
+    options: defaultOptions,
+    now: () => now,
+    random: (n: number) => randomBytes(n),
+    uuid: () => '',
+    origin: () => 'http://127.0.0.1:1',
+    later: () => {},
+  };
+  makeAuth(world as unknown as World).seed('demo');
+  auth = authState(world as unknown as World);
+});
+const client = '417000000001-demodesktop000000000000000000000.apps.opsctl.example';
+const code = (more: Partial<Code> = {}): Code => ({
+  hash: 'h',
+  user: '100001000000000000001',
+  scopes: ['a', 'b', 'c'],
+  signed_in_at: 0,
+  access_for_seconds: null,
+  created_at: now,
+  used: null,
+  asked: { client } as Code['asked'],
+  ...more,
+});
+const issue = (more: Partial<Code> = {}) => auth.world.store.transact(() => issueFamily(auth, code(more)));
+
+describe('access tokens carry all they need', () => {
+  test('number, scopes and end come back', () => {
+    const { family } = issue();
+    const token = makeAccess(auth, family, now + 10_000, ['a', 'c']);
+    expect(readAccess(auth, token)).toEqual({ family, scopes: ['a', 'c'], endsAt: now + 10_000 });
+    expect(token).toMatch(/^ma1\.[A-Za-z0-9_-]{64}$/);
+    expect(makeAccess(auth, family, now + 10_000, ['a', 'c'])).not.toBe(token);
+  });
+  test('a changed sign anywhere makes it worthless', () => {
+    const token = makeAccess(auth, issue().family, now + 10_000, ['a']);
+    for (let i = 4; i < token.length; i += 1) {
+      const changed = `${token.slice(0, i)}${token[i] === 'A' ? 'B' : 'A'}${token.slice(i + 1)}`;
+      expect(readAccess(auth, changed), String(i)).toBeUndefined();
+    }
+  });
+  test('rubbish is refused without harm', () => {
+    const found = (text: string) =>
+      readAccess(auth, text) ??
+      readAccess(auth, `ma1.${text}`) ??
+      readRefresh(auth, text) ??
+      readRefresh(auth, `1//1-${text}`);
+    fc.assert(fc.property(fc.string(), (text) => found(text) === undefined));
+  });
+  test('thirty scopes fit', () => {
+    const scopes = Array.from({ length: 30 }, (_, i) => `s${i}`);
+    const { family } = issue({ scopes });
+    expect(readAccess(auth, makeAccess(auth, family, now + 1, scopes))?.scopes).toEqual(scopes);
+    expect(readAccess(auth, makeAccess(auth, family, now + 1, ['s29']))?.scopes).toEqual(['s29']);
+  });
+  test('not live: a disabled user, a deleted client', () => {
+    const { family } = issue();
+    const token = makeAccess(auth, family, now + 10_000, ['a']);
+    expect(liveAccess(auth, token)).toBeDefined();
+    const user = auth.users.get(family.user);
+    auth.world.store.transact(() => auth.users.put(family.user, { ...user, state: 'disabled' } as never));
+    expect(liveAccess(auth, token)).toBeUndefined();
+    auth.world.store.transact(() => auth.users.put(family.user, user as never));
+    const app = auth.clients.get(client);
+    auth.world.store.transact(() => auth.clients.put(client, { ...app, deleted_at: now } as never));
+    expect(liveAccess(auth, token)).toBeUndefined();
+  });
+});
+
+test('refresh tokens are stored as a hash and found by their number', () => {
+  const { family, refreshToken } = issue();
+  expect(family.hash).toBe(tokenHash(refreshToken));
+  expect(JSON.stringify(family)).not.toContain(refreshToken.slice(-43));
+  expect(readRefresh(auth, refreshToken)?.id).toBe(family.id);
+  expect(
+    readRefresh(auth, `${refreshToken.slice(0, -1)}${refreshToken.endsWith('A') ? 'B' : 'A'}`),
+  ).toBeUndefined();
+});
+
+test('a model of the limits: after any sequence of sign-ins at most N for a client and M for a user live, the newest ones', () => {
+  const sequence = fc.array(fc.tuple(fc.constantFrom('u1', 'u2'), fc.constantFrom('c1', 'c2', 'c3')), {
+    maxLength: 40,
+  });
+  fc.assert(
+    fc.property(
+      sequence,
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 6 }),
+      (logins, perClient, perUser) => {
+        auth.world.store.transact(() => {
+          auth.single.put('settings', {
+            ...auth.settings(),
+            refresh_tokens_per_client: perClient,
+            refresh_tokens_per_user: perUser,
+          });
+          for (const [key] of [...auth.families.entries()]) auth.families.delete(key);
+        });
+        let model: { id: number; user: string; client: string }[] = [];
+        for (const [user, app] of logins) {
+          const { family } = issue({ user, asked: { client: app } as Code['asked'] });
+          model.push({ id: family.id, user, client: app });
+          const same = model.filter((one) => one.user === user && one.client === app);
+          model = model.filter((one) => !same.slice(0, -perClient).includes(one));
+          const mine = model.filter((one) => one.user === user);
+          model = model.filter((one) => !mine.slice(0, -perUser).includes(one));
+        }
+        const live = auth.families.filter((family) => family.stopped_at === null).map(({ id }) => id);
+        expect(live.sort((a, b) => a - b)).toEqual(model.map(({ id }) => id).sort((a, b) => a - b));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('the sweeper keeps what lives and drops what is over, whatever came first', () => {
+  const sweep = makeSweeper(auth);
+  for (let i = 0; i < 1500; i += 1) issue({ user: `u${i}`, access_for_seconds: i % 2 === 0 ? 60 : null });
+  sweep();
+  expect(auth.families.size).toBe(1500);
+  now += 61_000;
+  for (let i = 0; i < 1600; i += 1) issue({ user: `v${i}` });
+  sweep();
+  expect(auth.families.size).toBe(750 + 1600);
+});
+
+test('texts are compared whole', () => {
+  for (const [a, b, same] of [
+    ['a', 'a', true],
+    ['a', 'b', false],
+    ['a', 'ab', false],
+    ['', '', true],
+    ['é', 'e', false],
+  ] as const)
+    expect(sameText(a, b)).toBe(same);
+  expect(sha256('abc')).toBe('ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
+});

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { defaultOptions } from '../../../src/mock-server/defaults.ts';
+import type { MockReply, MockRequest } from '../../../src/mock-server/service.ts';
+import { Store } from '../../../src/mock-server/store.ts';
+import { makeTracker } from '../../../src/mock-server/tracker/service.ts';
+import { makeWorld } from '../../../src/mock-server/environment.ts';
+import { fakeHost } from '../../support/fake-host.ts';
+
+const at = (origin: string, ratePerMinute?: number) => {
+  const host = fakeHost();
+  const store = new Store();
+  const { world, clock, listensAt } = makeWorld(
+    host,
+    store,
+    { ...defaultOptions, ratePerMinute, trackerToken: 't' },
+    'seed',
+  );
+  listensAt(origin);
+  const service = makeTracker(world);
+  store.transact(() => service.seed('demo'));
+  const ask = (more: Partial<MockRequest> = {}): MockReply =>
+    service.handle({
+      method: 'GET',
+      path: '/api/v3/member',
+      query: '',
+      headers: { 'tracker-token': 't' },
+      body: new Uint8Array(),
+      remoteAddress: '127.0.0.1',
+      isTls: false,
+      ...more,
+    }) as MockReply;
+  return { ask, host, clock, service };
+};
+
+test('where the server serves HTTPS, a request without it is refused before its token is read', () => {
+  const { ask } = at('https://127.0.0.1:1');
+  expect(ask({ isTls: true }).status).toBe(200);
+  expect([ask().status, ask({ headers: {} }).status]).toEqual([403, 403]);
+  expect(at('http://127.0.0.1:1').ask().status).toBe(200);
+});
+
+test('the minute of the rate limit runs on while the clock of the mock stands still', () => {
+  const { ask, host, clock } = at('http://127.0.0.1:1', 1);
+  clock.set(Date.parse('2026-01-01T00:00:00Z'), true);
+  expect([ask().status, ask().status]).toEqual([200, 429]);
+  host.advance(60_000);
+  expect(ask().status).toBe(200);
+  expect(ask().status).toBe(429);
+});
+
+test('it owns the paths below /api/v3 and no others', () => {
+  const { service } = at('http://127.0.0.1:1');
+  expect(
+    ['/api/v3/labels', '/api/v3', '/api/v30/labels', '/api/v2/labels', '/'].map((path) => service.owns(path)),
+  ).toEqual([true, true, false, false, false]);
+});

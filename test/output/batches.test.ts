@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { burstsOf, inBursts } from '../../src/output/batches.ts';
+
+const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
+  const all: unknown[][] = [];
+  for await (const burst of inBursts(rows)) all.push(burst);
+  return all;
+};
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function* pages(...sizes: number[]): AsyncGenerator<number> {
+  let n = 0;
+  for (const size of sizes) {
+    await tick();
+    for (let i = 0; i < size; i++) yield n++;
+  }
+}
+/** As many layers as a command may put between a page and the output. */
+async function* layered(rows: AsyncIterable<unknown>, depth: number): AsyncGenerator<unknown> {
+  yield* depth === 0 ? rows : layered(rows, depth - 1);
+}
+
+test('rows that are there at once come together', async () => {
+  expect(await collect([1, 2, 3])).toEqual([[1, 2, 3]]);
+  expect(await collect([])).toEqual([]);
+  expect((await collect(Array.from({ length: 1200 }, (_, i) => i))).map((burst) => burst.length)).toEqual([
+    500, 500, 200,
+  ]);
+});
+
+test.each([0, 3])('each page is a burst, through %i layers of generators', async (depth) => {
+  expect((await collect(layered(pages(3, 2, 4), depth))).map((burst) => burst.length)).toEqual([3, 2, 4]);
+});
+
+test('a row is handed on while the next is not there yet', async () => {
+  let release: () => void = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  async function* rows(): AsyncGenerator<string> {
+    yield 'first';
+    await held;
+    yield 'second';
+  }
+  const bursts = inBursts(rows());
+  expect(await bursts.next()).toEqual({ done: false, value: ['first'] });
+  release();
+  expect(await bursts.next()).toEqual({ done: false, value: ['second'] });
+});
+
+test('rows before a failure are handed on; then it fails', async () => {
+  async function* rows(): AsyncGenerator<number> {
+    yield 1;
+    await tick();
+    throw new Error('page 2 failed');
+  }
+  const bursts = inBursts(rows());
+  expect((await bursts.next()).value).toEqual([1]);
+  await expect(bursts.next()).rejects.toThrow('page 2 failed');
+});
+
+test('rows that came together with the failure are handed on before it', async () => {
+  async function* rows(): AsyncGenerator<number> {
+    yield 1;
+    yield 2;
+    throw new Error('row 3 failed');
+  }
+  const bursts = inBursts(rows());
+  expect((await bursts.next()).value).toEqual([1, 2]);
+  await expect(bursts.next()).rejects.toThrow('row 3 failed');
+});
+
+test('a reader that leaves ends the source', async () => {
+  let isClosed = false;
+  async function* rows(): AsyncGenerator<number> {
+    try {
+      for (let i = 0; ; i++) {
+        await tick();
+        yield i;
+      }
+    } finally {
+      isClosed = true;
+    }
+  }
+  for await (const _ of inBursts(rows())) break;
+  expect(isClosed).toBe(true);
+});
+
+test('rows that a command gives in lists are written in those lists', async () => {
+  async function* lists(): AsyncGenerator<number[]> {
+    yield [1, 2];
+    yield [3];
+  }
+  const found: unknown[][] = [];
+  for await (const burst of burstsOf({ rows: lists(), inBursts: true })) found.push(burst);
+  for await (const burst of burstsOf({ rows: [4, 5] })) found.push(burst);
+  expect(found).toEqual([[1, 2], [3], [4, 5]]);
+});

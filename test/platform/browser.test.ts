@@ -1,0 +1,67 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { browserCommands, hasDisplay } from '../../src/platform/node/browser.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+const open: RealHost[] = [];
+afterEach(async () => {
+  for (const real of open.splice(0)) await real.close();
+});
+
+test.each<[string, Record<string, string>, string, boolean]>([
+  ['a plain server', {}, 'linux', false],
+  ['X', { DISPLAY: ':0' }, 'linux', true],
+  ['Wayland', { WAYLAND_DISPLAY: 'wayland-0' }, 'linux', true],
+  ['WSL', { WSL_DISTRO_NAME: 'Debian' }, 'linux', true],
+  ['a Mac', {}, 'darwin', true],
+  ['a Mac over ssh', { SSH_CONNECTION: '1 2 3 4' }, 'darwin', false],
+  ['Windows', {}, 'win32', true],
+  ['BROWSER anywhere', { BROWSER: 'w3m' }, 'linux', true],
+  ['BROWSER=none', { BROWSER: 'none', DISPLAY: ':0' }, 'linux', false],
+])('%s can show a window: %j on %s %s', (_, env, platform, expected) => {
+  expect(hasDisplay(env, platform)).toBe(expected);
+});
+
+test.each<[string, string[][]]>([
+  ['firefox', [['firefox', 'URL']]],
+  [
+    'firefox:lynx',
+    [
+      ['firefox', 'URL'],
+      ['lynx', 'URL'],
+    ],
+  ],
+  ['chrome --new-window', [['chrome', '--new-window', 'URL']]],
+  ['open %s --now', [['open', 'URL', '--now']]],
+  [' : ', []],
+])('BROWSER=%j starts %j', (setting, expected) => {
+  expect(browserCommands(setting, 'URL', 'linux')).toEqual(expected);
+});
+
+const withLauncher = async (script: string): Promise<RealHost> => {
+  const real = await realHost();
+  open.push(real);
+  const launcher = join(real.folder, 'launcher');
+  writeFileSync(launcher, `#!/bin/sh\n${script}\n`);
+  chmodSync(launcher, 0o755);
+  const again = await realHost({ BROWSER: `/no/such/browser:${launcher}` });
+  open.push(again);
+  return again;
+};
+
+test('the first launcher that starts gets the URL whole', async () => {
+  const { host, folder } = await withLauncher('echo "$1" > "$HOME/opened"');
+  expect(await host.openBrowser('http://127.0.0.1:1/a?b=c&d=$(e)')).toBe(true);
+  expect(readFileSync(join(folder, 'opened'), 'utf8')).toBe('http://127.0.0.1:1/a?b=c&d=$(e)\n');
+});
+
+test('a launcher that fails is no browser', async () => {
+  expect(await (await withLauncher('exit 3')).host.openBrowser('http://127.0.0.1:1/')).toBe(false);
+});
+
+test('without a display nothing is started', async () => {
+  const real = await realHost();
+  open.push(real);
+  expect(await real.host.openBrowser('http://127.0.0.1:1/')).toBe(false);
+});

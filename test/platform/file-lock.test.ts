@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Holder, isGone, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+let real: RealHost;
+let path: string;
+beforeEach(async () => {
+  real = await realHost();
+  path = join(real.folder, 'x.lock');
+});
+afterEach(() => real.close());
+
+const deadPid = (): Promise<number> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, ['-e', '0']);
+    child.once('exit', () => resolve(child.pid ?? 0));
+  });
+const holder = (more: Partial<Holder> = {}): Holder => ({
+  pid: 1,
+  mark: 'm',
+  machine: real.host.hostname,
+  nonce: 'n',
+  sinceMs: real.host.now(),
+  ...more,
+});
+const files = (): string[] => readdirSync(real.folder).filter((name) => name.startsWith('x.lock'));
+
+const world = (
+  pids: readonly number[],
+  marks: Record<number, string> = {},
+): Pick<Host, 'hostname' | 'processes' | 'now'> => ({
+  hostname: 'here',
+  now: () => 1_000_000,
+  processes: { ...real.host.processes, isAlive: (pid) => pids.includes(pid), startMark: (pid) => marks[pid] },
+});
+test.each([
+  ['a dead process', { pid: 5, machine: 'here' }, [], {}, true],
+  ['a living one', { pid: 5, mark: 'm', machine: 'here' }, [5], { 5: 'm' }, false],
+  ['its number given to another', { pid: 5, mark: 'm', machine: 'here' }, [5], { 5: 'other' }, true],
+  ['no start mark on this system', { pid: 5, mark: undefined, machine: 'here' }, [5], {}, false],
+  ['another machine, just now', { machine: 'there', sinceMs: 999_000 }, [], {}, false],
+  ['another machine, long ago', { machine: 'there', sinceMs: 0 }, [], {}, true],
+])('%s is gone: %5$s', (_, seen, pids, marks, gone) => {
+  expect(isGone(world(pids, marks), holder(seen), 90_000)).toBe(gone);
+});
+
+test('without an age the holder on another machine is never taken for gone', async () => {
+  writeFileSync(path, JSON.stringify(holder({ machine: 'elsewhere', sinceMs: 0 })));
+  expect(await tryLock(real.host, path, thisProcess(real.host))).toMatchObject({
+    kind: 'held',
+    by: { machine: 'elsewhere' },
+  });
+});
+
+/** Every one tries once, all at the same time; returns how many have it. */
+const race = async (count: number): Promise<number> => {
+  const tries = await Promise.all(
+    Array.from({ length: count }, () => tryLock(real.host, path, thisProcess(real.host))),
+  );
+  return tries.filter((one) => one === true).length;
+};
+test('one of many has it; the others see who', async () => {
+  const mine = thisProcess(real.host);
+  expect(await tryLock(real.host, path, mine)).toBe(true);
+  expect(await race(10)).toBe(0);
+  expect(await lookAt(real.host, path)).toEqual({ kind: 'held', by: mine });
+  await unlock(real.host, path, mine);
+  expect(await race(10)).toBe(1);
+});
+
+test('what a dead process left is taken by one of many, and no claim stays', async () => {
+  writeFileSync(path, JSON.stringify(holder({ pid: await deadPid() })));
+  expect(await race(20)).toBe(1);
+  expect(files()).toEqual(['x.lock']);
+});
+
+test('heirs that died before they had it are followed to the last', async () => {
+  const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
+  writeFileSync(path, JSON.stringify(holder({ pid: a, nonce: 'a' })));
+  writeFileSync(`${path}.claim-a`, JSON.stringify(holder({ pid: b, nonce: 'b' })));
+  writeFileSync(`${path}.claim-b`, JSON.stringify(holder({ pid: c, nonce: 'c' })));
+  expect(await race(20)).toBe(1);
+  expect(files()).toEqual(['x.lock']);
+});
+
+test('a claim from an old look at the lock comes too late', async () => {
+  writeFileSync(path, JSON.stringify(holder({ pid: await deadPid() })));
+  const winner = thisProcess(real.host);
+  // The slow one has read the dead lock; before it claims, somebody else takes over and lets go of the claim.
+  const slow: Host = Object.create(real.host, {
+    files: {
+      value: {
+        ...real.host.files,
+        create: async (file: string, ...rest: [string, number]) => {
+          if (file.includes('.claim-')) expect(await tryLock(real.host, path, winner)).toBe(true);
+          return real.host.files.create(file, ...rest);
+        },
+      },
+    },
+  });
+  expect(await tryLock(slow, path, thisProcess(real.host))).toEqual({ kind: 'held', by: winner });
+  expect(files()).toEqual(['x.lock']);
+});
+
+test('an empty file is somebody who writes, until it is old; garbage is nobody', async () => {
+  writeFileSync(path, '');
+  expect(await tryLock(real.host, path, thisProcess(real.host))).toEqual({ kind: 'held' });
+  const later = Object.create(real.host, { now: { value: () => real.host.now() + 5000 } });
+  expect(await tryLock(later, path, thisProcess(real.host))).toBe(true);
+  writeFileSync(path, 'garbage');
+  expect(await tryLock(real.host, path, thisProcess(real.host))).toBe(true);
+});
+
+test('only its holder removes it', async () => {
+  const mine = thisProcess(real.host);
+  await tryLock(real.host, path, mine);
+  await unlock(real.host, path, thisProcess(real.host));
+  expect(files()).toEqual(['x.lock']);
+  await unlock(real.host, path, mine);
+  expect(files()).toEqual([]);
+});

@@ -1,0 +1,167 @@
+import fs from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Bytes, Files } from '../../src/platform/host.ts';
+import { nodeFiles } from '../../src/platform/node/files.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'opsctl-files-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const at = (...names: string[]): string => join(folder, ...names);
+async function* chunks(...texts: string[]): AsyncGenerator<Bytes> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+// The fake is held to the same answers as the real one, else tests against it prove nothing.
+describe.each<[string, () => Files]>([
+  ['real', () => nodeFiles],
+  ['fake', () => fakeHost().files],
+])('%s files', (_, make) => {
+  test('what is missing is undefined', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    expect(await files.read(at('no'))).toBeUndefined();
+    expect(await files.readBytes(at('no', 'deeper'))).toBeUndefined();
+    expect(files.readNow(at('no'))).toBeUndefined();
+    expect(await files.info(at('no'))).toBeUndefined();
+    expect(await files.realPath(at('no'))).toBeUndefined();
+    expect(await files.list(at('no'))).toEqual([]);
+    await files.remove(at('no'));
+  });
+
+  test('replace writes and overwrites; read, readNow and readBytes agree', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    await files.replace(at('a'), 'one');
+    await files.replace(at('a'), 'grüße');
+    expect(await files.read(at('a'))).toBe('grüße');
+    expect(files.readNow(at('a'))).toBe('grüße');
+    expect(Buffer.from((await files.readBytes(at('a'))) ?? []).toString()).toBe('grüße');
+    expect(await files.list(folder)).toEqual(['a']);
+  });
+
+  test('a mode is kept until another is given', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    await files.replace(at('a'), 'x', 0o600);
+    expect((await files.info(at('a')))?.mode).toBe(0o600);
+    await files.replace(at('a'), 'y');
+    expect((await files.info(at('a')))?.mode).toBe(0o600);
+    await files.setMode(at('a'), 0o640);
+    expect((await files.info(at('a')))?.mode).toBe(0o640);
+  });
+
+  test('replaceStream counts bytes, and leaves the old text when the source fails', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    expect(await files.replaceStream(at('a'), chunks('ab', 'cde'))).toBe(5);
+    async function* failing(): AsyncGenerator<Bytes> {
+      yield Buffer.from('new');
+      throw new Error('gone');
+    }
+    await expect(files.replaceStream(at('a'), failing())).rejects.toThrow('gone');
+    expect(await files.read(at('a'))).toBe('abcde');
+    expect(await files.list(folder)).toEqual(['a']);
+  });
+
+  test('create makes a file once', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    expect(await files.create(at('lock'), 'me', 0o600)).toBe(true);
+    expect(await files.create(at('lock'), 'you')).toBe(false);
+    expect(await files.read(at('lock'))).toBe('me');
+  });
+
+  test('append grows a file and knows its size; truncate cuts it', async () => {
+    const files = make();
+    await files.makeFolder(folder);
+    const first = files.append(at('log'), 0o600);
+    first.write('one\n');
+    first.write(Buffer.from('two\n'));
+    first.sync();
+    expect(first.sizeBytes()).toBe(8);
+    first.close();
+    const again = files.append(at('log'));
+    expect(again.sizeBytes()).toBe(8);
+    again.write('three');
+    again.close();
+    expect(await files.read(at('log'))).toBe('one\ntwo\nthree');
+    await files.truncate(at('log'), 4);
+    expect(await files.read(at('log'))).toBe('one\n');
+    const parts: Bytes[] = [];
+    for await (const part of files.stream(at('log'), 1)) parts.push(part);
+    expect(Buffer.concat(parts).toString()).toBe('ne\n');
+  });
+
+  test('folders: made with parents, listed, renamed, copied, removed', async () => {
+    const files = make();
+    await files.makeFolder(at('a', 'b'), 0o700);
+    await files.replace(at('a', 'b', 'f'), 'x', 0o600);
+    await files.copy(at('a'), at('c', 'copy'));
+    expect(await files.read(at('c', 'copy', 'b', 'f'))).toBe('x');
+    expect((await files.info(at('c', 'copy', 'b', 'f')))?.mode).toBe(0o600);
+    await files.rename(at('a'), at('d'));
+    expect((await files.list(folder)).sort()).toEqual(['c', 'd']);
+    await files.remove(at('c'));
+    expect(await files.list(folder)).toEqual(['d']);
+    expect((await files.info(at('d')))?.kind).toBe('folder');
+    expect((await files.info(at('d', 'b', 'f')))?.kind).toBe('file');
+    expect(await files.isWritable(at('d'))).toBe(true);
+    expect(await files.isWritable(at('no'))).toBe(false);
+    expect(await files.freeBytes(folder)).toBeGreaterThan(0);
+    expect(await files.diskOf(at('d'))).toBe(await files.diskOf(folder));
+    expect(await files.diskOf(at('no'))).toBeUndefined();
+  });
+});
+
+describe('only the real files', () => {
+  test('a folder where a file should be is an error with its code', async () => {
+    await expect(nodeFiles.read(folder)).rejects.toMatchObject({ code: 'EISDIR' });
+    expect(() => nodeFiles.readNow(folder)).toThrow(/EISDIR/);
+    await expect(nodeFiles.replace(at('no', 'file'), 'x')).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('replace goes through a link and keeps it', async () => {
+    fs.writeFileSync(at('real'), 'old');
+    fs.symlinkSync(at('real'), at('link'));
+    await nodeFiles.replace(at('link'), 'new');
+    expect((await nodeFiles.info(at('link')))?.kind).toBe('link');
+    expect(fs.readFileSync(at('real'), 'utf8')).toBe('new');
+    expect(await nodeFiles.realPath(at('link'))).toBe(at('real'));
+  });
+
+  test('a reader never sees half of a replaced file', async () => {
+    const texts = ['a'.repeat(200_000), 'b'.repeat(200_000)];
+    await nodeFiles.replace(at('f'), texts[0] ?? '');
+    let isDone = false;
+    const writing = (async () => {
+      for (let i = 0; i < 40; i++) await nodeFiles.replace(at('f'), texts[i % 2] ?? '');
+      isDone = true;
+    })();
+    let seen = 0;
+    while (!isDone) {
+      expect(texts).toContain(await nodeFiles.read(at('f')));
+      seen++;
+    }
+    await writing;
+    expect(seen).toBeGreaterThan(0);
+  });
+
+  test('copy keeps modes, times and links', async () => {
+    await nodeFiles.makeFolder(at('a', 'sub'));
+    await nodeFiles.replace(at('a', 'sub', 'f'), 'x', 0o640);
+    fs.symlinkSync('sub/f', at('a', 'link'));
+    const old = new Date(1_600_000_000_000);
+    for (const name of ['a/sub/f', 'a/sub', 'a']) fs.utimesSync(at(name), old, old);
+    await nodeFiles.copy(at('a'), at('b'));
+    for (const name of ['b', 'b/sub', 'b/sub/f'])
+      expect((await nodeFiles.info(at(name)))?.modifiedMs).toBe(old.getTime());
+    expect(fs.readlinkSync(at('b', 'link'))).toBe('sub/f');
+    expect((await nodeFiles.info(at('b', 'sub', 'f')))?.mode).toBe(0o640);
+  });
+});

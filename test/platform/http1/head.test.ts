@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { parseHead } from '../../../src/platform/node/http1/head.ts';
+
+const head = (lines: readonly string[], method = 'GET') => parseHead(lines.join('\r\n'), method);
+
+test('status and headers: names in lower case, repeated ones joined, blanks around values gone', () => {
+  const { status, headers } = head([
+    'HTTP/1.1 201 Created',
+    'X-Many: a',
+    'x-many:b ',
+    'Empty:',
+    'constructor: c',
+    'With-Colon: a:b',
+  ]);
+  expect(status).toBe(201);
+  expect(headers).toEqual({ 'x-many': 'a, b', empty: '', constructor: 'c', 'with-colon': 'a:b' });
+});
+
+test('a header that goes on in the next line is one', () => {
+  expect(head(['HTTP/1.1 200 OK', 'x-long: a', '  b', '\tc']).headers).toEqual({ 'x-long': 'a b c' });
+});
+
+test.each<[string, readonly string[], string, number | string]>([
+  ['a length', ['content-length: 12'], 'GET', 12],
+  ['chunks', ['transfer-encoding: gzip, Chunked'], 'GET', 'chunked'],
+  ['another coding', ['transfer-encoding: gzip'], 'GET', 'to-end'],
+  ['neither', [], 'GET', 'to-end'],
+  ['HEAD', ['content-length: 12'], 'HEAD', 0],
+])('%s: how the body ends', (_, lines, method, framing) => {
+  expect(head(['HTTP/1.1 200 OK', ...lines], method).framing).toBe(framing);
+});
+
+test.each([204, 304])('%i never has a body', (status) => {
+  expect(head([`HTTP/1.1 ${status} x`, 'content-length: 12']).framing).toBe(0);
+});
+
+test.each<[string, readonly string[], number]>([
+  ['1.1', ['content-length: 0'], 4000],
+  ['1.1', ['content-length: 0', 'connection: Close'], 0],
+  ['1.1', ['content-length: 0', 'keep-alive: timeout=72, max=5'], 71_000],
+  ['1.1', ['content-length: 0', 'keep-alive: timeout=1'], 0],
+  ['1.1', ['content-length: 0', 'keep-alive: max=5'], 4000],
+  ['1.1', [], 0],
+  ['1.0', ['content-length: 0'], 0],
+  ['1.0', ['content-length: 0', 'connection: keep-alive'], 4000],
+])('HTTP/%s with %j: the connection waits %i ms for the next request', (version, lines, ms) => {
+  expect(head([`HTTP/${version} 200 OK`, ...lines]).keptMs).toBe(ms);
+});
+
+test.each([
+  [['220 mail ready'], /no status line/],
+  [['HTTP/2 200 OK'], /no status line/],
+  [['HTTP/1.1 2000 OK'], /no status line/],
+  [['HTTP/1.1 200 OK', 'no colon'], /no name/],
+  [['HTTP/1.1 200 OK', ': no name'], /no name/],
+  [['HTTP/1.1 200 OK', 'content-length : 5'], /no name/],
+  [['HTTP/1.1 200 OK', 'content-length: 5', 'transfer-encoding: chunked'], /two lengths/],
+  [['HTTP/1.1 200 OK', 'content-length: 5', 'content-length: 6'], /not a number/],
+  [['HTTP/1.1 200 OK', 'content-length: -5'], /not a number/],
+  [['HTTP/1.1 200 OK', 'content-length: 0x5'], /not a number/],
+])('%j is refused', (lines, message) => {
+  expect(() => head(lines)).toThrow(message);
+});

@@ -1,0 +1,174 @@
+import { type Socket, connect } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import type { Address, Handler, Listener } from '../../src/platform/host.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
+
+const host = nodeHost({ env: {} });
+const closers: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  await host.network.close();
+});
+const serve = async (handler: Handler, more: Partial<Address> = {}): Promise<Listener> => {
+  const listener = await host.network.listen(handler, { host: '127.0.0.1', port: 0, ...more });
+  closers.push(() => listener.close());
+  return listener;
+};
+const ok: Handler = () => ({ status: 200, body: 'ok' });
+const socketTo = ({ port }: Listener): Socket => {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  closers.push(() => void socket.destroy());
+  return socket;
+};
+/** Everything the server says until it closes the connection. */
+const conversation = (listener: Listener, text: string): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = socketTo(listener);
+    let said = '';
+    socket.on('data', (chunk) => (said += chunk));
+    socket.on('close', () => resolve(said));
+    socket.write(text);
+  });
+const get = (listener: Listener, path: string) =>
+  host.network.request({ method: 'GET', url: `http://127.0.0.1:${listener.port}${path}` });
+
+test('a URL over the limit is 414 and never reaches the handler', async () => {
+  const seen: string[] = [];
+  const handler: Handler = (request) => {
+    seen.push(request.url);
+    return { status: 200 };
+  };
+  const listener = await serve(handler, { maxUrlBytes: 50 });
+  expect((await get(listener, `/${'a'.repeat(49)}`)).status).toBe(200);
+  expect((await get(listener, `/${'a'.repeat(50)}`)).status).toBe(414);
+  expect(seen).toHaveLength(1);
+});
+
+test('a long URL that is allowed is not refused for its headers', async () => {
+  const listener = await serve((request) => ({ status: 200, body: String(request.url.length) }), {
+    maxUrlBytes: 60_000,
+  });
+  expect(await (await get(listener, `/${'a'.repeat(50_000)}`)).text()).toBe('50001');
+});
+
+test('a client that never finishes its request is told 408', async () => {
+  const listener = await serve(ok, { requestTimeoutMs: 100 });
+  expect(await conversation(listener, 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc')).toMatch(
+    /408/,
+  );
+  expect(await conversation(listener, 'GET / HTTP/1.1\r\nho')).toMatch(/408/);
+});
+
+test.each([
+  ['garbage', 'nonsense\r\n\r\n', /400/],
+  ['no host header', 'GET / HTTP/1.1\r\n\r\n', /400/],
+  ['a header that is too long', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(70_000)}\r\n\r\n`, /431/],
+  ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\na', /400/],
+])('%s is refused', async (_, text, expected) => {
+  expect(await conversation(await serve(ok), text)).toMatch(expected);
+});
+
+test('connections over the limit are not served', async () => {
+  const listener = await serve(ok, { maxConnections: 1 });
+  const first = socketTo(listener);
+  await new Promise((resolve) => first.once('connect', resolve));
+  expect(await conversation(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n')).toBe('');
+});
+
+test('read rejects a body over its limit, announced or not, and the answer still arrives', async () => {
+  const listener = await serve(async (request) => {
+    try {
+      return { status: 200, body: await request.read(5) };
+    } catch (error) {
+      return { status: 413, body: (error as { code: string }).code };
+    }
+  });
+  const post = (body: string | AsyncIterable<Uint8Array>) =>
+    host.network.request({ method: 'POST', url: `http://127.0.0.1:${listener.port}/`, body });
+  async function* streamed(): AsyncGenerator<Uint8Array> {
+    for (let i = 0; i < 10; i++) yield Buffer.from('xx');
+  }
+  expect((await post('12345')).status).toBe(200);
+  for (const body of ['123456', streamed()]) {
+    const reply = await post(body);
+    expect(reply.status).toBe(413);
+    expect(await reply.text()).toBe('TOO_LARGE');
+  }
+});
+
+test('a handler that throws answers 500 and serves on', async () => {
+  let count = 0;
+  const listener = await serve(async () => {
+    if (count++ === 0) throw new Error('secret detail');
+    return { status: 200, body: 'fine' };
+  });
+  const reply = await get(listener, '/');
+  expect(reply.status).toBe(500);
+  expect(await reply.text()).not.toContain('secret');
+  expect(await (await get(listener, '/')).text()).toBe('fine');
+});
+
+test.each([async () => {}, () => {}])(
+  'an answer whose header cannot be written is 500, and the server serves on',
+  async (before) => {
+    const listener = await serve((request) => {
+      const outgoing = { status: 302, headers: { location: request.url === '/bad' ? 'line\nend' : 'fine' } };
+      return before() === undefined ? outgoing : Promise.resolve(outgoing);
+    });
+    expect((await get(listener, '/bad')).status).toBe(500);
+    expect((await get(listener, '/')).status).toBe(302);
+  },
+);
+
+test('answers have their length, several headers of one name, and none of a body where there is none', async () => {
+  const listener = await serve((request) =>
+    request.url === '/cookies'
+      ? { status: 200, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: 'é' }
+      : { status: 204, body: 'ignored' },
+  );
+  const said = await conversation(
+    listener,
+    'GET /cookies HTTP/1.1\r\nhost: x\r\n\r\nDELETE / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+  );
+  expect(said).toMatch(/set-cookie: a=1\r\nset-cookie: b=2\r\ncontent-length: 2/);
+  expect(said).not.toContain('ignored');
+  expect(said.slice(said.indexOf('204'))).not.toMatch(/content-length|transfer-encoding/i);
+});
+
+test('a port that is taken rejects with EADDRINUSE', async () => {
+  const listener = await serve(ok);
+  await expect(host.network.listen(ok, { host: '127.0.0.1', port: listener.port })).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  });
+});
+
+test('after close nothing listens, even with a connection kept alive', async () => {
+  const listener = await serve(ok);
+  await (await get(listener, '/')).text();
+  expect(await host.network.canConnect('127.0.0.1', listener.port, 1000)).toBe(true);
+  await listener.close();
+  expect(await host.network.canConnect('127.0.0.1', listener.port, 1000)).toBe(false);
+});
+
+test('an answer under way is finished before close', async () => {
+  let release: () => void = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let arrived: () => void = () => {};
+  const isThere = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const listener = await serve(async () => {
+    arrived();
+    await held;
+    return { status: 200, body: 'done' };
+  });
+  const reply = get(listener, '/');
+  await isThere;
+  const closing = listener.close();
+  release();
+  expect(await (await reply).text()).toBe('done');
+  await closing;
+});

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+let real: RealHost;
+let host: Host;
+beforeEach(async () => {
+  real = await realHost({ GIVEN: 'from host' });
+  host = real.host;
+});
+afterEach(() => real.close());
+const node = (code: string): [string, string[]] => [process.execPath, ['-e', code]];
+
+test('run gives output, exit code and both streams apart', async () => {
+  const done = await host.processes.run(
+    ...node('process.stdout.write("out\\n"); process.stderr.write("err"); process.exit(3)'),
+  );
+  expect(done).toEqual({ code: 3, signal: null, stdout: 'out\n', stderr: 'err', timedOut: false });
+});
+
+test('run passes input, folder and environment; undefined removes a name', async () => {
+  const code =
+    'process.stdin.on("data", d => console.log(String(d), process.cwd(), process.env.GIVEN, process.env.MORE))';
+  const folder = await host.files.realPath(real.folder);
+  const given = await host.processes.run(...node(code), {
+    input: 'hi',
+    cwd: real.folder,
+    env: { MORE: 'more' },
+  });
+  expect(given.stdout.trim()).toBe(`hi ${folder} from host more`);
+  const removed = await host.processes.run(...node(code), {
+    input: 'hi',
+    cwd: real.folder,
+    env: { GIVEN: undefined },
+  });
+  expect(removed.stdout.trim()).toBe(`hi ${folder} undefined undefined`);
+});
+
+test('a child that reads without input sees the end of it', async () => {
+  expect(
+    (await host.processes.run(...node('process.stdin.on("end", () => console.log("end")).resume()'))).stdout,
+  ).toBe('end\n');
+});
+
+test('a command that is not there is an answer, not an exception', async () => {
+  const done = await host.processes.run('no-such-command-anywhere', []);
+  expect(done).toMatchObject({ code: null, signal: null });
+  expect(done.startError).toContain('ENOENT');
+});
+
+test('output over the limit is cut and never taken for a whole answer', async () => {
+  const done = await host.processes.run(
+    ...node('for (let i = 0; i < 1e4; i++) console.log("x".repeat(100))'),
+    { maxBytes: 1000 },
+  );
+  expect(done).toMatchObject({ code: null, isCut: true });
+  expect(done.stdout).toHaveLength(1000);
+});
+
+test('a child that takes too long is ended', async () => {
+  const done = await host.processes.run(...node('setInterval(() => {}, 1000)'), { timeoutMs: 200 });
+  expect(done).toMatchObject({ code: null, timedOut: true, signal: 'SIGTERM' });
+});
+
+test('a child of the child that holds the output open does not hold up the answer', async () => {
+  const done = await host.processes.run('/bin/sh', ['-c', 'sleep 600 & echo "$!"; wait'], {
+    timeoutMs: 3000,
+  });
+  const left = Number(done.stdout);
+  expect(done).toMatchObject({ code: null, timedOut: true });
+  expect(host.processes.isAlive(left)).toBe(true);
+  host.processes.signal(left, 'SIGKILL');
+});
+
+test('an aborted run ends the child', async () => {
+  const controller = new AbortController();
+  const running = host.processes.run(...node('setInterval(() => {}, 1000)'), { signal: controller.signal });
+  await host.sleep(100);
+  controller.abort();
+  expect(await running).toMatchObject({ code: null, timedOut: false });
+});
+
+test('start gives lines as they come, and the exit', async () => {
+  const child = await host.processes.start(
+    ...node(
+      'console.log("ready"); process.stdin.resume(); setTimeout(() => { console.log("bye"); process.exit(4) }, 50)',
+    ),
+  );
+  const lines: string[] = [];
+  for await (const line of child.lines()) lines.push(line);
+  expect(lines).toEqual(['ready', 'bye']);
+  expect(await child.exited).toEqual({ code: 4, signal: null });
+});
+
+test('an unread child is not stopped by a full pipe', async () => {
+  const child = await host.processes.start(
+    ...node('for (let i = 0; i < 20000; i++) console.log("line " + i + "x".repeat(50))'),
+  );
+  expect(await child.exited).toEqual({ code: 0, signal: null });
+});
+
+test('start rejects with the code of the system', async () => {
+  await expect(host.processes.start('no-such-command-anywhere', [])).rejects.toMatchObject({
+    code: 'ENOENT',
+  });
+});
+
+test('a detached child writes to its log, lives on, and can be ended', async () => {
+  const logFile = join(real.folder, 'child.log');
+  const child = await host.processes.start(
+    ...node('console.log("one"); console.error("two"); setInterval(() => {}, 1000)'),
+    {
+      detached: true,
+      logFile,
+    },
+  );
+  const mark = host.processes.startMark(child.pid);
+  expect(mark).toBeTruthy();
+  expect(host.processes.startMark(child.pid)).toBe(mark);
+  expect(host.processes.startMark(process.pid)).not.toBe(mark);
+  while (!readFileSync(logFile, 'utf8').includes('two')) await host.sleep(10);
+  expect(host.processes.isAlive(child.pid)).toBe(true);
+  expect(host.processes.signal(child.pid, 'SIGKILL')).toBe(true);
+  expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  expect(host.processes.isAlive(child.pid)).toBe(false);
+  expect(host.processes.startMark(child.pid)).toBeUndefined();
+  expect(host.processes.signal(child.pid, 'SIGTERM')).toBe(false);
+});
+
+test.runIf(process.platform === 'linux')(
+  'a child that has ended and was not collected is not alive',
+  async () => {
+    // The shell's child ends at once; the shell, which became sleep, never asks for it.
+    const shell = await host.processes.start('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 30']);
+    const lines = shell.lines();
+    const pid = Number((await lines[Symbol.asyncIterator]().next()).value);
+    while (host.processes.isAlive(pid)) await host.sleep(10);
+    expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
+    shell.kill('SIGKILL');
+    await shell.exited;
+  },
+);
+
+test('self starts this program again', () => {
+  expect(host.self[0]).toBe(process.execPath);
+  expect(host.self[1]).toMatch(/bin\/opsctl\.js$/);
+});

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { nodeHost } from '../../src/platform/node/host.ts';
+
+test('any number of waits on one signal end with it, and nobody is warned of a leak', async () => {
+  const warnings: string[] = [];
+  const note = (warning: Error): void => void warnings.push(warning.name);
+  process.on('warning', note);
+  try {
+    const stop = new AbortController();
+    const waits = Array.from({ length: 20 }, () => nodeHost().sleep(60_000, stop.signal));
+    stop.abort(new Error('stopped'));
+    const ended = await Promise.allSettled(waits);
+    expect(ended.every((one) => one.status === 'rejected' && one.reason.message === 'stopped')).toBe(true);
+    // A warning is told in the next turn of the loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off('warning', note);
+  }
+});

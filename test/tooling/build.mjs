@@ -1,0 +1,132 @@
+// Builds dist/ (split ESM bundle), then lets the built program write what is derived from the tables:
+// help.txt, version.txt, tree.json for the fast answers of bin, and with --docs the committed completions and README parts.
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { rolldown } from 'rolldown';
+import { bundledPackages, noticesText, sbom } from './notices.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+
+/** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */
+const HOT = [
+  'src/main.ts',
+  'src/cli/parse.ts',
+  'src/output/render.ts',
+  'src/commands/target.ts',
+  'src/commands/tracker/lazy-resource.ts',
+  'src/platform/node/network.ts',
+  'src/platform/node/single.ts',
+];
+const together = async (entries) => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: entries,
+    bundle: true,
+    write: false,
+    metafile: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    outdir: 'out',
+    logLevel: 'silent',
+  });
+  const found = new Set();
+  const visit = (file) => {
+    if (found.has(file)) return;
+    found.add(file);
+    for (const { path, kind, external } of metafile.inputs[file].imports)
+      if (kind === 'import-statement' && !external) visit(path);
+  };
+  for (const entry of entries) visit(entry);
+  return found;
+};
+const hot = await together(HOT);
+const within = (id) => id.replace(root, '');
+
+/** commander starts other programs for subcommands in files of their own; we have none, and loading child_process costs 5 ms at every start. */
+const commanderWithoutChildren = {
+  name: 'commander-without-children',
+  resolveId: (source, importer) =>
+    source === 'node:child_process' && importer?.includes('/commander/') ? '\0no-children' : null,
+  load: (id) => (id === '\0no-children' ? 'export default {};' : null),
+};
+
+const bundle = await rolldown({
+  plugins: [commanderWithoutChildren],
+  cwd: root,
+  preserveEntrySignatures: 'allow-extension',
+  input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
+  platform: 'node',
+  external: ['@napi-rs/keyring'],
+  // jq-wasm, a CommonJS package, asks for its folder.
+  transform: {
+    target: 'node20.19',
+    define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname' },
+  },
+  // The same module is loaded at once here and lazily there: that is what the groups are for.
+  checks: { ineffectiveDynamicImport: false },
+});
+const { output } = await bundle.generate({
+  format: 'esm',
+  minify: true,
+  chunkFileNames: 'chunks/[name]-[hash].js',
+  codeSplitting: {
+    includeDependenciesRecursively: false,
+    groups: [
+      {
+        name: 'tracker-records',
+        test: (id) => /^src\/api-specs\/tracker\/(fields|.*records)\.ts$/.test(within(id)),
+        minSize: 0,
+      },
+      { name: 'core', test: (id) => hot.has(within(id)) && within(id) !== 'src/main.ts', minSize: 0 },
+    ],
+  },
+});
+await bundle.close();
+
+/** Whole or not at all: a program that starts during a build sees old or new files, never half of one. */
+const put = (path, contents) => {
+  if (existsSync(path) && Buffer.from(contents).equals(readFileSync(path))) return;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.${process.pid}`, contents);
+  renameSync(`${path}.${process.pid}`, path);
+};
+const chunksFirst = [...output].sort(
+  (a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')),
+);
+for (const file of chunksFirst)
+  put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
+const made = new Set(output.map(({ fileName }) => fileName));
+// A program that was started from the last build may still load its chunks: only old ones go.
+const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
+for (const name of readdirSync(`${dist}/chunks`)) {
+  const path = `${dist}/chunks/${name}`;
+  if (!made.has(`chunks/${name}`) && isOld(path)) rmSync(path, { force: true });
+}
+const packages = bundledPackages(output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
+put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
+put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
+const { writeDocs } = await import(`file://${dist}/docs.js`);
+const { dist: derived, committed } = await writeDocs(version, {
+  readme: readFileSync(`${root}README.md`, 'utf8'),
+});
+for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
+if (process.argv.includes('--docs')) {
+  for (const [name, text] of Object.entries(committed)) {
+    put(`${root}${name}`, text);
+  }
+}

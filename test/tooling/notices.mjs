@@ -1,0 +1,57 @@
+// What a published package says about the code of others inside it: license texts, and a CycloneDX list of components.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const LICENSE_FILE = /^(licen[cs]e|notice|copying)(\.|$|-)/i;
+
+/** The folder of the package that a bundled file belongs to, if it is not ours. */
+const packageFolder = (id) => {
+  const at = id.lastIndexOf('/node_modules/');
+  if (at === -1) return undefined;
+  const [first, second] = id.slice(at + '/node_modules/'.length).split('/');
+  return join(id.slice(0, at), 'node_modules', first.startsWith('@') ? `${first}/${second}` : first);
+};
+
+/** The packages behind bundled files, each once, by name. */
+export const bundledPackages = (ids) => {
+  const folders = new Set(
+    ids
+      .flatMap((id) => packageFolder(id.split('?')[0]) ?? [])
+      .filter((folder) => existsSync(join(folder, 'package.json'))),
+  );
+  return [...folders]
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const texts = readdirSync(folder)
+        .filter((file) => LICENSE_FILE.test(file))
+        .map((file) => readFileSync(join(folder, file), 'utf8').trim());
+      return {
+        name,
+        version,
+        license: typeof license === 'string' ? license : (license?.type ?? 'see its text'),
+        text: texts.join('\n\n'),
+      };
+    })
+    .sort((a, b) => a.name.localeCompare(b.name));
+};
+
+export const noticesText = (packages) =>
+  `Third-party notices\n\nThis program contains code of the packages below.\n\n${packages
+    .map(
+      ({ name, version, license, text }) => `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${text}\n`,
+    )
+    .join('\n')}`;
+
+export const sbom = (name, version, packages) => ({
+  bomFormat: 'CycloneDX',
+  specVersion: '1.5',
+  version: 1,
+  metadata: { component: { type: 'application', 'bom-ref': `pkg:npm/${name}@${version}`, name, version } },
+  components: packages.map((p) => {
+    const purl = `pkg:npm/${p.name.replace('@', '%40')}@${p.version}`;
+    const id = /^[A-Za-z0-9.+-]+$/.test(p.license)
+      ? { license: { id: p.license } }
+      : { license: { name: p.license } };
+    return { type: 'library', 'bom-ref': purl, name: p.name, version: p.version, purl, licenses: [id] };
+  }),
+});

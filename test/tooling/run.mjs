@@ -1,0 +1,97 @@
+// The checks behind `npm run check`, `npm test`, `npm run test:cluster` and `npm run test:soak`. Each step prints what it is; the closing line
+// `N passed, N failed, N skipped` counts every test and every step.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { nodeOf } from './nodes.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const kind = process.argv[2] ?? 'test';
+const bin = (name) => join(root, 'node_modules', '.bin', name);
+const count = { passed: 0, failed: 0, skipped: 0 };
+
+const step = (title, command, args, env = {}) => {
+  process.stdout.write(`\n== ${title}\n`);
+  const { status } = spawnSync(command, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
+  count[status === 0 ? 'passed' : 'failed'] += 1;
+  return status === 0;
+};
+
+/** One vitest run; its own figures come from its JSON report. */
+const vitest = (title, args, env = {}, node = process.execPath) => {
+  process.stdout.write(`\n== ${title}\n`);
+  const folder = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
+  const report = join(folder, 'report.json');
+  const { status } = spawnSync(
+    node,
+    [
+      join(root, 'node_modules', 'vitest', 'vitest.mjs'),
+      'run',
+      '--reporter=dot',
+      '--reporter=json',
+      `--outputFile.json=${report}`,
+      ...args,
+    ],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, ...env, PATH: `${dirname(node)}:${process.env.PATH}` },
+    },
+  );
+  try {
+    const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(
+      readFileSync(report, 'utf8'),
+    );
+    count.passed += numPassedTests;
+    count.failed += numFailedTests;
+    count.skipped += numPendingTests;
+    const slow = testResults
+      .map((file) => [file.endTime - file.startTime, file.name.replace(root, '')])
+      .sort((a, b) => b[0] - a[0]);
+    process.stdout.write(
+      `slowest files: ${slow
+        .slice(0, 5)
+        .map(([ms, name]) => `${name} ${(ms / 1000).toFixed(1)} s`)
+        .join(', ')}\n`,
+    );
+    if (numFailedTests === 0 && status !== 0) count.failed += 1;
+  } catch {
+    count.failed += 1;
+  }
+  rmSync(folder, { recursive: true, force: true });
+};
+
+const seed = process.env.OPSCTL_TEST_SEED ?? String(Date.now() % 1_000_000_000);
+const env = { OPSCTL_TEST_SEED: seed, ...(kind === 'soak' ? { OPSCTL_SOAK: '1' } : {}) };
+process.stdout.write(`seed ${seed} (OPSCTL_TEST_SEED=${seed} repeats this run)\n`);
+
+const built = step('build', process.execPath, ['test/tooling/build.mjs']);
+step('types', bin('tsc'), ['--noEmit', '-p', '.']);
+step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
+if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
+else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
+else if (built && kind !== 'nodes') {
+  step('unused code', bin('knip'), ['--no-progress']);
+  vitest('tests', ['--project', 'fast'], env);
+  vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
+}
+// `npm run test:soak` also runs everything on the other Nodes; `node test/tooling/run.mjs nodes` only that.
+for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
+  const node = nodeOf(major);
+  const before = { ...count };
+  if (node === undefined) count.skipped += 1;
+  else
+    for (const project of ['fast', 'real'])
+      vitest(`Node ${major}: ${project}`, ['--project', project], { OPSCTL_TEST_SEED: seed }, node);
+  process.stdout.write(
+    `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
+  );
+}
+process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
+process.exitCode = count.failed > 0 ? 1 : 0;
