@@ -19,7 +19,7 @@ const print = (name) => {
 };
 
 if (!fs.existsSync(new URL('main.js', dist))) {
-  process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its folder\n');
+  process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its directory\n');
   process.exitCode = 3;
 } else if (args.length === 1 && (first === '--version' || first === '-V')) print('version.txt');
 else if (

@@ -2,8 +2,8 @@ import { type Sources, completions } from './cli/complete.ts';
 
 const fs = process.getBuiltinModule('node:fs');
 
-/** OPSCTL_HOME, else the XDG folder of that kind: as config/folders.ts, for the systems that have these shells. */
-const folder = (kind: 'cache' | 'config' | 'state', xdg: string | undefined): string => {
+/** OPSCTL_HOME, else the XDG directory of that kind: as config/directories.ts, for the systems that have these shells. */
+const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined): string => {
   const { OPSCTL_HOME: own = '', HOME: home = '' } = process.env;
   return own !== ''
     ? `${own}/${kind}`
@@ -16,7 +16,7 @@ type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly 
 const stored = (): Stored => {
   try {
     return JSON.parse(
-      fs.readFileSync(`${folder('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'),
+      fs.readFileSync(`${directory('config', process.env.XDG_CONFIG_HOME)}/config.json`, 'utf8'),
     );
   } catch {
     return {};
@@ -25,7 +25,7 @@ const stored = (): Stored => {
 /** Each profile has a cache and a state of its own. */
 const profile = (): string => process.env.OPSCTL_PROFILE || stored().current || 'mock';
 const names = (source: string): string => {
-  return `${folder('cache', process.env.XDG_CACHE_HOME)}/${profile()}/names/${source.replace(/[^a-z-]/g, '')}`;
+  return `${directory('cache', process.env.XDG_CACHE_HOME)}/${profile()}/names/${source.replace(/[^a-z-]/g, '')}`;
 };
 
 /** The value that the line gives to a flag, so far. */
@@ -36,8 +36,8 @@ const given = (words: readonly string[], flag: string): string | undefined => {
     (at < 0 ? undefined : words[at + 1])
   );
 };
-const state = (): string => folder('state', process.env.XDG_STATE_HOME);
-/** The cluster file that the line names, that of a rehearsal's folder, the one of the environment, else that of the simulated cluster. */
+const state = (): string => directory('state', process.env.XDG_STATE_HOME);
+/** The cluster file that the line names, that of a rehearsal's directory, the one of the environment, else that of the simulated cluster. */
 const clusterFile = (words: readonly string[]): string => {
   const rehearsal = given(words, '--dir');
   const named =

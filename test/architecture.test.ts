@@ -198,9 +198,9 @@ let edges: Edge[] = [];
 const files: string[] = [];
 const text = (file: string): string => readFileSync(join(root, 'src', file), 'utf8');
 
-const walk = (folder: string): void => {
-  for (const name of readdirSync(join(root, 'src', folder))) {
-    const path = folder === '' ? name : `${folder}/${name}`;
+const walk = (directory: string): void => {
+  for (const name of readdirSync(join(root, 'src', directory))) {
+    const path = directory === '' ? name : `${directory}/${name}`;
     if (statSync(join(root, 'src', path)).isDirectory()) walk(path);
     else if (path.endsWith('.ts')) files.push(path);
   }
@@ -278,21 +278,21 @@ test('no file imports itself in a circle', () => {
   expect(circlesIn(graph), instead).toEqual([]);
 });
 
-test('no folder depends on a neighbour that depends on it, not even by a type', () => {
-  // By the folder in which the ways to the two files part: which of its entries needs which.
+test('no directory depends on a neighbour that depends on it, not even by a type', () => {
+  // By the directory in which the ways to the two files part: which of its entries needs which.
   const neighbours = new Map<string, Graph>();
   for (const from of files)
     for (const [, target = ''] of text(from).matchAll(/^(?:import|export)\b[^'"]*?from '(\.[^']+)'/gm)) {
       const [one, other] = [from.split('/'), join(dirname(from), target).split('/')];
       const depth = one.findIndex((part, at) => part !== other[at]);
-      const folder = one.slice(0, depth).join('/');
-      const graph = neighbours.get(folder) ?? new Map();
-      neighbours.set(folder, graph);
+      const directory = one.slice(0, depth).join('/');
+      const graph = neighbours.get(directory) ?? new Map();
+      neighbours.set(directory, graph);
       tie(graph, one[depth] as string, other[depth] as string);
     }
   expect(neighbours.size).toBeGreaterThan(10);
-  const circles = [...neighbours].flatMap(([folder, graph]) =>
-    circlesIn(graph).map((circle) => `${folder}: ${circle}`),
+  const circles = [...neighbours].flatMap(([directory, graph]) =>
+    circlesIn(graph).map((circle) => `${directory}: ${circle}`),
   );
   expect(circles, instead).toEqual([]);
 });

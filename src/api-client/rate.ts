@@ -83,15 +83,15 @@ const ticketFile = (host: Host, path: string) => ({
   },
 });
 
-/** One bucket for all processes that use the same folder and key. A folder that cannot be written limits nothing. */
+/** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
   host: Host,
-  folder: string,
+  directory: string,
   key: string,
   limit: number,
   signal?: AbortSignal,
 ): Bucket => {
-  const { add, read, shorten } = ticketFile(host, join(folder, `rate-${key}`));
+  const { add, read, shorten } = ticketFile(host, join(directory, `rate-${key}`));
   let count = 0;
   let openUntil = 0;
   return {
@@ -102,8 +102,8 @@ export const makeBucket = (
       const id = `${host.pid}-${Math.round(host.now())}-${count}`;
       const line = `t ${Math.round(host.now())} ${id}\n`;
       if (!add(line)) {
-        // The first request of a profile: there is no folder yet.
-        await host.files.makeFolder(folder, 0o700).catch(() => undefined);
+        // The first request of a profile: there is no directory yet.
+        await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
         if (!add(line)) return;
       }
       const text = read();

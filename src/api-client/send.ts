@@ -21,7 +21,7 @@ const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
 /** A failed connection as the error that a user sees. */
 export const unreachable = (error: NetworkError, url: string): AppError => {
   const { host } = new URL(url);
-  // No authority mends a server that speaks no TLS.
+  // No authority fixes a server that speaks no TLS.
   const hint = error.trouble?.kind === 'protocol' ? undefined : hints[error.code];
   return new AppError(
     error.code === 'ABORTED' ? 'interrupted' : 'network',

@@ -5,10 +5,10 @@ export type Surroundings = {
   readonly host: Host;
   readonly settings: {
     readonly profile: { readonly name: string; readonly origin: string };
-    readonly folders: { readonly config: string; readonly state: string; readonly cache: string };
+    readonly directories: { readonly config: string; readonly state: string; readonly cache: string };
     get(key: string): { readonly value: string; readonly origin: string } | undefined;
   };
-  readonly say: {
+  readonly log: {
     info(text: string): void;
     warn(text: string): void;
     warnOnce(key: string, text: string): void;

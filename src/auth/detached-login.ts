@@ -42,7 +42,7 @@ export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise
     expiresMs,
   });
   await showAddress(around, attempt.url);
-  around.say.info(
+  around.log.info(
     'The browser will end at an address that cannot be reached. Copy it and run: opsctl login --finish URL',
   );
   return {

@@ -58,7 +58,7 @@ export const attemptFor = (
   redirectUri: string,
   secrets: Secrets,
 ): Attempt => {
-  around.say.hide(secrets.verifier);
+  around.log.hide(secrets.verifier);
   const url = authorizeUrl({
     endpoint: plan.server.endpoints.authorize,
     clientId: plan.server.clientId,
@@ -102,8 +102,8 @@ export const complete = async (
   },
   callback: CheckedCallback,
 ): Promise<Account> => {
-  const { host, say } = around;
-  say.hide(callback.code);
+  const { host, log } = around;
+  log.hide(callback.code);
   const party = await partyOf(around, plan, callback);
   const read = await sendCode(
     around,
@@ -189,14 +189,14 @@ const openWith = async (
   at: Place,
 ): Promise<void> => {
   const choice = browserChoice(at, plan, plan.hasTerminal);
-  around.say.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
+  around.log.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
   const opened = choice.open && (await around.host.openBrowser(redirect.launchFrom(url)));
   if (choice.open && !opened)
-    around.say.warn('No browser could be started here; open the address above yourself.');
-  if (opened) around.say.info('Waiting for the browser…');
-  else for (const line of hints(at, redirect.port, around.host.hostname)) around.say.info(line);
+    around.log.warn('No browser could be started here; open the address above yourself.');
+  if (opened) around.log.info('Waiting for the browser…');
+  else for (const line of hints(at, redirect.port, around.host.hostname)) around.log.info(line);
   if (!opened && plan.readsPaste)
-    around.say.info(
+    around.log.info(
       'The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.',
     );
 };
@@ -232,7 +232,7 @@ const outcomeOf = async (
 ): Promise<Account> => {
   if (verdict.kind === 'refused') throw refusedByUser(verdict.refusal);
   if (verdict.callback.source === 'typed')
-    around.say.info('A code alone carries no state; it is bound to this login by its proof key.');
+    around.log.info('A code alone carries no state; it is bound to this login by its proof key.');
   return complete(around, plan, attempt, verdict.callback);
 };
 
@@ -244,12 +244,12 @@ export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Acc
     port: plan.port,
     path: plan.path,
     redirectHost: plan.redirectHost,
-    onIgnored: (line) => around.say.warn(line),
+    onIgnored: (line) => around.log.warn(line),
   });
   const own = [secrets.verifier, secrets.state, secrets.nonce];
   try {
-    if (redirect.without !== undefined) around.say.debug(`not listening on ${redirect.without}`);
-    for (const secret of [secrets.state, secrets.nonce]) around.say.hide(secret);
+    if (redirect.without !== undefined) around.log.debug(`not listening on ${redirect.without}`);
+    for (const secret of [secrets.state, secrets.nonce]) around.log.hide(secret);
     const attempt = attemptFor(around, plan, redirect.redirectUri, secrets);
     await showAddress(around, attempt.url);
     const isScripted = plan.scripted !== undefined;

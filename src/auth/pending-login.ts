@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { Surroundings } from './auth-context.ts';
-import { makePrivateFolder, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
+import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { acquire, type Lock } from './credential-store/lock.ts';
 
 /** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */
@@ -19,10 +19,11 @@ export type Pending = {
   readonly expiresMs: number;
 };
 
-const pathOf = (around: Surroundings): string => join(around.settings.folders.state, 'pending-login.json');
+const pathOf = (around: Surroundings): string =>
+  join(around.settings.directories.state, 'pending-login.json');
 
 export const savePending = async (around: Surroundings, pending: Pending): Promise<void> => {
-  await makePrivateFolder(around.host, around.settings.folders.state);
+  await makePrivateDirectory(around.host, around.settings.directories.state);
   await writeGuarded(around.host, pathOf(around), JSON.stringify(pending));
 };
 
@@ -39,7 +40,7 @@ export const readPending = async (around: Surroundings): Promise<Pending> => {
     await dropPending(around);
     throw none('the started login cannot be read');
   }
-  for (const secret of [pending.verifier, pending.state, pending.nonce]) around.say.hide(secret);
+  for (const secret of [pending.verifier, pending.state, pending.nonce]) around.log.hide(secret);
   if (pending.expiresMs > around.host.now()) return pending;
   await dropPending(around);
   throw none('the started login has expired');
@@ -50,8 +51,8 @@ export const dropPending = (around: Surroundings): Promise<void> => around.host.
 /** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
 export const claimLogin = async (around: Surroundings, replaces: boolean): Promise<Lock> => {
   const { host, settings } = around;
-  await makePrivateFolder(host, settings.folders.state);
-  const path = join(settings.folders.state, 'login.lock');
+  await makePrivateDirectory(host, settings.directories.state);
+  const path = join(settings.directories.state, 'login.lock');
   const take = (waitMs: number) => acquire(host, path, { waitMs, signal: around.signal });
   const taken = await take(0).catch(async (error: unknown) => {
     if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;

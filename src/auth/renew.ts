@@ -80,18 +80,18 @@ const refreshUnderLock = async (around: Surroundings, vault: Vault, account: Acc
 const unkept =
   (around: Surroundings, account: Account, answer: Answer) =>
   (error: unknown): Account => {
-    if (!(error instanceof AppError) || error.detail.code !== 'FOLDER_UNWRITABLE') throw error;
+    if (!(error instanceof AppError) || error.detail.code !== 'DIRECTORY_UNWRITABLE') throw error;
     const lost =
       answer.refreshToken === undefined
         ? ''
         : '; the service replaced the refresh token, so a new `opsctl login` will be needed';
-    around.say.warn(`${error.message}; the new access token is used for this command only${lost}`);
+    around.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
     return merged(account, answer, around.host.now());
   };
 
 const store = (around: Surroundings, vault: Vault, account: Account, answer: Answer): Promise<Account> => {
   for (const secret of [answer.accessToken, answer.refreshToken])
-    if (secret !== undefined) around.say.hide(secret);
+    if (secret !== undefined) around.log.hide(secret);
   return vault
     .change((latest) => withChanged(latest, merged(named(latest, account.name), answer, around.host.now())))
     .then((data) => named(data, account.name), unkept(around, account, answer));

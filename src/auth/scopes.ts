@@ -21,7 +21,7 @@ export type ScopeRow = { readonly scope: string; readonly granted: boolean };
 export const scopeTable = (requested: readonly string[], granted: readonly string[]): ScopeRow[] =>
   union(requested, granted).map((scope) => ({ scope, granted: granted.includes(scope) }));
 
-/** The exact line that mends a missing scope. */
+/** The exact line that fixes a missing scope. */
 export const addScopeLine = (scopes: readonly string[], account?: string): string =>
   [
     'opsctl login',

@@ -47,7 +47,7 @@ export const loginServer = async (around: Surroundings, given: Given): Promise<L
   const setting = (key: string): string | undefined => around.settings.get(key)?.value;
   const auth = given.authUrl ?? setting('auth.url');
   const clientSecret = given.clientSecret ?? setting('auth.client_secret');
-  if (clientSecret !== undefined) around.say.hide(clientSecret);
+  if (clientSecret !== undefined) around.log.hide(clientSecret);
   const secret = clientSecret === undefined ? {} : { clientSecret };
   if (auth === undefined) {
     if (given.tokenUrl !== undefined)

@@ -60,13 +60,13 @@ const tooShort = (account: Account, minTtlMs: number): AppError =>
 /** A token that still lives is not worth half a minute of waiting for a server that hangs. */
 const hurriedMs = 5000;
 const hurried = (around: Surroundings): Surroundings => {
-  const { profile, folders } = around.settings;
+  const { profile, directories } = around.settings;
   const given = around.settings.get('timeout');
   if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return around;
   const limit = { value: `${hurriedMs}ms`, origin: 'an early refresh' };
   return {
     ...around,
-    settings: { profile, folders, get: (key) => (key === 'timeout' ? limit : around.settings.get(key)) },
+    settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : around.settings.get(key)) },
   };
 };
 
@@ -74,7 +74,7 @@ const hurried = (around: Surroundings): Surroundings => {
 export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {
   const given = around.settings.get('access_token');
   if (given !== undefined && wish.account === undefined) {
-    around.say.hide(given.value);
+    around.log.hide(given.value);
     if (!isSendable(given.value))
       throw new AppError(
         'config',
@@ -97,7 +97,7 @@ export const accessToken = async (around: Surroundings, wish: TokenWish = {}): P
     const isOutage =
       error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
     if (isRefused || !isOutage || !isAlive(seen, around.host.now(), minTtlMs)) throw error;
-    around.say.warn(`${error.message}; the access token that is still good for a moment is used`);
+    around.log.warn(`${error.message}; the access token that is still good for a moment is used`);
     return seen;
   };
   const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);

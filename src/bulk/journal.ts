@@ -56,7 +56,7 @@ const unwritable = (path: string, error: unknown): AppError =>
 const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
   const info = await host.files.info(path);
   if (info !== undefined && info.kind !== 'file')
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem('--journal', 'rule', `names ${path}, which is not a plain file`),
     ]);
   try {

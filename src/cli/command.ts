@@ -56,7 +56,7 @@ export type Command = {
 };
 
 /** Messages on stderr. Secrets are replaced by value on the way. */
-export type Say = {
+export type Logger = {
   /** Progress and facts; silent with --quiet. */
   info(text: string): void;
   warn(text: string): void;
@@ -110,7 +110,7 @@ export type Reach = {
 export type Context = {
   readonly host: Host;
   readonly settings: Settings;
-  readonly say: Say;
+  readonly log: Logger;
   /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */
   readonly format: string;
   /** True when -o, --jq or --columns was given: then a text made for people gives way. */

@@ -23,7 +23,7 @@ export type ContextOptions = Pick<
   Context,
   | 'host'
   | 'settings'
-  | 'say'
+  | 'log'
   | 'format'
   | 'isFormatGiven'
   | 'columns'
@@ -85,7 +85,7 @@ const explained = async (
 const callerOn =
   ({ options, target, senderTo }: Wire): Context['caller'] =>
   async (service, operation, more = {}) => {
-    const { say, signal, isDryRun } = options;
+    const { log, signal, isDryRun } = options;
     const found = await target(service.name as ServiceName);
     const to =
       more.bearer === undefined
@@ -100,16 +100,16 @@ const callerOn =
       to,
     );
     const ask = async (request: WireRequest): Promise<WireReply> => {
-      say.debug(`${request.method} ${request.url}`);
+      log.debug(`${request.method} ${request.url}`);
       const reply = await send(transport === undefined ? request : { ...request, transport });
-      say.debug(`${reply.status} ${request.method} ${request.url}`);
+      log.debug(`${reply.status} ${request.method} ${request.url}`);
       return { status: reply.status, headers: reply.headers, text: await reply.text() };
     };
     const askTwice = (request: WireRequest): Promise<WireReply> =>
       // An answer that breaks off has come too late for the retries of the sending.
       ask(request).catch((error: unknown) => {
         if (!(error instanceof NetworkError) || error.code !== 'RESET' || signal.aborted) throw error;
-        say.info(`${error.message}; trying again`);
+        log.info(`${error.message}; trying again`);
         return ask(request);
       });
     return async (input) => {
@@ -156,7 +156,7 @@ export const makeContext = (options: ContextOptions): Context => {
   return {
     host: options.host,
     settings: options.settings,
-    say: options.say,
+    log: options.log,
     format: options.format,
     isFormatGiven: options.isFormatGiven,
     ...(options.columns === undefined ? {} : { columns: options.columns }),

@@ -155,7 +155,7 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   const values = { ...parseFlags(own, ownGiven, problems), ...parseArgs(command, given.args, problems) };
   problems.push(...missing(command, own, values), ...(command.check?.(values) ?? []));
   if (problems.length > 0)
-    throw usageError(`opsctl ${command.path.join(' ')}: wrong usage`, problems, [
+    throw usageError(`opsctl ${command.path.join(' ')}: invalid arguments`, problems, [
       `opsctl ${command.path.join(' ')} --help`,
     ]);
   return { values, globals };

@@ -4,7 +4,7 @@ import { send } from '../api-client/send.ts';
 import type { Context, Target } from './command.ts';
 import type { HttpReply, HttpRequest } from '../platform/host.ts';
 
-export type Pace = Pick<Context, 'host' | 'settings' | 'say' | 'signal'> & {
+export type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;
   /** Requests a minute that all processes of this profile may send together; undefined is no limit. */
   readonly ratePerMinute: number | undefined;
@@ -18,7 +18,7 @@ const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
     if (rateKey === undefined || ratePerMinute === undefined) return undefined;
     const found =
       buckets.get(rateKey) ??
-      makeBucket(host, join(settings.folders.state, 'rate'), rateKey, ratePerMinute, signal);
+      makeBucket(host, join(settings.directories.state, 'rate'), rateKey, ratePerMinute, signal);
     buckets.set(rateKey, found);
     return found;
   };
@@ -29,15 +29,15 @@ export type Sender = (request: HttpRequest) => Promise<HttpReply>;
 
 /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
 export const makePaced = (pace: Pace): ((to: Target) => Sender) => {
-  const { host, say, signal, timeoutMs, ratePerMinute } = pace;
+  const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
   const onWait = (ms: number): void =>
-    say.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
+    log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
   return (to) => {
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {
       if (why === 'answer 429') bucket?.block(host.now() + delayMs);
-      say.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
+      log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
     };
     const options = { signal, onRetry, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
     const sent: Sender = (request) =>

@@ -8,7 +8,7 @@ import { parseDuration } from '../core/duration.ts';
 import { AppError, type Category, usageError } from '../core/problem.ts';
 import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
-import { makeSay } from '../output/say.ts';
+import { makeLogger } from '../output/logger.ts';
 import type { Format, OutputOptions, Redactor } from '../output/types.ts';
 import { wordsOf } from './argv.ts';
 import { DryRunStop, makeContext } from './context.ts';
@@ -114,19 +114,19 @@ const execute = async (
   const settings: Settings = loadSettings(run.host, settingFlags(globals));
   for (const secret of secretsOf(settings)) redactor.hide(secret);
   const host = withCaFile(run.host, settings);
-  const say = makeSay(host, options, redactor);
+  const log = makeLogger(host, options, redactor);
   const stop = stopper(host);
   let made: Promise<Reach> | undefined;
   const reacher = (): Promise<Reach> =>
     (made ??= import('../commands/target.ts').then(({ makeReach }) =>
-      makeReach({ host, settings, say, signal: stop.signal }),
+      makeReach({ host, settings, log, signal: stop.signal }),
     ));
   const reach = async (service: ServiceName): Promise<Target> => (await reacher()).reach(service);
   const context = makeContext({
     ...choices(host, globals, options),
     host,
     settings,
-    say,
+    log,
     reach,
     signal: stop.signal,
     timeoutMs: timeoutOf(settings),
@@ -223,10 +223,10 @@ const dispatch = async (
 
 /** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
 const ofCommand = ({ path }: Command, error: unknown): unknown => {
-  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'wrong usage')
+  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'invalid arguments')
     return error;
   const name = `opsctl ${path.join(' ')}`;
-  return new AppError('usage', `${name}: wrong usage`, {
+  return new AppError('usage', `${name}: invalid arguments`, {
     ...error.detail,
     tryThis: [...(error.detail.tryThis ?? []), `${name} --help`],
     cause: error,

@@ -11,10 +11,10 @@ export const textFile = async ({ host }: Context, given: string, flag: string): 
   }
   const path = isAbsolute(given) ? given : join(host.cwd, given);
   const info = await host.files.info(path);
-  if (info?.kind === 'folder')
-    throw usageError('wrong usage', [problem(flag, 'rule', `names ${given}, which is a folder`)]);
+  if (info?.kind === 'directory')
+    throw usageError('invalid arguments', [problem(flag, 'rule', `names ${given}, which is a directory`)]);
   const text = await host.files.read(path);
   if (text === undefined)
-    throw usageError('wrong usage', [problem(flag, 'rule', `names ${given}, which does not exist`)]);
+    throw usageError('invalid arguments', [problem(flag, 'rule', `names ${given}, which does not exist`)]);
   return text;
 };

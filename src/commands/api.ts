@@ -8,7 +8,7 @@ const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
     const at = text.indexOf('=');
     if (at < 1)
-      throw usageError('wrong usage', [
+      throw usageError('invalid arguments', [
         problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
       ]);
     return [text.slice(0, at), text.slice(at + 1)];
@@ -29,7 +29,7 @@ const requestOf = (values: Values) => {
   const body: string | undefined =
     typeof values.body === 'object' ? JSON.stringify(values.body) : values.body;
   if (body !== undefined && !isBody(body))
-    throw usageError('wrong usage', [problem('--body', 'format', 'must be JSON')]);
+    throw usageError('invalid arguments', [problem('--body', 'format', 'must be JSON')]);
   const headers = Object.fromEntries(pairs(values.header ?? [], 'header'));
   return {
     method: values.method as string,
@@ -39,7 +39,7 @@ const requestOf = (values: Values) => {
   };
 };
 
-/** A missing scope of the label service is told as its own commands do: which one, and the line that mends it. */
+/** A missing scope of the label service is told as its own commands do: which one, and the line that fixes it. */
 const labelsRefusal = async (
   error: AppError,
   { method, path, body = '' }: ReturnType<typeof requestOf>,
@@ -67,7 +67,7 @@ const pathOf = async (context: Context, service: ServiceName, given: string): Pr
   if (!/^https?:\/\//i.test(given)) return given;
   const { baseUrl } = await context.target(service);
   if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
-  throw usageError('wrong usage', [
+  throw usageError('invalid arguments', [
     problem(
       '<path>',
       'format',

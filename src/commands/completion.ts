@@ -6,7 +6,7 @@ const completion: Command = {
   path: ['completion'],
   summary: 'Print the completion script of a shell',
   about:
-    'Load it once per shell: `source <(opsctl completion bash)`, or write it to the folder where your shell looks for completions.',
+    'Load it once per shell: `source <(opsctl completion bash)`, or write it to the directory where your shell looks for completions.',
   args: [{ name: 'shell', field: req(oneOf('bash', 'zsh', 'fish')), summary: 'bash, zsh or fish' }],
   examples: [
     { line: 'source <(opsctl completion bash)', says: 'Bash, for this shell' },

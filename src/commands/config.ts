@@ -1,6 +1,6 @@
 import { changeProfiles } from '../config/store.ts';
 import { knownKey, profileToChange, withCurrent, withSetting, withoutSetting } from '../config/edit.ts';
-import { configFile } from '../config/folders.ts';
+import { configFile } from '../config/directories.ts';
 import { type Key, keys } from '../config/keys.ts';
 import { readProfiles } from '../config/profiles.ts';
 import type { Setting, Settings } from '../config/settings.ts';
@@ -135,7 +135,7 @@ const set: Command = {
     const key = knownKey(values.key);
     const profile = profileToChange(context.settings, key);
     const value = await readValue(context, key, values);
-    if (key.secret) context.say.hide(value);
+    if (key.secret) context.log.hide(value);
     await changeProfiles(context.host, (stored) => withSetting(stored, profile, key, value));
     return nothing(`${key.key} is set in profile ${profile}`);
   },

@@ -79,14 +79,14 @@ const question = (text: string, values: Values): string =>
 const warnOfOld = (context: Context, operation: Operation, input: LooseInput): void => {
   const use = (text: string) => (text === '' ? '' : `; use ${text}`);
   if (operation.deprecated !== undefined)
-    context.say.warnOnce(
+    context.log.warnOnce(
       operation.path,
       `${operation.method} ${operation.path} is deprecated${use(operation.deprecated)}`,
     );
   for (const [name, field] of Object.entries({ ...operation.query, ...operation.body })) {
     const isGiven = input.query?.[name] !== undefined || input.body?.[name] !== undefined;
     if (field.deprecated !== undefined && isGiven)
-      context.say.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
+      context.log.warnOnce(name, `the field ${name} is deprecated${use(field.deprecated)}`);
   }
 };
 
@@ -98,7 +98,7 @@ const isList = ({ method, returns }: Operation): boolean =>
 /** A list is never cut in silence. */
 const cut = (context: Context, rows: readonly unknown[], most: number | undefined): readonly unknown[] => {
   if (most === undefined || rows.length <= most) return rows;
-  context.say.warn(`${most} of ${rows.length} shown; leave --limit out for all`);
+  context.log.warn(`${most} of ${rows.length} shown; leave --limit out for all`);
   return rows.slice(0, most);
 };
 
@@ -120,7 +120,7 @@ export const requiredAreGiven = (operation: Operation, input: LooseInput, words:
         : [],
     );
   const problems = [...missing(operation.query, input.query), ...missing(operation.body, input.body)];
-  if (problems.length > 0) throw usageError(`${words}: wrong usage`, problems, [`${words} --help`]);
+  if (problems.length > 0) throw usageError(`${words}: invalid arguments`, problems, [`${words} --help`]);
 };
 
 /**
@@ -197,7 +197,7 @@ const flagsFor = ({ operation, naming }: Row): Record<string, Flag> => {
     { fields: operation.body ?? {}, part: 'body' },
   ]);
   if (isList(operation) && !hasOwnLimit(operation))
-    flags.limit = { field: int({ min: 1 }), summary: 'Rows at most; all unless given', value: 'number' };
+    flags.limit = { field: int({ min: 1 }), summary: 'Rows at most (default all)', value: 'number' };
   return naming ? namedFlags(naming, flags, { ...operation.query, ...operation.body }) : flags;
 };
 

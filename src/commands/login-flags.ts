@@ -17,7 +17,7 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   'revoke-url': {
     field: str(),
     value: 'url',
-    summary: 'Revocation endpoint; beside the token endpoint unless given',
+    summary: 'Revocation endpoint (default: beside the token endpoint)',
   },
   'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
   'client-secret-stdin': {
@@ -62,7 +62,7 @@ export const loginFlags: Readonly<Record<string, Flag>> = {
     value: 'host',
     summary: 'Host in the redirect URI, as it is registered',
   },
-  timeout: { field: str(), value: 'duration', summary: 'How long to wait for the browser; 5m unless given' },
+  timeout: { field: str(), value: 'duration', summary: 'How long to wait for the browser (default 5m)' },
   start: { field: bool(), summary: 'Print the address, remember the login and end; finish it with --finish' },
   finish: {
     field: str(),

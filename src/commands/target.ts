@@ -2,13 +2,13 @@ import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import type { Reach, Say, ServiceName, Target } from '../cli/command.ts';
+import type { Reach, Logger, ServiceName, Target } from '../cli/command.ts';
 import type { Embedded } from './mock/embedded.ts';
 
-type World = {
+type Environment = {
   readonly host: Host;
   readonly settings: Settings;
-  readonly say: Say;
+  readonly log: Logger;
   readonly signal?: AbortSignal;
 };
 
@@ -25,7 +25,7 @@ const mockHeaders = (
  * one of the embedded server stays there, and one of a real server never goes to the mock.
  */
 const signedIn = async (
-  world: World,
+  env: Environment,
   reach: Reach['reach'],
   isMock: boolean,
 ): Promise<Record<string, string>> => {
@@ -33,11 +33,11 @@ const signedIn = async (
     import('../auth/token.ts'),
     import('../auth/settings.ts'),
   ]);
-  const signal = world.signal ?? new AbortController().signal;
+  const signal = env.signal ?? new AbortController().signal;
   try {
-    const { token, account } = await accessToken({ ...world, signal, target: reach });
+    const { token, account } = await accessToken({ ...env, signal, target: reach });
     if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return {};
-    world.say.hide(token);
+    env.log.hide(token);
     return { authorization: `Bearer ${token}` };
   } catch (error) {
     if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return {};
@@ -57,19 +57,19 @@ const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
 };
 
 /** decisions 4: configured, or the embedded mock server; one for all services of a command. */
-export const makeReach = (world: World): Reach => {
-  const { host, settings, say, signal } = world;
+export const makeReach = (env: Environment): Reach => {
+  const { host, settings, log, signal } = env;
   let embedded: Promise<Embedded> | undefined;
   const mock = (): Promise<Embedded> =>
     (embedded ??= import('./mock/embedded.ts').then((module) =>
-      module.embeddedMock(host, settings, say, signal),
+      module.embeddedMock(host, settings, log, signal),
     ));
   // The data API's commands fetch its token themselves (auth/bearer.ts): they also renew one that is refused.
   const takesSignIn = (service: ServiceName, headers: object): boolean =>
     service === 'labels' && Object.keys(headers).length === 0;
   const withSignIn = async (service: ServiceName, target: Target): Promise<Target> =>
     takesSignIn(service, target.headers)
-      ? { ...target, headers: await signedIn(world, reach, target.isMock) }
+      ? { ...target, headers: await signedIn(env, reach, target.isMock) }
       : target;
   const reach = async (service: ServiceName): Promise<Target> => {
     const found = resolveTarget(settings, service);
@@ -87,7 +87,7 @@ export const makeReach = (world: World): Reach => {
       });
     }
     const { baseUrl, origin, token, header, prefix } = found;
-    if (token !== undefined) say.hide(token);
+    if (token !== undefined) log.hide(token);
     const headers: Record<string, string> =
       token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
     const shared =

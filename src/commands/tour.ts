@@ -6,7 +6,7 @@ import { rawResult } from '../core/result.ts';
 import type { Started } from '../platform/host.ts';
 import type { Command, Context } from '../cli/command.ts';
 
-/** One line of the tour; `{folder}` is the folder of the tour. */
+/** One line of the tour; `{directory}` is the directory of the tour. */
 export type Stop = { readonly says: string; readonly args: readonly string[] };
 export type Chapter = { readonly title: string; readonly stops: readonly Stop[] };
 
@@ -89,18 +89,34 @@ export const chapters: readonly Chapter[] = [
     stops: [
       {
         says: 'Three members, each a process of its own (a rehearsal, not a database)',
-        args: ['mock', 'kv', 'start', '--members', '3', '--dir', '{folder}/cluster', '--monitor-ms', '1000'],
+        args: [
+          'mock',
+          'kv',
+          'start',
+          '--members',
+          '3',
+          '--dir',
+          '{directory}/cluster',
+          '--monitor-ms',
+          '1000',
+        ],
       },
       {
         says: 'Is there anything that speaks against it?',
-        args: ['kv', 'check', '--cluster', '{folder}/cluster/cluster.yaml'],
+        args: ['kv', 'check', '--cluster', '{directory}/cluster/cluster.yaml'],
       },
-      { says: 'The plan, step by step', args: ['kv', 'plan', '--cluster', '{folder}/cluster/cluster.yaml'] },
+      {
+        says: 'The plan, step by step',
+        args: ['kv', 'plan', '--cluster', '{directory}/cluster/cluster.yaml'],
+      },
       {
         says: 'Do it: snapshots, one member at a time, the leader last',
-        args: ['kv', 'upgrade', '--cluster', '{folder}/cluster/cluster.yaml', '--yes'],
+        args: ['kv', 'upgrade', '--cluster', '{directory}/cluster/cluster.yaml', '--yes'],
       },
-      { says: 'All members run 3.3', args: ['kv', 'status', '--cluster', '{folder}/cluster/cluster.yaml'] },
+      {
+        says: 'All members run 3.3',
+        args: ['kv', 'status', '--cluster', '{directory}/cluster/cluster.yaml'],
+      },
     ],
   },
 ];
@@ -118,7 +134,7 @@ const shown = (args: readonly string[]): string =>
 
 type Trip = {
   readonly context: Context;
-  readonly folder: string;
+  readonly directory: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 };
 
@@ -128,7 +144,7 @@ const write = (trip: Trip, text: string): Promise<void> => trip.context.host.ter
 const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
   const { host, signal } = trip.context;
   const [command, ...first] = host.self;
-  const real = args.map((arg) => arg.replace('{folder}', trip.folder));
+  const real = args.map((arg) => arg.replace('{directory}', trip.directory));
   await write(trip, `\n# ${says}\n$ opsctl ${shown(real)}\n`);
   const done = await host.processes.run(command, [...first, ...real, ...quiet], {
     env: trip.env,
@@ -141,7 +157,7 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
   await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
   if (done.code !== 0)
     throw new AppError('unknown', `opsctl ${shown(real)} ended with ${done.code ?? done.signal}`, {
-      tryThis: [`look at ${trip.folder}`, 'run the tour again'],
+      tryThis: [`look at ${trip.directory}`, 'run the tour again'],
     });
 };
 
@@ -167,7 +183,7 @@ const tour = async (trip: Trip): Promise<void> => {
   } finally {
     await host.processes.run(
       command,
-      [...first, 'mock', 'kv', 'stop', '--dir', join(trip.folder, 'cluster'), '-q'],
+      [...first, 'mock', 'kv', 'stop', '--dir', join(trip.directory, 'cluster'), '-q'],
       {
         env: trip.env,
         timeoutMs: 20_000,
@@ -183,27 +199,27 @@ const command: Command = {
   noDryRun: 'opsctl tour --help',
   summary: 'All three jobs end to end on the embedded services',
   about:
-    'Runs the real commands in a folder of its own, prints each of them and what it answers, and removes the folder at the end. Your own settings are not touched.',
-  flags: { keep: { field: bool(), summary: 'Keep the folder to look around' } },
+    'Runs the real commands in a directory of its own, prints each of them and what it answers, and removes the directory at the end. Your own settings are not touched.',
+  flags: { keep: { field: bool(), summary: 'Keep the directory to look around' } },
   run: async (context, values) => {
     const { host } = context;
-    const folder = join(
-      host.files.temporaryFolder(),
+    const directory = join(
+      host.files.temporaryDirectory(),
       `opsctl-tour-${Buffer.from(host.random(4)).toString('hex')}`,
     );
-    await host.files.makeFolder(folder, 0o700);
+    await host.files.makeDirectory(directory, 0o700);
     const own = Object.fromEntries(
       Object.keys(host.env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
     );
-    const trip: Trip = { context, folder, env: { ...own, OPSCTL_HOME: join(folder, 'home') } };
+    const trip: Trip = { context, directory, env: { ...own, OPSCTL_HOME: join(directory, 'home') } };
     const start = host.elapsed();
     try {
       await tour(trip);
     } finally {
-      if (!values.keep) await host.files.remove(folder);
+      if (!values.keep) await host.files.remove(directory);
     }
     return rawResult(
-      `\nAll three jobs done in ${durationText(host.elapsed() - start)}.\n${values.keep ? `Everything is in ${folder}\n` : ''}${last}`,
+      `\nAll three jobs done in ${durationText(host.elapsed() - start)}.\n${values.keep ? `Everything is in ${directory}\n` : ''}${last}`,
     );
   },
 };

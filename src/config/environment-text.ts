@@ -2,7 +2,7 @@ import { keys } from './keys.ts';
 
 const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_PROFILE', 'Profile to use'],
-  ['OPSCTL_HOME', 'One folder for configuration, state and cache; else the XDG folders'],
+  ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
   ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
   ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts beside its own'],
   ['NO_COLOR, FORCE_COLOR', 'Colour off, colour on; --color beats both'],

@@ -1,6 +1,6 @@
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import { foldersOf } from './folders.ts';
+import { directoriesOf } from './directories.ts';
 import { keyNamed, keys } from './keys.ts';
 import { MOCK_PROFILE, type Profiles, profileNames, readProfiles } from './profiles.ts';
 import type { Setting, Settings } from './settings.ts';
@@ -10,7 +10,7 @@ type Env = Host['env'];
 
 const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** The name becomes a folder's, so that it must be nothing that leads elsewhere. */
+/** The name becomes a directory's, so that it must be nothing that leads elsewhere. */
 const checkProfileName = (name: string, origin: string): void => {
   if (PROFILE_NAME.test(name)) return;
   const shape =
@@ -54,7 +54,7 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
   return {
     profile: { ...profile, isNew: !profiles.includes(profile.name) },
     get: (key) => find(key, host.env, flags, profile.name, stored),
-    folders: foldersOf(host, profile.name),
+    directories: directoriesOf(host, profile.name),
     profiles,
   };
 };

@@ -1,6 +1,6 @@
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import { configFile } from './folders.ts';
+import { configFile } from './directories.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the one used when nothing names another. */
 export type Profiles = {
@@ -13,7 +13,7 @@ export const MOCK_PROFILE = 'mock';
 const broken = (file: string, why: string): AppError =>
   new AppError('config', `${file} cannot be used: ${why}`, {
     code: 'CONFIG_FILE',
-    tryThis: [`mend it, or move it away: mv ${file} ${file}.old`],
+    tryThis: [`fix it, or move it away: mv ${file} ${file}.old`],
   });
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

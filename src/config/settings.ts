@@ -1,7 +1,7 @@
 /** One setting with the place it came from: `flag --tracker-url`, `environment OPSCTL_TRACKER_URL`, `profile work`, `default`. */
 export type Setting = { readonly key: string; readonly value: string; readonly origin: string };
 
-export type Folders = {
+export type Directories = {
   readonly config: string;
   readonly state: string;
   readonly cache: string;
@@ -13,8 +13,8 @@ export type Settings = {
   readonly profile: { readonly name: string; readonly origin: string; readonly isNew?: boolean };
   /** Flag > environment > profile > default; undefined when no place sets it. */
   get(key: string): Setting | undefined;
-  /** Folders of this profile's configuration, state and cache; absolute. */
-  readonly folders: Folders;
+  /** Directories of this profile's configuration, state and cache; absolute. */
+  readonly directories: Directories;
   /** Names of all profiles, the built-in one among them. */
   readonly profiles: readonly string[];
 };

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import { configFile } from './folders.ts';
+import { configFile } from './directories.ts';
 import { type Profiles, readProfiles } from './profiles.ts';
 
 const patienceMs = 15_000;
@@ -19,10 +19,10 @@ const schema = {
 } as const;
 
 /** conf writes atomically, checks the shape, and keeps the file to its owner: profiles hold tokens. */
-const write = async (folder: string, next: Profiles): Promise<void> => {
+const write = async (directory: string, next: Profiles): Promise<void> => {
   const { default: Conf } = await import('conf');
   const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
-    cwd: folder,
+    cwd: directory,
     configName: 'config',
     projectSuffix: '',
     configFileMode: 0o600,
@@ -54,7 +54,7 @@ const locked = async (host: Host, path: string, act: () => Promise<void>): Promi
 /** Reads, changes and writes the configuration file. */
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   const file = configFile(host);
-  const folder = dirname(file);
-  await host.files.makeFolder(folder, 0o700);
-  await locked(host, `${file}.lock`, () => write(folder, change(readProfiles(host))));
+  const directory = dirname(file);
+  await host.files.makeDirectory(directory, 0o700);
+  await locked(host, `${file}.lock`, () => write(directory, change(readProfiles(host))));
 };

@@ -55,7 +55,7 @@ export type ServiceInfo = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
-  /** What each status of a refusal means, and the body that comes with it; those of document 2 unless given. */
+  /** What each status of a refusal means, and the body that comes with it (default: those of document 2). */
   readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;

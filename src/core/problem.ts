@@ -26,7 +26,7 @@ export const problem = (path: string, rule: Problem['rule'], message: string, hi
 export const problemText = ({ path, message, hint, line }: Problem): string =>
   `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path} `}${message}${hint === undefined ? '' : ` (${hint})`}`;
 
-/** Why something failed, in terms of who can mend it; each has one exit code (exit.ts). */
+/** Why something failed, in terms of who can fix it; each has one exit code (exit.ts). */
 export type Category =
   | 'unknown'
   | 'usage'

@@ -23,7 +23,7 @@ export type Result =
       readonly inBursts?: true;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
-      /** What counts when the reader went away before the last row; done unless given. */
+      /** What counts when the reader went away before the last row (default done). */
       readonly unread?: () => Category | 'done';
     }
   /** Ready-made bytes: a script, a document, a file. */

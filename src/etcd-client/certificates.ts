@@ -27,7 +27,7 @@ const wrong = (given: Given, why: string, ...tryThis: string[]): AppError =>
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'cannot be read: permission denied; give the user that runs opsctl read access',
   EPERM: 'cannot be read: permission denied; give the user that runs opsctl read access',
-  EISDIR: 'is a folder; name the file in it',
+  EISDIR: 'is a directory; name the file in it',
 };
 const textOf = async (host: Host, given: Given): Promise<string> => {
   const text = await host.files.read(given.path).catch((error: Error & { code?: string }) => {

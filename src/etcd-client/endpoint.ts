@@ -28,7 +28,7 @@ export type Connection = {
   /** POST below the gateway's prefix; the answer's JSON, or the store's error. */
   call(path: string | ((row: VersionRow) => string | undefined), body: Json): Promise<Json>;
   stream(path: string, body: Json): Promise<HttpReply>;
-  /** A call to the store's own interface, past the gateway; HTTP/2. The message is empty unless given. */
+  /** A call to the store's own interface, past the gateway; HTTP/2 (default: The message is empty). */
   grpc(method: string, message?: Bytes): Promise<HttpReply>;
   /** The next call logs in again: the token died with the process that gave it. */
   forgetToken(): void;

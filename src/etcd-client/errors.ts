@@ -2,7 +2,7 @@ import { AppError } from '../core/problem.ts';
 import type { Category } from '../core/problem.ts';
 import { NetworkError } from '../platform/host.ts';
 
-/** Codes of the store's answers, by number, with who can mend it. */
+/** Codes of the store's answers, by number, with who can fix it. */
 const codes: Readonly<Record<number, { readonly name: string; readonly category: Category }>> = {
   1: { name: 'CANCELED', category: 'interrupted' },
   2: { name: 'UNKNOWN', category: 'unknown' },

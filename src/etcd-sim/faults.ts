@@ -13,7 +13,7 @@ export const faultKinds = {
 export type FaultKind = keyof typeof faultKinds;
 export type Fault = { readonly kind: FaultKind; readonly ms?: number; readonly version?: string };
 
-export const faultFile = (folder: string, member: string): string => `${folder}/${member}.json`;
+export const faultFile = (directory: string, member: string): string => `${directory}/${member}.json`;
 
 export const readFaults = async (host: Host, path: string): Promise<Fault[]> => {
   const text = await host.files.read(path);

@@ -70,13 +70,13 @@ export type ClusterFile = {
   readonly ctl_binary?: string;
   readonly snapshot_dir?: string;
   readonly timeouts?: {
-    /** Time a member has to end by itself after the stop; 120 unless given. */
+    /** Time a member has to end by itself after the stop (default 120). */
     readonly stop_seconds?: number;
-    /** Time a member has to pass its gate; 60 unless given (longer with v2 data). */
+    /** Time a member has to pass its gate (default 60) (longer with v2 data). */
     readonly gate_seconds?: number;
-    /** Time a member must stay good before the next one; 1 unless given. */
+    /** Time a member must stay good before the next one (default 1). */
     readonly stable_seconds?: number;
-    /** Time a snapshot stream may give no byte before it is asked for once more; 8 unless given. */
+    /** Time a snapshot stream may give no byte before it is asked for once more (default 8). */
     readonly snapshot_seconds?: number;
   };
   /** Made by `mock kv start`: a rehearsal, not a database. */

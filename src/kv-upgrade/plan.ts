@@ -121,7 +121,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
   const isRewritten =
     spec?.config_file !== undefined &&
     seen.host?.config !== undefined &&
-    lintFile(seen.host.config, to).some(({ isMended }) => isMended);
+    lintFile(seen.host.config, to).some(({ isFixed }) => isFixed);
   const noReturn = isLast ? { is_point_of_no_return: true as const } : {};
   const isUp = seen.is_reachable;
   return [
@@ -150,7 +150,13 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
         ]
       : []),
     ...(options.copy_data
-      ? [make('copy-data', `copy the data folder of ${name}`, 'a copy of a stopped member holds v2 data too')]
+      ? [
+          make(
+            'copy-data',
+            `copy the data directory of ${name}`,
+            'a copy of a stopped member holds v2 data too',
+          ),
+        ]
       : []),
     ...(isRewritten
       ? [
@@ -164,7 +170,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
     make(
       'start',
       `start ${name} with ${seen.host?.new_binary_version ?? to}`,
-      'same data folder, same member',
+      'same data directory, same member',
     ),
     make(
       'gate',

@@ -9,7 +9,7 @@ import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unst
 /** Everything one run carries: the parts every step needs. */
 export type Run = {
   readonly id: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly host: Host;
   readonly cluster: ClusterFile;
   readonly plan: Plan;

@@ -17,7 +17,7 @@ export type HostFacts = {
   readonly new_binary_error?: string;
   readonly data_dir_exists?: boolean;
   readonly data_dir_writable?: boolean;
-  /** Owner of the data folder and of the running process, when they differ from each other. */
+  /** Owner of the data directory and of the running process, when they differ from each other. */
   readonly owner_mismatch?: string;
   /** `member/snap/db` is there. */
   readonly has_db_file?: boolean;
@@ -26,7 +26,7 @@ export type HostFacts = {
   /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
   readonly v2_bytes?: number;
   readonly free_bytes?: number;
-  /** Which disk the data folder is on: the same text for folders that share one. */
+  /** Which disk the data directory is on: the same text for directories that share one. */
   readonly disk?: string;
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
@@ -65,8 +65,8 @@ export type MemberSeen = {
   readonly host?: HostFacts;
 };
 
-/** A folder of the machine on which the operator works. */
-export type FolderSeen = {
+/** A directory of the machine on which the operator works. */
+export type DirectorySeen = {
   readonly path: string;
   readonly free_bytes?: number;
   readonly disk?: string;
@@ -89,7 +89,7 @@ export type Observation = {
   readonly alarms: readonly AlarmSeen[];
   readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
   /** Where this run would put snapshots, journal and report. */
-  readonly operator?: { readonly snapshots: FolderSeen; readonly run: FolderSeen };
+  readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
   /** Of those that can tell, all at one revision; absent when nobody was asked. */
   readonly hashes?: readonly MemberHash[];
   /** Time to live in seconds of the shortest lease, where leases could be listed. */
@@ -118,7 +118,7 @@ export type StepKind =
   | 'snapshot' // save and verify a snapshot from this member
   | 'move-leader' // hand the leadership to an upgraded member
   | 'stop'
-  | 'copy-data' // copy of the data folder, only while the member is stopped
+  | 'copy-data' // copy of the data directory, only while the member is stopped
   | 'configure' // rewrite the configuration file, old text kept
   | 'start'
   | 'gate' // everything a member must show before the next one is touched

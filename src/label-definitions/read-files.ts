@@ -25,11 +25,11 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
   if (file === '-') return [file];
   const path = isAbsolute(file) ? file : join(context.host.cwd, file);
   const info = await context.host.files.info(path);
-  if (info?.kind !== 'folder') return [file];
+  if (info?.kind !== 'directory') return [file];
   const names = (await context.host.files.list(path)).filter((name) => /\.(ya?ml|json)$/i.test(name)).sort();
   if (names.length === 0)
     throw usageError(`${file} holds no .yaml, .yml or .json file`, [
-      problem('--file', 'rule', `names the folder ${file}, which has no label files`),
+      problem('--file', 'rule', `names the directory ${file}, which has no label files`),
     ]);
   return names.map((name) => join(path, name));
 };
@@ -57,7 +57,7 @@ const documentsOf = async (file: string, text: string): Promise<Document[]> => {
   });
 };
 
-/** Every document of the files in order; a folder stands for the YAML and JSON files in it. */
+/** Every document of the files in order; a directory stands for the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
   for (const file of (await Promise.all(files.map((one) => filesIn(context, one)))).flat())

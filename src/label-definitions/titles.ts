@@ -8,17 +8,17 @@ export const TITLES = 'label-title';
 /** Keeps the titles of all labels for TAB, which never touches the network. A list that cannot be written is no reason to fail. */
 export const rememberTitles = async (context: Context, labels: readonly LabelJson[]): Promise<void> => {
   const { files } = context.host;
-  const folder = join(context.settings.folders.cache, 'names');
+  const directory = join(context.settings.directories.cache, 'names');
   const titles = labels.flatMap(({ properties }) =>
     properties?.title === undefined || /[\r\n]/.test(properties.title) ? [] : [properties.title],
   );
   const text = `${[...new Set(titles)].join('\n')}\n`;
   try {
-    if ((await files.read(join(folder, TITLES))) === text) return;
-    await files.makeFolder(folder, 0o700);
-    await files.replace(join(folder, TITLES), text, 0o600);
+    if ((await files.read(join(directory, TITLES))) === text) return;
+    await files.makeDirectory(directory, 0o700);
+    await files.replace(join(directory, TITLES), text, 0o600);
   } catch (error) {
-    context.say.debug(
+    context.log.debug(
       `the titles for TAB were not written: ${error instanceof Error ? error.message : error}`,
     );
   }

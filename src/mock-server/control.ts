@@ -5,18 +5,18 @@ import { type Problem, problem } from '../core/problem.ts';
 import type { Clock } from './clock.ts';
 import { type Faults, faultInput } from './faults.ts';
 import type { RequestLog } from './request-log.ts';
-import type { MockReply, World } from './service.ts';
+import type { MockReply, Environment } from './service.ts';
 import { type ServiceSet, savedStateFrom, savedStateText } from './service-set.ts';
 
 export const CONTROL_PATH = '/__opsctl/';
 
 export type Controlled = {
-  readonly world: World;
+  readonly env: Environment;
   readonly clock: Clock;
   readonly faults: Faults;
   readonly log: RequestLog;
   readonly services: ServiceSet;
-  /** Facts for `mock status`: url, folder, start time, options. */
+  /** Facts for `mock status`: url, directory, start time, options. */
   facts(): Readonly<Record<string, unknown>>;
   /** After the state was replaced: limits start anew, the journal is folded. */
   replaced(): Promise<void>;
@@ -85,18 +85,18 @@ const featuresInput = obj({
   'group-entitlement': bool(),
   'objective-entitlement': bool(),
 });
-const features = async ({ world, services }: Controlled) => {
+const features = async ({ env, services }: Controlled) => {
   await services.loadAll();
-  const set = world.store.collection<boolean>('tracker.features');
+  const set = env.store.collection<boolean>('tracker.features');
   return Object.fromEntries(Object.keys(featuresInput.fields).map((name) => [name, set.get(name) ?? true]));
 };
 const setFeatures = async (on: Controlled, asked: Asked) => {
   const wanted: Readonly<Record<string, boolean>> = bodyAs(asked, featuresInput);
   // Filled first: a reset that comes after would set them all on again.
   await on.services.loadAll();
-  on.world.store.transact(() => {
+  on.env.store.transact(() => {
     for (const [name, isOn] of Object.entries(wanted))
-      on.world.store.collection<boolean>('tracker.features').put(name, isOn);
+      on.env.store.collection<boolean>('tracker.features').put(name, isOn);
   });
   return features(on);
 };
@@ -115,9 +115,9 @@ const restore = async (on: Controlled, asked: Asked) => {
   return status(on);
 };
 
-const status = async ({ world, clock, faults, log, services, facts }: Controlled) => {
+const status = async ({ env, clock, faults, log, services, facts }: Controlled) => {
   await services.loadAll();
-  const records = [...world.store.collections()].filter(
+  const records = [...env.store.collections()].filter(
     ({ name, size }) => size > 0 && !name.startsWith('mock.') && name !== 'sequences',
   );
   return {
@@ -140,9 +140,9 @@ const removeFault = ({ faults }: Controlled, { id }: Asked) => {
 };
 
 /** Services that were not asked yet are filled first, so that a saved state is whole. */
-const wholeState = async ({ world, services }: Controlled) => {
+const wholeState = async ({ env, services }: Controlled) => {
   await services.loadAll();
-  return new Text(savedStateText(world));
+  return new Text(savedStateText(env));
 };
 
 const routes: readonly Route[] = [

@@ -1,11 +1,11 @@
 import type { Host } from '../platform/host.ts';
 import { type Clock, makeClock } from './clock.ts';
 import { randomFor, uuidFrom } from './randomness.ts';
-import type { MockOptions, World } from './service.ts';
+import type { MockOptions, Environment } from './service.ts';
 import type { Store } from './store.ts';
 
-export type MadeWorld = {
-  readonly world: World;
+export type MadeEnvironment = {
+  readonly env: Environment;
   readonly clock: Clock;
   listensAt(origin: string): void;
   /** Tells the work after answers that the server stops; resolves when none is left. */
@@ -17,13 +17,13 @@ export const makeWorld = (
   store: Store,
   options: MockOptions,
   idSeed: string | undefined,
-): MadeWorld => {
+): MadeEnvironment => {
   const clock = makeClock(store, host.now);
   const random = randomFor((bytes) => host.random(bytes), idSeed, store);
   const stop = new AbortController();
   const work = new Set<Promise<void>>();
   let origin = '';
-  const world: World = {
+  const env: Environment = {
     host,
     store,
     options,
@@ -41,7 +41,7 @@ export const makeWorld = (
     },
   };
   return {
-    world,
+    env,
     clock,
     listensAt: (url) => {
       origin = url;

@@ -1,7 +1,7 @@
 import type { Problem } from '../core/problem.ts';
 
 /** A handler or rule refuses; the service gives it its wire shape. */
-export class Refused extends Error {
+export class HttpError extends Error {
   readonly status: number;
   readonly problems: readonly Problem[];
   /** Fields of the error body that the service defines for this error. */
@@ -12,7 +12,7 @@ export class Refused extends Error {
     more: { problems?: readonly Problem[]; body?: Record<string, unknown> } = {},
   ) {
     super(message);
-    this.name = 'Refused';
+    this.name = 'HttpError';
     this.status = status;
     this.problems = more.problems ?? [];
     this.body = more.body ?? {};

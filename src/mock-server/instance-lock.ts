@@ -24,13 +24,13 @@ export type OwnerOptions = {
 };
 
 const PRIVATE = 0o600;
-/** A state folder belongs to one machine: whoever is named from elsewhere (a container with another name, an earlier name of this one) has gone. */
+/** A state directory belongs to one machine: whoever is named from elsewhere (a container with another name, an earlier name of this one) has gone. */
 const foreignAgeMs = 0;
 const POLL_MS = 15;
 /** Commands are short: only a wait longer than this is worth a word. */
 const TELL_AFTER_MS = 2000;
 
-export const lockPath = (folder: string): string => join(folder, 'owner.json');
+export const lockPath = (directory: string): string => join(directory, 'owner.json');
 
 const parsed = <T>(text: string | undefined): T | undefined => {
   try {
@@ -40,13 +40,13 @@ const parsed = <T>(text: string | undefined): T | undefined => {
   }
 };
 
-const owned = (host: Host, folder: string, mine: Lock): Ownership => ({
+const owned = (host: Host, directory: string, mine: Lock): Ownership => ({
   kind: 'owned',
-  publish: (server) => host.files.replace(lockPath(folder), JSON.stringify({ ...mine, server }), PRIVATE),
-  release: () => unlock(host, lockPath(folder), mine),
+  publish: (server) => host.files.replace(lockPath(directory), JSON.stringify({ ...mine, server }), PRIVATE),
+  release: () => unlock(host, lockPath(directory), mine),
 });
 
-const busy = (folder: string, by: Lock | undefined, waitMs: number): AppError =>
+const busy = (directory: string, by: Lock | undefined, waitMs: number): AppError =>
   new AppError(
     'network',
     `the embedded mock server is in use by ${by ? `${by.what} (process ${by.pid})` : 'another process'} for more than ${waitMs / 1000} s`,
@@ -55,27 +55,30 @@ const busy = (folder: string, by: Lock | undefined, waitMs: number): AppError =>
       retryable: true,
       tryThis: [
         'opsctl mock serve (one server that all commands share)',
-        'OPSCTL_HOME=<another folder> for a state of its own',
+        'OPSCTL_HOME=<another directory> for a state of its own',
       ],
-      data: { folder, pid: by?.pid },
+      data: { directory, pid: by?.pid },
     },
   );
 
-/** The live server of a folder, without waiting for anything. */
-export const liveServer = (host: Host, folder: string): Live | undefined => {
-  const lock = parsed<Lock>(host.files.readNow(lockPath(folder)));
+/** The live server of a directory, without waiting for anything. */
+export const liveServer = (host: Host, directory: string): Live | undefined => {
+  const lock = parsed<Lock>(host.files.readNow(lockPath(directory)));
   return lock?.server !== undefined && !isGone(host, lock, foreignAgeMs)
     ? { ...lock.server, pid: lock.pid }
     : undefined;
 };
 
-const usable = async (files: Files, folder: string): Promise<void> => {
-  const cause: unknown = await files.makeFolder(folder, 0o700).catch((error: unknown) => error);
-  if (cause === undefined && (await files.isWritable(folder))) return;
+const usable = async (files: Files, directory: string): Promise<void> => {
+  const cause: unknown = await files.makeDirectory(directory, 0o700).catch((error: unknown) => error);
+  if (cause === undefined && (await files.isWritable(directory))) return;
   const why = cause instanceof Error ? cause.message : 'this user may not write there';
-  throw new AppError('config', `the embedded mock server cannot keep its state in ${folder}: ${why}`, {
-    code: 'STATE_FOLDER',
-    tryThis: ['OPSCTL_HOME=<a folder that can be written>', 'opsctl mock serve --ephemeral (keeps nothing)'],
+  throw new AppError('config', `the embedded mock server cannot keep its state in ${directory}: ${why}`, {
+    code: 'STATE_DIRECTORY',
+    tryThis: [
+      'OPSCTL_HOME=<a directory that can be written>',
+      'opsctl mock serve --ephemeral (keeps nothing)',
+    ],
     cause,
   });
 };
@@ -83,40 +86,40 @@ const usable = async (files: Files, folder: string): Promise<void> => {
 /** One try: the lock, a live server, or who is in the way. */
 const attempt = async (
   host: Host,
-  folder: string,
+  directory: string,
   mine: Lock,
   ticket: Ticket,
 ): Promise<Ownership | { kind: 'wait'; by: Lock | undefined }> => {
-  const seen = await lookAt<Lock>(host, lockPath(folder), foreignAgeMs);
+  const seen = await lookAt<Lock>(host, lockPath(directory), foreignAgeMs);
   if (seen.kind === 'held') {
     const { by } = seen;
     return by?.server ? { kind: 'live', live: { ...by.server, pid: by.pid } } : { kind: 'wait', by };
   }
   if (!(await ticket.isFirst())) return { kind: 'wait', by: undefined };
-  const taken = await tryLock(host, lockPath(folder), mine, foreignAgeMs);
-  return taken === true ? owned(host, folder, mine) : { kind: 'wait', by: undefined };
+  const taken = await tryLock(host, lockPath(directory), mine, foreignAgeMs);
+  return taken === true ? owned(host, directory, mine) : { kind: 'wait', by: undefined };
 };
 
 /**
- * Makes this process the only one that works on `folder`, or finds the server that does. Commands that hold the folder
+ * Makes this process the only one that works on `directory`, or finds the server that does. Commands that hold the directory
  * are waited for, in the order in which the waiting began.
  */
 export const own = async (
   host: Host,
-  folder: string,
+  directory: string,
   { what, waitMs, signal, onWait }: OwnerOptions,
 ): Promise<Ownership> => {
-  await usable(host.files, folder);
+  await usable(host.files, directory);
   const mine: Lock = { ...thisProcess(host), what };
-  const ticket = waitingLine(host, folder, mine);
+  const ticket = waitingLine(host, directory, mine);
   const start = host.elapsed();
   let isTold = false;
   try {
     for (;;) {
-      const got = await attempt(host, folder, mine, ticket);
+      const got = await attempt(host, directory, mine, ticket);
       if (got.kind !== 'wait') return got;
       const waitedMs = host.elapsed() - start;
-      if (waitedMs >= waitMs) throw busy(folder, got.by, waitMs);
+      if (waitedMs >= waitMs) throw busy(directory, got.by, waitMs);
       if (waitedMs >= TELL_AFTER_MS && !isTold) {
         isTold = true;
         onWait?.(got.by ? `${got.by.what} (process ${got.by.pid})` : 'another process');

@@ -25,7 +25,7 @@ const foreign = (path: string): AppError =>
     code: 'MOCK_STATE_FOREIGN',
     tryThis: [
       'opsctl mock reset --discard (starts over with the demo data)',
-      'use another folder with OPSCTL_HOME',
+      'use another directory with OPSCTL_HOME',
     ],
   });
 

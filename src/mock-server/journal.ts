@@ -21,7 +21,7 @@ type Found = { readonly generation: number; readonly snapshotBytes: number };
  */
 export class Journal {
   readonly #files: Files;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #store: Store;
   readonly #compactAtBytes: number;
   /** Changes that wait for the next write, and that write. */
@@ -35,9 +35,9 @@ export class Journal {
   #compaction: Promise<void> | undefined;
   /** Why the last compaction did not work; the journal goes on without it. */
   compactionError: unknown;
-  constructor(files: Files, folder: string, store: Store, found: Found, compactAtBytes: number) {
+  constructor(files: Files, directory: string, store: Store, found: Found, compactAtBytes: number) {
     this.#files = files;
-    this.#folder = folder;
+    this.#directory = directory;
     this.#store = store;
     this.#generation = found.generation;
     this.#snapshotBytes = found.snapshotBytes;
@@ -45,7 +45,7 @@ export class Journal {
     this.#file = this.#open();
   }
   #open(): AppendFile {
-    const file = this.#files.append(join(this.#folder, `journal-${this.#generation}`), PRIVATE);
+    const file = this.#files.append(join(this.#directory, `journal-${this.#generation}`), PRIVATE);
     if (file.sizeBytes() === 0) file.write(HEADER);
     return file;
   }
@@ -79,7 +79,7 @@ export class Journal {
       this.#store.lost();
       const why = error instanceof Error ? error.message : String(error);
       reject(
-        new AppError('unknown', `the mock server cannot write its state in ${this.#folder}: ${why}`, {
+        new AppError('unknown', `the mock server cannot write its state in ${this.#directory}: ${why}`, {
           cause: error,
         }),
       );
@@ -111,14 +111,17 @@ export class Journal {
     this.#file = this.#open();
     this.#failedAt = undefined;
     this.#snapshotBytes = await this.#files.replaceStream(
-      join(this.#folder, `snapshot-${this.#generation}`),
+      join(this.#directory, `snapshot-${this.#generation}`),
       snapshotOf(state),
       PRIVATE,
     );
     for (let old = before; old > 0 && (await this.#removeGeneration(old)); old--);
   }
   async #removeGeneration(generation: number): Promise<boolean> {
-    const paths = [join(this.#folder, `snapshot-${generation}`), join(this.#folder, `journal-${generation}`)];
+    const paths = [
+      join(this.#directory, `snapshot-${generation}`),
+      join(this.#directory, `journal-${generation}`),
+    ];
     const found = await Promise.all(paths.map((path) => this.#files.info(path)));
     await Promise.all(paths.map((path) => this.#files.remove(path)));
     return found.some((info) => info !== undefined);
@@ -163,33 +166,33 @@ const numbered = (names: readonly string[], word: string): number[] =>
 
 export type State = { readonly store: Store; readonly journal: Journal };
 
-/** Reads the state kept in `folder` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
+/** Reads the state kept in `directory` (made when missing) and goes on writing there. One process at a time: see owner.ts. */
 export const openState = async (
   files: Files,
-  folder: string,
+  directory: string,
   compactAtBytes = COMPACT_AT_BYTES,
 ): Promise<State> => {
-  await files.makeFolder(folder, 0o700);
-  const names = await files.list(folder);
+  await files.makeDirectory(directory, 0o700);
+  const names = await files.list(directory);
   const snapshot = numbered(names, 'snapshot-').at(-1) ?? 0;
   const journals = numbered(names, 'journal-').filter((generation) => generation >= snapshot);
   let journal: Journal | undefined;
   const store: Store = new Store((changes) => journal?.commit(changes));
   const apply = ({ collection, key, value }: Entry) => store.collection(collection).load(key, value);
   const snapshotBytes =
-    snapshot === 0 ? 0 : (await readJournal(files, join(folder, `snapshot-${snapshot}`), apply)).sizeBytes;
+    snapshot === 0 ? 0 : (await readJournal(files, join(directory, `snapshot-${snapshot}`), apply)).sizeBytes;
   for (const generation of journals) {
-    const path = join(folder, `journal-${generation}`);
+    const path = join(directory, `journal-${generation}`);
     const { goodBytes, sizeBytes } = await readJournal(files, path, apply);
     if (goodBytes < sizeBytes) await files.truncate(path, goodBytes);
   }
   const left = names.filter(
     (name) => /^(snapshot|journal)-\d+$/.test(name) && Number(name.split('-')[1]) < snapshot,
   );
-  for (const name of left) await files.remove(join(folder, name));
+  for (const name of left) await files.remove(join(directory, name));
   journal = new Journal(
     files,
-    folder,
+    directory,
     store,
     { generation: journals.at(-1) ?? Math.max(snapshot, 1), snapshotBytes },
     compactAtBytes,
@@ -197,8 +200,8 @@ export const openState = async (
   return { store, journal };
 };
 
-/** Deletes what is kept in `folder`, readable or not. */
-export const discardState = async (files: Files, folder: string): Promise<void> => {
-  for (const name of await files.list(folder))
-    if (/^(snapshot|journal)-\d+/.test(name)) await files.remove(join(folder, name));
+/** Deletes what is kept in `directory`, readable or not. */
+export const discardState = async (files: Files, directory: string): Promise<void> => {
+  for (const name of await files.list(directory))
+    if (/^(snapshot|journal)-\d+/.test(name)) await files.remove(join(directory, name));
 };

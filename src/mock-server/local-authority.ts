@@ -100,14 +100,14 @@ export const makeIdentity = (nowMs: number, random: (bytes: number) => Uint8Arra
 
 type Kept = Identity & { readonly until_ms: number };
 
-/** The folder's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
+/** The directory's identity, made at first use and again before it runs out, so that a client may go on trusting one file. */
 export const identityIn = async (
   host: Host,
-  folder: string,
+  directory: string,
 ): Promise<Identity & { readonly caFile: string }> => {
-  const caFile = join(folder, 'mock-ca.pem');
-  const path = join(folder, 'tls.json');
-  await host.files.makeFolder(folder, 0o700);
+  const caFile = join(directory, 'mock-ca.pem');
+  const path = join(directory, 'tls.json');
+  await host.files.makeDirectory(directory, 0o700);
   const text = host.files.readNow(path);
   const kept = text === undefined ? undefined : (JSON.parse(text) as Kept);
   if (kept !== undefined && kept.until_ms > host.now() && host.files.readNow(caFile) === kept.ca)

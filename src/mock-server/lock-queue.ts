@@ -14,15 +14,15 @@ const WIDTH = 14;
 const plain = (mark: string | undefined): string => (mark ?? '').replace(/[^A-Za-z0-9]/g, '').slice(-40);
 
 /**
- * Who waits for the state folder, as one file each: `<since>-<pid>-<mark>-<nonce>`. It only makes waiting fair; that
- * one process works on the folder is the lock's business, so a ticket lost or left behind does no harm.
+ * Who waits for the state directory, as one file each: `<since>-<pid>-<mark>-<nonce>`. It only makes waiting fair; that
+ * one process works on the directory is the lock's business, so a ticket lost or left behind does no harm.
  */
 export const waitingLine = (
   host: Host,
-  folder: string,
+  directory: string,
   mine: { pid: number; mark?: string | undefined; nonce: string },
 ): Ticket => {
-  const line = join(folder, 'waiting');
+  const line = join(directory, 'waiting');
   let name: string | undefined;
   const isWaiting = (ticket: string): boolean => {
     const [, pid = '', mark = ''] = ticket.split('-');
@@ -34,7 +34,7 @@ export const waitingLine = (
   return {
     take: async () => {
       if (name !== undefined) return;
-      await host.files.makeFolder(line, 0o700);
+      await host.files.makeDirectory(line, 0o700);
       name = `${String(host.now()).padStart(WIDTH, '0')}-${mine.pid}-${plain(mine.mark)}-${mine.nonce}`;
       await host.files.create(join(line, name), '', 0o600, true);
     },

@@ -2,14 +2,14 @@ import { bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import { coerce } from './coerce.ts';
-import { Refused } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 import type { MockRequest } from './service.ts';
 
 type Uploaded = { readonly filename: string; readonly contentType: string; readonly bytes: Uint8Array };
 type Parts = { readonly texts: [string, string][]; readonly files: [string, Uploaded][] };
 
 const refuse = (message: string, problems: readonly Problem[]): never => {
-  throw new Refused(400, message, { problems });
+  throw new HttpError(400, message, { problems });
 };
 
 const joined = (chunks: readonly Uint8Array[]): Uint8Array => {

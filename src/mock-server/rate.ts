@@ -1,4 +1,4 @@
-import type { World } from './service.ts';
+import type { Environment } from './service.ts';
 
 const WINDOW_MS = 60_000;
 const FORGET_AT = 1000;
@@ -44,7 +44,7 @@ export const makeRate = (perMinute: number, now: () => number): Rate => {
 };
 
 /** Time of the rate limit: it runs with the machine also when the mock's clock stands still, and jumps when that is set ahead. */
-export const rateClock = ({ host, now }: World): (() => number) => {
+export const rateClock = ({ host, now }: Environment): (() => number) => {
   let ahead = Number.NEGATIVE_INFINITY;
   return () => {
     ahead = Math.max(ahead, now() - host.now());

@@ -4,7 +4,14 @@ import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts'
 import type { Journal } from './journal.ts';
 import { isOwnHost } from './host-header.ts';
 import { type Noted, RequestLog, noteBody } from './request-log.ts';
-import type { MockOptions, MockReply, MockRequest, MockService, ServiceEntry, World } from './service.ts';
+import type {
+  MockOptions,
+  MockReply,
+  MockRequest,
+  MockService,
+  ServiceEntry,
+  Environment,
+} from './service.ts';
 import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
 import type { Store } from './store.ts';
 import { troubleBody } from './errors.ts';
@@ -15,7 +22,7 @@ export type MockSetup = {
   readonly options: MockOptions;
   readonly services: readonly ServiceEntry[];
   /** Documents by path, made when they are asked for. */
-  readonly documents: Readonly<Record<string, (world: World) => Promise<string>>>;
+  readonly documents: Readonly<Record<string, (env: Environment) => Promise<string>>>;
   readonly store: Store;
   /** Undefined keeps nothing. */
   readonly journal?: Journal;
@@ -37,7 +44,7 @@ export type MockSetup = {
 export type RunningMock = {
   readonly origin: string;
   readonly port: number;
-  readonly world: World;
+  readonly env: Environment;
   /** Resolves when somebody asked for the end through the control interface. */
   readonly shutdownAsked: Promise<void>;
   /** Replaces the state by a saved one. */
@@ -75,8 +82,7 @@ type Serving = {
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
   const document =
     request.method === 'GET' || request.method === 'HEAD' ? setup.documents[request.path] : undefined;
-  if (document !== undefined)
-    return document(on.world).then((body) => ({ status: 200, headers: json, body }));
+  if (document !== undefined) return document(on.env).then((body) => ({ status: 200, headers: json, body }));
   const service = on.services.find(request.path);
   if (service === undefined) return message(404, `no service of this server has the path ${request.path}`);
   // HEAD is GET without the body (RFC 9110 9.3.2); the server leaves it out when it writes.
@@ -242,30 +248,30 @@ const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
 /** Starts the services on real sockets of this machine; resolves when they accept connections. */
 export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
-  const { world, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
+  const { env, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
-  const services = makeServiceSet(setup.services, world, setup.seed);
+  const services = makeServiceSet(setup.services, env, setup.seed);
   const log = new RequestLog();
   const startedAt = new Date(host.now()).toISOString();
   const end = shutdown();
   const on: Controlled = {
-    world,
+    env,
     clock,
     faults: makeFaults(store),
     log,
     services,
-    facts: () => ({ url: world.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
+    facts: () => ({ url: env.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
     replaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
-  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: world.now }), setup);
+  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: env.now }), setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   listensAt(origin);
   return {
     origin,
     port,
-    world,
+    env,
     shutdownAsked: end.asked,
     restore: async (saved) => {
       services.restore(saved);

@@ -1,5 +1,5 @@
 import { decode, encode } from './deferred.ts';
-import type { MockService, ServiceEntry, World } from './service.ts';
+import type { MockService, ServiceEntry, Environment } from './service.ts';
 import type { Collection } from './store.ts';
 
 export type SeedKind = 'demo' | 'empty';
@@ -20,29 +20,29 @@ export type SavedState = {
 
 /** What the mock itself keeps; a reset leaves its clock and faults alone. */
 const OWN = new Set(['mock.clock', 'mock.faults']);
-const FOLDER = '*';
+const DIRECTORY = '*';
 
 type Seeded = Collection<SeedKind | 'saved'>;
 
-/** Each service is filled once with the kind of data that the state folder was begun with. */
+/** Each service is filled once with the kind of data that the state directory was begun with. */
 const filler =
-  ({ store }: World, seeded: Seeded, kind: SeedKind) =>
+  ({ store }: Environment, seeded: Seeded, kind: SeedKind) =>
   (service: MockService): void => {
     if (seeded.has(service.name)) return;
     store.transact(() => {
-      const begun = seeded.get(FOLDER) ?? kind;
-      if (!seeded.has(FOLDER)) seeded.put(FOLDER, begun);
+      const begun = seeded.get(DIRECTORY) ?? kind;
+      if (!seeded.has(DIRECTORY)) seeded.put(DIRECTORY, begun);
       seeded.put(service.name, begun);
       if (begun !== 'saved') service.seed(begun);
     });
   };
 
 /** Each service is loaded at its first request, so one small request does not pay for what it does not touch. */
-const loader = (world: World, fill: (service: MockService) => void) => {
+const loader = (env: Environment, fill: (service: MockService) => void) => {
   const loaded = new Map<string, MockService>();
   const loading = new Map<string, Promise<MockService>>();
   const loadOne = async (entry: ServiceEntry): Promise<MockService> => {
-    const service = (await entry.load())(world);
+    const service = (await entry.load())(env);
     fill(service);
     loaded.set(entry.name, service);
     return service;
@@ -56,7 +56,7 @@ const loader = (world: World, fill: (service: MockService) => void) => {
   };
 };
 
-const empty = ({ store }: World): void => {
+const empty = ({ store }: Environment): void => {
   for (const collection of store.collections()) {
     if (!OWN.has(collection.name)) for (const [key] of [...collection.held()]) collection.delete(key);
   }
@@ -65,13 +65,13 @@ const empty = ({ store }: World): void => {
 /** The services of one server. */
 export const makeServiceSet = (
   entries: readonly ServiceEntry[],
-  world: World,
+  env: Environment,
   kind: SeedKind,
 ): ServiceSet => {
-  const { store } = world;
+  const { store } = env;
   const seeded: Seeded = store.collection('mock.seeded');
-  const fill = filler(world, seeded, kind);
-  const get = loader(world, fill);
+  const fill = filler(env, seeded, kind);
+  const get = loader(env, fill);
   return {
     find: (path) => {
       const entry = entries.find((one) => one.claims(path));
@@ -81,26 +81,26 @@ export const makeServiceSet = (
     reset: async (to) => {
       const services = await Promise.all(entries.map(get));
       store.transact(() => {
-        empty(world);
-        seeded.put(FOLDER, to);
+        empty(env);
+        seeded.put(DIRECTORY, to);
         for (const service of services) fill(service);
       });
     },
     restore: (saved) =>
       store.transact(() => {
-        empty(world);
+        empty(env);
         for (const [name, records] of Object.entries(saved.collections)) {
           if (OWN.has(name)) continue;
           for (const [key, value] of records) store.collection(name).put(key, value);
         }
-        seeded.put(FOLDER, 'saved');
+        seeded.put(DIRECTORY, 'saved');
       }),
   };
 };
 
 /** The whole state as the text of a `SavedState`; bytes get the form that the journal gives them. */
-export const savedStateText = (world: World): string => {
-  const kept = [...world.store.collections()].filter(({ name, size }) => !OWN.has(name) && size > 0);
+export const savedStateText = (env: Environment): string => {
+  const kept = [...env.store.collections()].filter(({ name, size }) => !OWN.has(name) && size > 0);
   const texts = kept.map((collection) => {
     const records = [...collection.entries()].map(
       ([key, value]) => `[${JSON.stringify(key)},${encode(value)}]`,

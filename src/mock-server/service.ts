@@ -38,7 +38,7 @@ export type MockOptions = {
 };
 
 /** What every service of the mock shares. */
-export type World = {
+export type Environment = {
   readonly host: Host;
   readonly store: Store;
   readonly options: MockOptions;
@@ -69,5 +69,5 @@ export type ServiceEntry = {
   readonly name: string;
   /** Judged without loading it; the first entry that says so gets the path. */
   claims(path: string): boolean;
-  load(): Promise<(world: World) => MockService>;
+  load(): Promise<(env: Environment) => MockService>;
 };

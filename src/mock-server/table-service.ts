@@ -3,14 +3,14 @@ import { checkFields } from '../core/check.ts';
 import { jsonOfAnyDepth } from '../core/json.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import { pathValues, queryValues, withDefaults } from './coerce.ts';
-import { Refused } from './http-error.ts';
+import { HttpError } from './http-error.ts';
 import { type Match, routerFor } from './router.ts';
-import type { MockReply, MockRequest, World } from './service.ts';
+import type { MockReply, MockRequest, Environment } from './service.ts';
 
 /** What a handler gets: checked values, the state, and who asks. */
 export type Call<S, O extends Operation = Operation> = Input<O> & {
   readonly state: S;
-  readonly world: World;
+  readonly env: Environment;
   readonly request: MockRequest;
   readonly named: Named;
   /** Headers a handler adds to its answer (`location`). */
@@ -52,11 +52,11 @@ export type TableServiceOptions<T extends Table, S> = {
   readonly service: Service & { readonly table: T };
   readonly handlers: Handlers<T, S>;
   readonly state: S;
-  readonly world: World;
+  readonly env: Environment;
   /** Judged before routing (facts tracker 4: an unknown path without a token is 401, not 404). */
   admit(request: MockRequest): void;
   /** The wire shape of a refusal. */
-  refusal(refused: Refused): MockReply;
+  refusal(refused: HttpError): MockReply;
   /** Query parameters that every operation takes and no row names (`token`, `alt`). */
   readonly commonQuery?: ReadonlySet<string>;
   /** Refuses a body that is not what the service takes, before it is read. */
@@ -75,12 +75,12 @@ const jsonBody = (request: MockRequest): Record<string, unknown> => {
     value = JSON.parse(decoder.decode(request.body));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Refused(400, `The request body is not valid JSON: ${why}`, {
+    throw new HttpError(400, `The request body is not valid JSON: ${why}`, {
       problems: [problem('body', 'type', `is not valid JSON: ${why}`)],
     });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Refused(400, 'The request body must be a JSON object.', {
+    throw new HttpError(400, 'The request body must be a JSON object.', {
       problems: [problem('body', 'type', 'must be a JSON object')],
     });
   }
@@ -106,7 +106,7 @@ const inputOf = (
     found.push(...checkFields(operation.query ?? empty, values.query));
   if (operation.body) found.push(...checkFields(operation.body, body, '', operation.exclusive));
   if (found.length > 0)
-    throw new Refused(400, 'The request included invalid or missing parameters.', { problems: found });
+    throw new HttpError(400, 'The request included invalid or missing parameters.', { problems: found });
   if (operation.query) withDefaults(operation.query, values.query);
   return values;
 };
@@ -126,16 +126,16 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
 
 /** Which methods a path takes is no secret: asked for and told without a token. */
 const methodsOf = (match: Match): MockReply => {
-  if (match.kind !== 'wrong-method') throw new Refused(404, 'Resource not found.');
+  if (match.kind !== 'wrong-method') throw new HttpError(404, 'Resource not found.');
   const allow = match.allow.includes('GET') ? ['HEAD', ...match.allow] : match.allow;
   return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
 
 /** The row that a request is for; 404 and 405 when there is none. */
 const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
-  if (match.kind === 'no-path') throw new Refused(404, 'Resource not found.');
+  if (match.kind === 'no-path') throw new HttpError(404, 'Resource not found.');
   if (match.kind === 'wrong-method')
-    throw new Refused(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, {
+    throw new HttpError(405, `Method Not Allowed. Allowed: ${match.allow.join(', ')}.`, {
       body: { allow: match.allow },
     });
   return match;
@@ -146,22 +146,21 @@ type Params = Readonly<Record<string, string>>;
 type Running = {
   readonly handlers: Readonly<Record<string, Readonly<Record<string, AnyHandler>>>>;
   readonly state: unknown;
-  readonly world: World;
+  readonly env: Environment;
   readonly common: ReadonlySet<string>;
 };
 
 /** Checks what was read, runs the row's handler (a change all or nothing), renders what it gave. */
 const runner =
-  ({ handlers, state, world, common }: Running) =>
+  ({ handlers, state, env, common }: Running) =>
   (request: MockRequest, named: Named, given: Params, body: Record<string, unknown>): MockReply => {
     const { params, query, body: checked } = inputOf(named.operation, given, request, body, common);
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];
     if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
     // Written out: spreading the input here takes longer than all its checks.
-    const call = { params, query, body: checked, state, world, request, named, headers };
-    const value =
-      named.operation.method === 'GET' ? handler(call) : world.store.transact(() => handler(call));
+    const call = { params, query, body: checked, state, env, request, named, headers };
+    const value = named.operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return answer(named.operation, value, headers);
   };
 
@@ -174,11 +173,11 @@ export const tableService = <T extends Table, S>(options: TableServiceOptions<T,
   const run = runner({
     handlers,
     state: options.state,
-    world: options.world,
+    env: options.env,
     common: options.commonQuery ?? new Set(),
   });
   const refuse = (error: unknown): MockReply => {
-    if (error instanceof Refused) return options.refusal(error);
+    if (error instanceof HttpError) return options.refusal(error);
     throw error;
   };
   const handle = (request: MockRequest): MockReply | Promise<MockReply> => {

@@ -8,14 +8,14 @@ const MAX_AGE_MS = 5 * 60_000;
 
 type Cached = { readonly readAt: number; readonly things: readonly Named[] };
 
-const folderOf = (context: Context, baseUrl: string): string =>
+const directoryOf = (context: Context, baseUrl: string): string =>
   join(
-    context.settings.folders.cache,
+    context.settings.directories.cache,
     'tracker',
     createHash('sha256').update(baseUrl).digest('hex').slice(0, 16),
   );
 const fileOf = (context: Context, baseUrl: string, kind: string): string =>
-  join(folderOf(context, baseUrl), `${kind}.json`);
+  join(directoryOf(context, baseUrl), `${kind}.json`);
 
 export const readCache = async (
   context: Context,
@@ -36,17 +36,17 @@ export const readCache = async (
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
 export const writeNames = async (context: Context, kind: string, things: readonly Named[]): Promise<void> => {
   const { files } = context.host;
-  const folder = join(context.settings.folders.cache, 'names');
+  const directory = join(context.settings.directories.cache, 'names');
   const lines = things
     .map(({ names: [first = ''] }) => first)
     .filter((name) => name !== '' && !/[\r\n]/.test(name));
   const text = `${lines.join('\n')}\n`;
   try {
-    if ((await files.read(join(folder, kind))) === text) return;
-    await files.makeFolder(folder, 0o700);
-    await files.replace(join(folder, kind), text, 0o600);
+    if ((await files.read(join(directory, kind))) === text) return;
+    await files.makeDirectory(directory, 0o700);
+    await files.replace(join(directory, kind), text, 0o600);
   } catch (error) {
-    context.say.debug(
+    context.log.debug(
       `the names for TAB were not written: ${error instanceof Error ? error.message : error}`,
     );
   }
@@ -62,10 +62,10 @@ export const writeCache = async (
   const { files } = context.host;
   const path = fileOf(context, baseUrl, kind);
   try {
-    await files.makeFolder(join(path, '..'), 0o700);
+    await files.makeDirectory(join(path, '..'), 0o700);
     await files.replace(path, JSON.stringify({ readAt: context.host.now(), things }), 0o600);
   } catch (error) {
-    context.say.debug(
+    context.log.debug(
       `the cache of names was not written: ${error instanceof Error ? error.message : error}`,
     );
   }
@@ -75,5 +75,5 @@ export const writeCache = async (
 /** After a change nothing that was read before is trusted: a name may be gone, new, or that of another record. */
 export const forgetNames = async (context: Context): Promise<void> => {
   const { baseUrl, isMock } = await context.target('tracker');
-  if (!isMock) await context.host.files.remove(folderOf(context, baseUrl)).catch(() => undefined);
+  if (!isMock) await context.host.files.remove(directoryOf(context, baseUrl)).catch(() => undefined);
 };

@@ -25,6 +25,6 @@ export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[
 /** Before a command runs: what is wrong with its output must not come to light after something was changed. */
 export const checkOutput = async (options: OutputOptions): Promise<void> => {
   const problems = outputProblems(options);
-  if (problems.length > 0) throw usageError('wrong usage', problems);
+  if (problems.length > 0) throw usageError('invalid arguments', problems);
   if (options.jq !== undefined) await (await import('./jq.ts')).checkJq(options.jq);
 };

@@ -13,11 +13,11 @@ const codeOf = (error: AppError): string =>
 const systemAdvice: Readonly<Record<string, string>> = {
   EACCES: 'check who owns it and its permissions',
   EPERM: 'check who owns it and its permissions',
-  EISDIR: 'that is a folder; name a file in it',
-  ENOTDIR: 'a part of that path is a file, not a folder',
-  ENOENT: 'make the folder first, or name another one',
-  EROFS: 'the disk is read-only; OPSCTL_HOME names another folder',
-  ENOSPC: 'the disk is full; OPSCTL_HOME names another folder',
+  EISDIR: 'that is a directory; name a file in it',
+  ENOTDIR: 'a part of that path is a file, not a directory',
+  ENOENT: 'make the directory first, or name another one',
+  EROFS: 'the disk is read-only; OPSCTL_HOME names another directory',
+  ENOSPC: 'the disk is full; OPSCTL_HOME names another directory',
   EMFILE: 'too many files are open; raise `ulimit -n`',
 };
 

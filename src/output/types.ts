@@ -44,4 +44,4 @@ export type RenderError = (
   host: Host,
   redactor: Redactor,
 ) => Promise<Category>;
-// say.ts `makeSay(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.
+// logger.ts `makeLogger(host, options, redactor): Say`; redact.ts `makeRedactor(): Redactor`; config/load.ts `loadSettings(host, flags): Settings`.

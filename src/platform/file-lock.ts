@@ -19,7 +19,7 @@ export const thisProcess = (host: Host): Holder => ({
   sinceMs: host.now(),
 });
 
-/** A holder on another machine (a shared home folder) cannot be asked: it counts as gone after `foreignAgeMs`. */
+/** A holder on another machine (a shared home directory) cannot be asked: it counts as gone after `foreignAgeMs`. */
 export const isGone = (host: Omit<World, 'files'>, holder: Holder, foreignAgeMs: number): boolean => {
   if (holder.machine !== host.hostname) return host.now() - holder.sinceMs > foreignAgeMs;
   return (

@@ -16,11 +16,11 @@ export type HttpRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   /** An iterable is streamed; give `content-length` when it is known. */
   readonly body?: string | Bytes | AsyncIterable<Bytes>;
-  /** Time to the first byte of the answer and between two bytes of it; 30,000 unless given. */
+  /** Time to the first byte of the answer and between two bytes of it (default: 30,000). */
   readonly timeoutMs?: number;
   readonly connectTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Reading the answer past this size fails with TOO_LARGE. 64 MiB unless given; streams are not limited. */
+  /** Reading the answer past this size fails with TOO_LARGE (default: 64 MiB); streams are not limited. */
   readonly maxReplyBytes?: number;
   readonly tls?: Tls;
   /** `single`, the usual one, is node:http; `pooled` is lean and for thousands of requests (bulk); `http2` speaks HTTP/2 at once. A proxy takes the place of all. */
@@ -170,7 +170,7 @@ export type Processes = {
 };
 
 export type FileInfo = {
-  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
   readonly sizeBytes: number;
   readonly mode: number;
   readonly uid: number;
@@ -191,7 +191,7 @@ export type Files = {
   /** Small settings on the way of every command. */
   readNow(path: string): string | undefined;
   stream(path: string, fromByte?: number): AsyncIterable<Bytes>;
-  /** Temporary file beside it, fsync, rename, fsync of the folder: readers see the old or the new text. */
+  /** Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new text. */
   replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
   /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */
   replaceStream(path: string, data: AsyncIterable<Bytes>, mode?: number): Promise<number>;
@@ -202,19 +202,19 @@ export type Files = {
   /** Does not follow links. */
   info(path: string): Promise<FileInfo | undefined>;
   realPath(path: string): Promise<string | undefined>;
-  list(folder: string): Promise<string[]>;
-  makeFolder(path: string, mode?: number): Promise<void>;
+  list(directory: string): Promise<string[]>;
+  makeDirectory(path: string, mode?: number): Promise<void>;
   setMode(path: string, mode: number): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Files and folders, recursively; keeps modes and times. */
+  /** Files and directories, recursively; keeps modes and times. */
   copy(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   freeBytes(path: string): Promise<number>;
   /** The same text for paths whose room is one; undefined where that cannot be told. */
   diskOf(path: string): Promise<string | undefined>;
   isWritable(path: string): Promise<boolean>;
-  temporaryFolder(): string;
-  homeFolder(): string;
+  temporaryDirectory(): string;
+  homeDirectory(): string;
 };
 
 export type Output = {

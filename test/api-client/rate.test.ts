@@ -62,7 +62,7 @@ test('never more than the limit in any window, whatever the arrivals', () => {
   );
 });
 
-test('a bucket in a folder: the third request of two a minute waits for the rest of the minute', async () => {
+test('a bucket in a directory: the third request of two a minute waits for the rest of the minute', async () => {
   const host = fakeHost();
   const bucket = makeBucket(host, '/state', 'k', 2);
   const waits: number[] = [];

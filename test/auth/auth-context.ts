@@ -9,7 +9,7 @@ export type Said = { readonly lines: string[]; readonly hidden: Set<string>; tex
 export type Around = Surroundings & {
   readonly said: Said;
   readonly abort: AbortController;
-  readonly folder: string;
+  readonly directory: string;
   close(): Promise<void>;
 };
 export type AroundOptions = {
@@ -18,11 +18,11 @@ export type AroundOptions = {
   /** Base URL of the server that `target` names, as the embedded one. */
   readonly mockUrl?: string;
   readonly host?: (host: Host) => Host;
-  /** Share the folder of another run: another process of the same user. */
-  readonly folder?: string;
+  /** Share the directory of another run: another process of the same user. */
+  readonly directory?: string;
 };
 
-/** Surroundings of one run on the real machine with a folder of its own. */
+/** Surroundings of one run on the real machine with a directory of its own. */
 export const makeAround = async (options: AroundOptions = {}): Promise<Around> => {
   const real: RealHost = await realHost({ OPSCTL_KEYCHAIN: 'never', ...options.env });
   const stderr: string[] = [];
@@ -35,26 +35,26 @@ export const makeAround = async (options: AroundOptions = {}): Promise<Around> =
     },
   };
   const host = options.host?.(quiet) ?? quiet;
-  const folder = options.folder ?? join(real.folder, 'state');
-  mkdirSync(folder, { recursive: true });
+  const directory = options.directory ?? join(real.directory, 'state');
+  mkdirSync(directory, { recursive: true });
   const hidden = new Set<string>();
   const abort = new AbortController();
   const push = (text: string): void => void stderr.push(text);
   const once = new Set<string>();
   return {
     host,
-    folder,
+    directory,
     abort,
     signal: abort.signal,
     settings: {
       profile: { name: 'mock', origin: 'default' },
-      folders: { config: folder, state: folder, cache: folder },
+      directories: { config: directory, state: directory, cache: directory },
       get: (key) => {
         const value = options.settings?.[key];
         return value === undefined ? undefined : { value, origin: `environment ${key}` };
       },
     },
-    say: {
+    log: {
       info: push,
       warn: push,
       debug: push,

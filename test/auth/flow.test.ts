@@ -156,7 +156,7 @@ test('the same name at another server is another account; nothing is overwritten
   const first = await start();
   await first.redirect();
   await first.outcome;
-  const around = await makeAround({ folder: first.around.folder });
+  const around = await makeAround({ directory: first.around.directory });
   const second = await start({}, { around });
   await second.redirect();
   const name = `default@${new URL(second.tokens.url).host.replace(':', '-')}`;

@@ -91,7 +91,7 @@ const crowd = async (first: Around, size: number): Promise<Around[]> => {
   const all = await Promise.all(
     Array.from({ length: size }, (_, i) =>
       makeAround({
-        folder: first.folder,
+        directory: first.directory,
         host: (host) => ({
           ...host,
           hostname: host.hostname,
@@ -183,7 +183,7 @@ test('a refusal at an early refresh is no outage', async () => {
 });
 
 test.each(['a b', 'a\nb', 'ä'])(
-  'an access token of the environment that no header can carry is a setting to mend',
+  'an access token of the environment that no header can carry is a setting to fix',
   async (value) => {
     const around = await makeAround({ settings: { access_token: value } });
     closers.push(around.close);

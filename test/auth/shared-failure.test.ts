@@ -12,9 +12,9 @@ afterEach(async () => {
 /** Processes of one user, with the same settings unless others are given. */
 const two = async (settings = {}): Promise<{ first: Around; second: Around; path: string }> => {
   const first = await makeAround();
-  const second = await makeAround({ folder: first.folder, settings });
+  const second = await makeAround({ directory: first.directory, settings });
   closers.push(first.close, second.close);
-  return { first, second, path: join(first.folder, 'a.failed') };
+  return { first, second, path: join(first.directory, 'a.failed') };
 };
 const outage = new AppError('network', 'the service fails', {
   code: 'SERVER_ERROR',

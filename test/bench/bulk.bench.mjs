@@ -15,8 +15,8 @@ const ROWS = Number(process.env.OPSCTL_BENCH_ROWS ?? 2000);
 const LINES = Number(process.env.OPSCTL_BENCH_LINES ?? 1_000_000);
 const CONNECTIONS = '8';
 
-const folder = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
-const env = { ...process.env, OPSCTL_HOME: join(folder, 'home'), OPSCTL_RATE_PER_MINUTE: 'off' };
+const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+const env = { ...process.env, OPSCTL_HOME: join(directory, 'home'), OPSCTL_RATE_PER_MINUTE: 'off' };
 for (const name of ['NODE_EXTRA_CA_CERTS', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'])
   delete env[name];
 
@@ -54,7 +54,7 @@ const label = () => ({
   external_id: `ext-${made}`,
 });
 const fileOf = (count, rowOf) => {
-  const path = join(folder, `rows-${made}.ndjson`);
+  const path = join(directory, `rows-${made}.ndjson`);
   writeFileSync(path, Array.from({ length: count }, () => `${JSON.stringify(rowOf(label()))}\n`).join(''));
   return path;
 };
@@ -115,7 +115,7 @@ const peakMb = (pid) =>
 
 /** Peak memory of a dry run over so many lines. */
 const dryRun = async (lines) => {
-  const path = join(folder, 'many.ndjson');
+  const path = join(directory, 'many.ndjson');
   const out = createWriteStream(path);
   for (let i = 0; i < lines; i++) {
     if (
@@ -158,5 +158,5 @@ try {
   if (process.platform === 'linux') judge('peak memory', mb, 'MB', 150);
 } finally {
   child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }

@@ -80,7 +80,7 @@ const ours = async () => {
 const byHand = async () => {
   const cluster = await startMembers(3, old, fresh);
   const stop = startWriter(cluster.members.map(({ client_url }) => client_url));
-  const snapshots = join(cluster.folder, 'snapshots');
+  const snapshots = join(cluster.directory, 'snapshots');
   mkdirSync(snapshots);
   const words = cluster.members.flatMap((member) => {
     const flags = `${member.pid_file}.flags`;

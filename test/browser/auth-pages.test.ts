@@ -15,10 +15,10 @@ import {
 } from '../support/auth-server.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
-/** `OPSCTL_SCREENSHOTS=folder` keeps a picture of each page. */
+/** `OPSCTL_SCREENSHOTS=directory` keeps a picture of each page. */
 const shoot = async (page: Page, name: string): Promise<void> => {
-  const folder = process.env.OPSCTL_SCREENSHOTS;
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+  const directory = process.env.OPSCTL_SCREENSHOTS;
+  if (directory !== undefined) await page.screenshot({ path: `${directory}/${name}.png`, fullPage: true });
 };
 
 describe.skipIf(noChromium())('the pages in chromium', () => {

@@ -9,22 +9,22 @@ import { failedReport, failedRun, goodRun, report } from '../kv-upgrade/events.t
 
 describe.skipIf(noChromium())('the report in a browser', () => {
   let browser: Browser;
-  let folder: string;
+  let directory: string;
   beforeAll(async () => {
     browser = await launchChromium();
-    folder = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
-    writeFileSync(join(folder, 'good.html'), pageFrom(report, goodRun));
-    writeFileSync(join(folder, 'failed.html'), pageFrom(failedReport, failedRun));
+    directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
+    writeFileSync(join(directory, 'good.html'), pageFrom(report, goodRun));
+    writeFileSync(join(directory, 'failed.html'), pageFrom(failedReport, failedRun));
   });
   afterAll(async () => {
     await browser.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
   const open = async (name: string, width: number, colorScheme: 'light' | 'dark' = 'light') => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
-    await page.goto(`file://${folder}/${name}.html`);
+    await page.goto(`file://${directory}/${name}.html`);
     return { page, asked };
   };
 
@@ -35,7 +35,7 @@ describe.skipIf(noChromium())('the report in a browser', () => {
   });
   it('asks for nothing but itself', async () => {
     const { page, asked } = await open('good', 1280);
-    expect(asked).toEqual([`file://${folder}/good.html`]);
+    expect(asked).toEqual([`file://${directory}/good.html`]);
     await page.close();
   });
   it.each(['light', 'dark'] as const)('%s: text stands out from its ground', async (scheme) => {

@@ -281,13 +281,13 @@ test('a pool whose reader leaves begins nothing new', async () => {
 });
 
 const journalIn = async (resume = false) => {
-  const folder = mkdtempSync(join(tmpdir(), 'opsctl-journal-'));
-  const path = join(folder, 'a.journal');
-  return { folder, path, journal: await openJournal(nodeHost({ env: {} }), path, resume) };
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-journal-'));
+  const path = join(directory, 'a.journal');
+  return { directory, path, journal: await openJournal(nodeHost({ env: {} }), path, resume) };
 };
 
 test('entries of one turn are in the file before any of their rows may be sent', async () => {
-  const { folder, path, journal } = await journalIn();
+  const { directory, path, journal } = await journalIn();
   const seen: string[] = [];
   const rows = [1, 2, 3].map((line) =>
     journal.sent(line, `h${line}`).then(() => seen.push(readFileSync(path, 'utf8'))),
@@ -305,12 +305,12 @@ test('entries of one turn are in the file before any of their rows may be sent',
     'done',
     'failed',
   ]);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 test('a row whose entry cannot be written is never sent, nor is any after it', async () => {
   const host = nodeHost({ env: {} });
-  const { folder, path } = await journalIn();
+  const { directory, path } = await journalIn();
   let isFull = true;
   const append: typeof host.files.append = (at, mode) => {
     const file = host.files.append(at, mode);
@@ -329,5 +329,5 @@ test('a row whose entry cannot be written is never sent, nor is any after it', a
   await expect(journal.sent(2, 'b')).rejects.toMatchObject({ detail: { code: 'JOURNAL_UNWRITABLE' } });
   journal.close();
   await expect(journal.sent(3, 'c')).rejects.toMatchObject({ category: 'config' });
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });

@@ -134,6 +134,6 @@ test.each<[string[], string[]]>([
   [['1', '--color', '#112233', '--color', '#445566'], ['--color rule']],
   [['1', '--colour', 'x'], ["opsctl x y: unknown option '--colour'; did you mean --color?"]],
   [['1', '--output', 'xml'], ['--output enum']],
-])('wrong usage %j', async (tokens, expected) => {
+])('invalid arguments %j', async (tokens, expected) => {
   expect(await problems(...tokens)).toEqual(expected);
 });

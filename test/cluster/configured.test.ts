@@ -27,7 +27,7 @@ const versions = async (): Promise<string[]> =>
 
 type Configured = RealMember & { readonly config_file: string };
 const configured = (member: RealMember, retention: string): Configured => {
-  const config_file = join(cluster.folder, `${member.name}.yaml`);
+  const config_file = join(cluster.directory, `${member.name}.yaml`);
   const flags = member.old_command.slice(1);
   const lines = flags.flatMap((flag, i) =>
     flag.startsWith('--') ? [`${flag.slice(2)}: ${JSON.stringify(flags[i + 1])}`] : [],

@@ -65,10 +65,10 @@ if (missing !== undefined && process.env['CI'] === 'true' && process.getuid?.() 
   throw new Error(`root cannot mount a tmpfs: ${missing}`);
 
 /** Takes what is left, to the last byte. */
-const fill = (folder: string, leaveBytes = 0): void => {
-  const path = join(folder, 'filler');
+const fill = (directory: string, leaveBytes = 0): void => {
+  const path = join(directory, 'filler');
   const file = openSync(path, 'a');
-  const { bavail, bsize } = statfsSync(folder);
+  const { bavail, bsize } = statfsSync(directory);
   let left = bavail * bsize - leaveBytes;
   try {
     for (const size of [mib, 4096, 1]) for (; left >= size; left -= size) writeSync(file, Buffer.alloc(size));
@@ -77,7 +77,7 @@ const fill = (folder: string, leaveBytes = 0): void => {
   }
   closeSync(file);
 };
-const free = (folder: string): void => rmSync(join(folder, 'filler'), { force: true });
+const free = (directory: string): void => rmSync(join(directory, 'filler'), { force: true });
 
 let cluster: RealCluster;
 let writer: Writer | undefined;
@@ -122,11 +122,11 @@ const versions = async (): Promise<string[]> =>
     ),
   );
 const pids = (): (number | undefined)[] => cluster.members.map((member) => cluster.pid(member));
-const filesBelow = (folder: string): string[] =>
-  existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
-const journalText = (folder: string): string => {
-  const name = filesBelow(folder).find((path) => path.endsWith('journal.jsonl')) as string;
-  return readFileSync(join(folder, name), 'utf8');
+const filesBelow = (directory: string): string[] =>
+  existsSync(directory) ? (readdirSync(directory, { recursive: true }) as string[]) : [];
+const journalText = (directory: string): string => {
+  const name = filesBelow(directory).find((path) => path.endsWith('journal.jsonl')) as string;
+  return readFileSync(join(directory, name), 'utf8');
 };
 const nothingIsLost = async (): Promise<void> => {
   const { acknowledged, failed } = (await writer?.stop()) ?? { acknowledged: [], failed: 0 };
@@ -181,7 +181,7 @@ real('a file on a full disk', () => {
 });
 
 real("a disk of the operator's machine is full", () => {
-  it('before: refused, with folder and figures, nothing is touched', async () => {
+  it('before: refused, with directory and figures, nothing is touched', async () => {
     cluster = await startCluster({ size: 3, from, to });
     mount(disk, mib);
     fill(disk, 40_000);
@@ -346,7 +346,7 @@ const followerOnDisk = async (): Promise<string> => {
 };
 
 real('the disk of a member is full', () => {
-  it('while its data folder is copied: the half copy goes, the member comes back up on its old version, a resume goes on', async () => {
+  it('while its data directory is copied: the half copy goes, the member comes back up on its old version, a resume goes on', async () => {
     const name = await followerOnDisk();
     for (let i = 0; i < 100; i += 1)
       await gatewayPut(cluster.urls[0] as string, `big/${i}`, 'x'.repeat(60_000));
@@ -355,7 +355,7 @@ real('the disk of a member is full', () => {
     const filled = whenJournal(new RegExp(`"begin","step":"${name}.copy-data"`), () => fill(disk, 63 * mib));
     const ran = await kv('upgrade', ['--copy-data'], filled);
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
-    expect(error(ran).message).toContain(`${name}: could not copy the data folder: ENOSPC`);
+    expect(error(ran).message).toContain(`${name}: could not copy the data directory: ENOSPC`);
     expect(error(ran).message).toContain(`${name} runs ${from} again`);
     expect(readdirSync(disk).sort()).toEqual(['data', 'filler']);
     expect(cluster.members.every((member) => cluster.isAlive(member))).toBe(true);
@@ -374,7 +374,7 @@ real('the disk of a member is full', () => {
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^8 /);
     expect(error(ran).message).toMatch(
       new RegExp(
-        `^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data folder; it was not stopped`,
+        `^${name} has 30 MiB free, \\d+ MiB are wanted on the disk of its data directory; it was not stopped`,
       ),
     );
     expect(cluster.pid(cluster.members.find((member) => member.name === name) as RealMember)).toBe(before);

@@ -66,7 +66,7 @@ const nothingIsLost = async (): Promise<void> => {
 
 /** A program that says the right version and then does something else. */
 const program = (name: string, body: string): string => {
-  const path = join(cluster.folder, name);
+  const path = join(cluster.directory, name);
   const real = binariesOf(to);
   writeFileSync(
     path,
@@ -150,7 +150,7 @@ real('a new version that does not work', () => {
   });
   it('does not exist any more when its turn comes: refused before any stop', async () => {
     await start();
-    withNewProgram(join(cluster.folder, 'nothing'));
+    withNewProgram(join(cluster.directory, 'nothing'));
     await isRefusedUntouched('BINARIES_ARE_RIGHT', /new binary cannot be asked/);
   });
 });
@@ -197,12 +197,12 @@ real('refusals: nothing is touched', () => {
     ]);
     await isRefusedUntouched('VERSION_PATH', /downgrade/, ['--to', older]);
   });
-  it('a data folder that is not writable', async () => {
+  it('a data directory that is not writable', async () => {
     await start();
-    const folder = (cluster.members[2] as RealMember).data_dir;
-    chmodSync(folder, 0o500);
-    await isRefusedUntouched('DATA_FOLDERS', /n3: the data folder .* is not writable/);
-    chmodSync(folder, 0o700);
+    const directory = (cluster.members[2] as RealMember).data_dir;
+    chmodSync(directory, 0o500);
+    await isRefusedUntouched('DATA_DIRECTORYS', /n3: the data directory .* is not writable/);
+    chmodSync(directory, 0o700);
   });
   it('an alarm is raised', async () => {
     await start({ extra: ['--quota-backend-bytes', '100000'] });
@@ -305,7 +305,7 @@ real('things that happen in the middle', () => {
     ) as RealMember;
     cluster.kill(stubborn, 'SIGTERM');
     await cluster.gone(stubborn);
-    const shell = join(cluster.folder, 'stubborn');
+    const shell = join(cluster.directory, 'stubborn');
     writeFileSync(
       shell,
       `#!/bin/sh\ntrap "" TERM\n(trap - TERM; exec "$@") &\nchild=$!\ntrap "" TERM\nwhile kill -0 $child 2>/dev/null; do sleep 0.2; done\n`,

@@ -140,12 +140,12 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
   });
 
   it.runIf(from !== '3.2')(
-    'in the middle: the gate of the member that was just replaced fails, and its return cannot mend it',
+    'in the middle: the gate of the member that was just replaced fails, and its return cannot fix it',
     async () => {
       cluster = await startCluster({ size: 3, from, to });
       await putMark();
       const real = (binariesOf(to) as Binaries).server;
-      const program = join(cluster.folder, 'spoiling');
+      const program = join(cluster.directory, 'spoiling');
       const body = `[ "$1" = --version ] && exec ${real} --version\nfor word; do [ -f "$word/member/snap/db" ] && LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ "$word/member/snap/db"; done\nexec ${real} "$@"\n`;
       writeFileSync(program, `#!/bin/sh\n${body}`);
       chmodSync(program, 0o755);
@@ -189,7 +189,7 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
       ];
       // When the first follower comes up with its new version, the second has been restarted with other data.
       const real = (binariesOf(to) as Binaries).server;
-      const program = join(cluster.folder, 'other');
+      const program = join(cluster.directory, 'other');
       const again = [second.old_command[0], ...second.old_command.slice(1)]
         .map((word) => `'${word}'`)
         .join(' ');
@@ -197,8 +197,8 @@ describe.runIf(hasBinaries(from, to))('members that hold different data', () => 
         program,
         `#!/bin/sh
 [ "$1" = --version ] && exec ${real} --version
-if [ ! -e ${cluster.folder}/once ]; then
-  touch ${cluster.folder}/once
+if [ ! -e ${cluster.directory}/once ]; then
+  touch ${cluster.directory}/once
   kill -TERM "$(cat ${second.pid_file})"
   while kill -0 "$(cat ${second.pid_file})" 2>/dev/null && ! grep -q 'State:.Z' /proc/$(cat ${second.pid_file})/status; do sleep 0.05; done
   LC_ALL=C sed -i s/${mark}/${'B'.repeat(64)}/ ${second.data_dir}/member/snap/db

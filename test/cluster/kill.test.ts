@@ -29,9 +29,9 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const journals = (folder: string): string[] =>
-  existsSync(folder)
-    ? readdirSync(folder, { recursive: true, withFileTypes: true })
+const journals = (directory: string): string[] =>
+  existsSync(directory)
+    ? readdirSync(directory, { recursive: true, withFileTypes: true })
         .filter(({ name }) => name === 'journal.jsonl')
         .map(({ parentPath, name }) => join(parentPath, name))
     : [];

@@ -25,7 +25,7 @@ const value = async (url: string, key: string): Promise<string | undefined> => {
   return kvs[0] === undefined ? undefined : Buffer.from(kvs[0].value, 'base64').toString();
 };
 
-/** A ctl of the old version rebuilds the folders. */
+/** A ctl of the old version rebuilds the directories. */
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
 describe.runIf(hasCtl)('after the point of no return', () => {
   it('restore says what would be lost, refuses a wrong ctl, and rebuilds the cluster on the old version', async () => {
@@ -35,7 +35,7 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     const before = `# kept\n${unreadable}\n`;
     const members = cluster.members.map((member) => ({
       ...member,
-      config_file: join(cluster.folder, `${member.name}.yaml`),
+      config_file: join(cluster.directory, `${member.name}.yaml`),
     }));
     for (const { config_file } of members) writeFileSync(config_file, before);
     cluster.write({}, members);
@@ -71,7 +71,7 @@ describe.runIf(hasCtl)('after the point of no return', () => {
       ({ kept_data }) => kept_data,
     );
     expect(new Set(kept).size).toBe(6);
-    expect(kept.filter((folder) => existsSync(`${folder}/member/snap/db`))).toEqual(kept);
+    expect(kept.filter((directory) => existsSync(`${directory}/member/snap/db`))).toEqual(kept);
   });
 });
 

@@ -226,7 +226,7 @@ describe('kv rehearse', () => {
       keys_before: 19,
       keys_after: 19,
     });
-    expect(existsSync(join(result.folder, 'report.html'))).toBe(true);
+    expect(existsSync(join(result.directory, 'report.html'))).toBe(true);
     expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
     expect(JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid)).toEqual(
       before,
@@ -235,7 +235,7 @@ describe('kv rehearse', () => {
   it('refuses --real where it is not possible', async () => {
     const cluster = await start('--members', '1');
     const ended = await cluster.kv('rehearse', '--real', '--accept', 'quorum-survives');
-    expect([ended.code, complaint(ended).message]).toEqual([2, expect.stringContaining('wrong usage')]);
+    expect([ended.code, complaint(ended).message]).toEqual([2, expect.stringContaining('invalid arguments')]);
   });
 });
 

@@ -45,14 +45,14 @@ const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
       ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2]
       : [2379, 2380];
   const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports(n)[which]}`;
-  const folder = join(home, host.name);
-  mkdirSync(folder);
+  const directory = join(home, host.name);
+  mkdirSync(directory);
   const words = [
     ...[
       '--name',
       `n${i + 1}`,
       '--data-dir',
-      join(folder, 'data'),
+      join(directory, 'data'),
       '--listen-client-urls',
       url(i, 0),
       '--advertise-client-urls',
@@ -67,16 +67,16 @@ const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
       all.map((_, n) => `n${n + 1}=${url(n, 1)}`).join(','),
     ],
   ];
-  pidFiles.push(join(folder, 'pid'));
+  pidFiles.push(join(directory, 'pid'));
   return {
     ...{
       name: `n${i + 1}`,
       host: host.name,
       client_url: url(i, 0),
       peer_url: url(i, 1),
-      data_dir: join(folder, 'data'),
-      pid_file: join(folder, 'pid'),
-      log_file: join(folder, 'log'),
+      data_dir: join(directory, 'data'),
+      pid_file: join(directory, 'pid'),
+      log_file: join(directory, 'log'),
     },
     ...{ old_binary: old.server, new_binary: fresh.server, old_command: words, new_command: words },
   };

@@ -51,9 +51,9 @@ const ctlOf = (minor: string): string => (binariesOf(minor) as Binaries).ctl;
 const serverVersion = async (url: string): Promise<string> =>
   JSON.parse((await call(`${url}/version`)).text).etcdserver;
 
-/** Everything that was written below a folder. */
-const written = (folder: string): string =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
+/** Everything that was written below a directory. */
+const written = (directory: string): string =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
     .join('\n');
@@ -153,7 +153,9 @@ real('members that demand certificates', () => {
     });
     good(await kv(['health', '--cluster', cluster.file, '-o', 'json'], { cwd: '/' }));
     const typed = ['--cacert', basename(ca), '--cert', basename(cert), '--key', basename(key)];
-    good(await kv(['health', '--endpoints', endpoints(), ...typed, '-o', 'json'], { cwd: cluster.folder }));
+    good(
+      await kv(['health', '--endpoints', endpoints(), ...typed, '-o', 'json'], { cwd: cluster.directory }),
+    );
     cluster.write({ tls: { ca_file: 'other.pem', cert_file: basename(cert), key_file: basename(key) } });
     good(await kv(['health', '--cluster', cluster.file, '--cacert', ca, '-o', 'json']));
   });
@@ -185,7 +187,7 @@ real('members that demand certificates', () => {
       /cut\.pem\)? .*cannot be read/,
       true,
     ],
-    ['it is a folder', (of) => ({ ca_file: of.folder }), /is a folder; name the file in it/, true],
+    ['it is a directory', (of) => ({ ca_file: of.directory }), /is a directory; name the file in it/, true],
     [
       'another authority',
       (of) => ({ ca_file: of.add('other.pem', other.cert) }),
@@ -401,7 +403,7 @@ real('certificates of members that are not as they should be', () => {
     own = started;
     return (...words) => kv([...words, '--cluster', started.file, '-o', 'json']);
   };
-  it('another name: server_name and --server-name mend it', async () => {
+  it('another name: server_name and --server-name fix it', async () => {
     const run = await single({ hosts: ['kv.example', '10.9.8.7'] });
     const refused = await run('get', 'x');
     expect(refused.code).toBe(11);
@@ -497,8 +499,8 @@ real('certificates and authentication together', () => {
 
   it('user and password win over the user of a certificate, before, after and on the way back', async () => {
     const { started, tls } = await settings(1);
-    mkdirSync(join(started.folder, 'secret'));
-    writeFileSync(join(started.folder, 'secret', 'password'), `${secrets.root}\n`);
+    mkdirSync(join(started.directory, 'secret'));
+    writeFileSync(join(started.directory, 'secret', 'password'), `${secrets.root}\n`);
     started.write({
       tls,
       user: { name: 'root', password_file: 'secret/password' },
@@ -516,7 +518,7 @@ real('certificates and authentication together', () => {
       expect(good(await run('get', 'kept')).value).toBe('yes');
       expect((await run('get', 'late')).code).toBe(6);
     }
-    writeFileSync(join(started.folder, 'secret', 'password'), 'wrong');
+    writeFileSync(join(started.directory, 'secret', 'password'), 'wrong');
     expect((await run('get', 'kept')).code).toBe(4);
     expect(written(home)).not.toContain(secrets.root);
   });

@@ -19,7 +19,7 @@ const home = (): string => {
 afterEach(async () => {
   await cluster?.stop();
   cluster = undefined;
-  for (const folder of homes.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const directory of homes.splice(0)) rmSync(directory, { recursive: true, force: true });
 });
 
 const versionOf = async (url: string): Promise<{ server: string; cluster: string }> => {
@@ -95,13 +95,13 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     'snapshots are verified files that the commands accept, and the journal tells the run',
     async () => {
       cluster = await startCluster({ size: 1, from: '3.3', to: '3.4' });
-      const folder = home();
+      const directory = home();
       const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
-        home: folder,
+        home: directory,
       });
       const report = ran.json() as Report;
       const path = report.snapshots[0]?.path as string;
-      const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: folder });
+      const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: directory });
       expect(verified.json()).toMatchObject({ ok: true, file_sha256: report.snapshots[0]?.file_sha256 });
       const lines = readFileSync(report.journal, 'utf8')
         .trim()
@@ -122,7 +122,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
         'end n1.start',
       ]);
       const again = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
-        home: folder,
+        home: directory,
       });
       expect(again.code).toBe(0);
       expect(again.json().message).toBe('cluster test runs 3.4 already');

@@ -129,7 +129,7 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     cluster = await startCluster({ size: 3, from, to });
     const before = `# kept\n${unreadable} # as ever\n`;
     const members = cluster.members.map((member) => {
-      const config_file = join(cluster.folder, `${member.name}.yaml`);
+      const config_file = join(cluster.directory, `${member.name}.yaml`);
       writeFileSync(config_file, before);
       return { ...member, config_file };
     });

@@ -28,11 +28,11 @@ const contextOf = ({ flags = {}, stdin, typed }: Run): Context => {
     prompts: { ...real.host.terminal.prompts, text: async () => typed ?? '' },
   };
   const host: Host = { ...real.host, terminal };
-  const say = { hide: (secret: string) => void hidden.push(secret) };
+  const log = { hide: (secret: string) => void hidden.push(secret) };
   return {
     host,
     settings: loadSettings(host, flags),
-    say,
+    log,
     isInteractive: typed !== undefined,
   } as unknown as Context;
 };
@@ -132,7 +132,7 @@ test('profiles and use', async () => {
     { name: 'work', in_use: true, settings: 1 },
   ]);
   await expect(run('use', { profile: 'nope' })).rejects.toMatchObject({ category: 'config' });
-  expect(await run('path')).toBe(`${real.folder}/opsctl/config/config.json\n`);
+  expect(await run('path')).toBe(`${real.directory}/opsctl/config/config.json\n`);
 });
 
 test('a real URL without a profile makes the profile `default` and uses it; the mock stays the mock', async () => {

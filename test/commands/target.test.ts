@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Say } from '../../src/cli/command.ts';
+import type { Logger } from '../../src/cli/command.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { AppError } from '../../src/core/problem.ts';
@@ -9,9 +9,9 @@ let machine: RealHost;
 let said: string[];
 const begin = async (env: Record<string, string> = {}) => {
   machine = await realHost(env);
-  return makeReach({ host: machine.host, settings: loadSettings(machine.host, {}), say: listening() });
+  return makeReach({ host: machine.host, settings: loadSettings(machine.host, {}), log: listening() });
 };
-const listening = (): Say => ({
+const listening = (): Logger => ({
   info: (text) => said.push(text),
   warn: (text) => said.push(`warning: ${text}`),
   warnOnce: (_key, text) => said.push(text),
@@ -51,7 +51,7 @@ describe('where a command finds its services', () => {
     const second = makeReach({
       host: machine.host,
       settings: loadSettings(machine.host, {}),
-      say: listening(),
+      log: listening(),
     });
     expect((await second.reach('tracker')).isMock).toBe(true);
     await second.close();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { environmentText } from '../../src/config/environment-text.ts';
-import { configFile, foldersOf } from '../../src/config/folders.ts';
+import { configFile, directoriesOf } from '../../src/config/directories.ts';
 import { keys } from '../../src/config/keys.ts';
 import { loadSettings, secretsOf } from '../../src/config/load.ts';
 import type { Settings } from '../../src/config/settings.ts';
@@ -126,7 +126,7 @@ test.each(['../up', '', '.hidden', 'a/b', 'a b', 'x'.repeat(65), '-x'])(
   },
 );
 
-describe('folders', () => {
+describe('directories', () => {
   test.each<[string, FakeHostOptions, string, string]>([
     [
       'OPSCTL_HOME',
@@ -142,7 +142,7 @@ describe('folders', () => {
     ],
     ['XDG', { env: { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' } }, '/c/opsctl/config.json', '/s/opsctl/p'],
     [
-      'a relative XDG folder is ignored',
+      'a relative XDG directory is ignored',
       { env: { HOME: '/me', XDG_CONFIG_HOME: 'c' } },
       '/me/.config/opsctl/config.json',
       '/me/.local/state/opsctl/p',
@@ -152,12 +152,12 @@ describe('folders', () => {
   ])('%s', (_, options, file, state) => {
     const host = fakeHost(options);
     expect(configFile(host)).toBe(file);
-    expect(foldersOf(host, 'p').state).toBe(state);
+    expect(directoriesOf(host, 'p').state).toBe(state);
   });
 
-  test('two profiles share no folder', () => {
+  test('two profiles share no directory', () => {
     const host = fakeHost();
-    const [a, b] = [foldersOf(host, 'a'), foldersOf(host, 'b')];
+    const [a, b] = [directoriesOf(host, 'a'), directoriesOf(host, 'b')];
     for (const kind of ['config', 'state', 'cache'] as const) expect(a[kind]).not.toBe(b[kind]);
   });
 });

@@ -7,7 +7,7 @@ import {
   withSetting,
   withoutSetting,
 } from '../../src/config/edit.ts';
-import { configFile } from '../../src/config/folders.ts';
+import { configFile } from '../../src/config/directories.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
 import { changeProfiles } from '../../src/config/store.ts';
@@ -23,11 +23,11 @@ const timeout = knownKey('timeout');
 const url = knownKey('tracker.url');
 
 describe('the file', () => {
-  test('is made with its folder, for the owner only, and read back', async () => {
+  test('is made with its directory, for the owner only, and read back', async () => {
     await changeProfiles(real.host, (stored) => withSetting(stored, 'work', url, 'https://t'));
     expect(readProfiles(real.host)).toEqual({ profiles: { work: { 'tracker.url': 'https://t' } } });
     expect(statSync(configFile(real.host)).mode & 0o777).toBe(0o600);
-    expect(await real.host.files.list(`${real.folder}/opsctl/config`)).toEqual(['config.json']);
+    expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   });
 
   test('changes made at once are all kept', async () => {
@@ -45,7 +45,7 @@ describe('the file', () => {
       changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s')),
     ).rejects.toMatchObject({ category: 'config' });
     expect(await real.host.files.read(configFile(real.host))).toBe('{ broken');
-    expect(await real.host.files.list(`${real.folder}/opsctl/config`)).toEqual(['config.json']);
+    expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   });
 
   test('a lock left by a command that was killed is taken over', async () => {

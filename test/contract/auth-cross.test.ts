@@ -299,7 +299,7 @@ describe('faults and limits', () => {
     await control(server, 'PUT', '/consent', { mode: 'auto', user: ada.email, access_for_seconds: 60 });
     await control(server, 'PATCH', '/settings', { refresh_tokens_per_client: 50, access_token_seconds: 60 });
     // The same service without a socket: only the records count here.
-    const { handle } = makeAuth(server.world);
+    const { handle } = makeAuth(server.env);
     const call = {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       remoteAddress: '127.0.0.1',
@@ -351,7 +351,7 @@ test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; with
   const plain = secure.origin.replace('https:', 'http:');
   await expect(raw(`${plain}/o/oauth2/v2/auth?client_id=${clients.desktop}`)).rejects.toThrow();
   await secure.close();
-  const { handle } = makeAuth(server.world);
+  const { handle } = makeAuth(server.env);
   const request = {
     method: 'GET',
     path: '/o/oauth2/v2/auth',
@@ -373,7 +373,7 @@ test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no answer that leads on; with
 });
 
 test('[OAS-0.6] a server with TLS takes no code and no token over plain HTTP', async () => {
-  const { handle } = makeAuth({ ...server.world, origin: () => 'https://127.0.0.1:1' });
+  const { handle } = makeAuth({ ...server.env, origin: () => 'https://127.0.0.1:1' });
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   for (const path of ['/token', '/revoke']) {
     const reply = await handle({

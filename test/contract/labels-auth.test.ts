@@ -17,7 +17,7 @@ test('only live tokens of the authorization server are let in', async () => {
   expect(reply.status).toBe(401);
   expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /);
   expect(await status('GET', '/labels', undefined, { authorization: 'Bearer any-token' })).toBe(401);
-  const given = grantedToken(server.world, 'ana', 'labels');
+  const given = grantedToken(server.env, 'ana', 'labels');
   expect(await status('GET', '/labels', undefined, given.headers)).toBe(200);
   expect(await status('GET', `/labels?access_token=${given.token}`, undefined, {})).toBe(200);
   given.revoke();
@@ -35,7 +35,7 @@ const table: readonly (readonly [string, number, number, number, number])[] = [
 test.each(table)(
   '%s: read %d, write %d, admin read %d, admin write %d',
   async (scope, read, write, adminRead, adminWrite) => {
-    const { headers } = grantedToken(server.world, 'ana', scope);
+    const { headers } = grantedToken(server.env, 'ana', scope);
     expect(await status('GET', '/labels', undefined, headers)).toBe(read);
     expect(await status('POST', '/labels', shared, headers)).toBe(write);
     expect(await status('GET', '/labels?useAdminAccess=true', undefined, headers)).toBe(adminRead);
@@ -44,7 +44,7 @@ test.each(table)(
 );
 
 test('a refusal for want of a scope names the scopes', async () => {
-  const { headers } = grantedToken(server.world, 'ana', 'labels.readonly');
+  const { headers } = grantedToken(server.env, 'ana', 'labels.readonly');
   const { json } = await server.send('POST', '/labels', shared, headers);
   expect(json.error).toMatchObject({ code: 403, status: 'PERMISSION_DENIED' });
   expect(json.error.details[0]).toMatchObject({
@@ -55,8 +55,8 @@ test('a refusal for want of a scope names the scopes', async () => {
 
 describe('two users', () => {
   test('a label is seen and changed by those who have a role on it', async () => {
-    const ana = grantedToken(server.world, 'ana', 'labels', 'admin.labels').headers;
-    const ben = grantedToken(server.world, 'ben', 'labels', 'admin.labels').headers;
+    const ana = grantedToken(server.env, 'ana', 'labels', 'admin.labels').headers;
+    const ben = grantedToken(server.env, 'ben', 'labels', 'admin.labels').headers;
     const { json: label } = await server.send(
       'POST',
       '/labels',

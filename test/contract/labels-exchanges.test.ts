@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { type Bound, casesFrom, differences, filled } from '../support/exchanges.ts';
 import { labelServer } from '../support/labels-server.ts';
 
-const folder = new URL('./labels-exchanges/', import.meta.url);
-const files = readdirSync(folder).sort();
-const all = files.map((file) => ({ file, cases: casesFrom(readFileSync(new URL(file, folder), 'utf8')) }));
+const directory = new URL('./labels-exchanges/', import.meta.url);
+const files = readdirSync(directory).sort();
+const all = files.map((file) => ({ file, cases: casesFrom(readFileSync(new URL(file, directory), 'utf8')) }));
 
 test('there are at least 150 literal exchanges', () => {
   const count = all.flatMap(({ cases }) => cases.flatMap((c) => c.exchanges)).length;

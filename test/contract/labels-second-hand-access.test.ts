@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const ANA = 'ana';
-const as = (user: string, ...scopes: string[]) => grantedToken(server.world, user, ...scopes).headers;
+const as = (user: string, ...scopes: string[]) => grantedToken(server.env, user, ...scopes).headers;
 const outcome = async (method: string, path: string, body: unknown, headers: Record<string, string>) => {
   const { status, json } = await server.send(method, path, body, headers);
   return [status, json.error?.status ?? 'OK', json.error?.code ?? status];

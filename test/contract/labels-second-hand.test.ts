@@ -14,7 +14,7 @@ const HTTP_OF: Record<string, number> = {
   NOT_FOUND: 404,
   ALREADY_EXISTS: 409,
 };
-const folder = new URL('./labels-second-hand/', import.meta.url);
+const directory = new URL('./labels-second-hand/', import.meta.url);
 const longForm = (line: string): string => {
   const exact = /^(\d{3})= (.*)$/.exec(line);
   if (exact) return `${exact[1]} {"exactly":${exact[2]}}`;
@@ -24,8 +24,8 @@ const longForm = (line: string): string => {
   return refusal ? `${refusal[1]} ${JSON.stringify({ refusal: refusal[2], names: refusal[3] ?? '' })}` : line;
 };
 const textOf = (file: string): string =>
-  readFileSync(new URL(file, folder), 'utf8').split('\n').map(longForm).join('\n');
-const files = readdirSync(folder).map((file) => ({ file, cases: casesFrom(textOf(file)) }));
+  readFileSync(new URL(file, directory), 'utf8').split('\n').map(longForm).join('\n');
+const files = readdirSync(directory).map((file) => ({ file, cases: casesFrom(textOf(file)) }));
 
 type Reply = Awaited<ReturnType<LabelServer['send']>>;
 const members = (value: unknown, path = ''): string[] =>

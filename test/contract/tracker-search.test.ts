@@ -159,7 +159,7 @@ describe('pages', () => {
   beforeAll(async () => {
     many = await startTracker({}, 'empty');
     await many.ask('GET', '/member');
-    const state = trackerState(many.mock.world);
+    const state = trackerState(many.mock.env);
     many.store.transact(() => {
       for (let i = 0; i < 1030; i += 1) createStory(state, { name: `needle ${i}` });
     });

@@ -69,7 +69,7 @@ describe('comments of an epic', () => {
     expect(levels).toBe(201);
   });
   test('a thread deeper than any stack is read, searched and deleted', async () => {
-    const state = trackerState(server.mock.world);
+    const state = trackerState(server.mock.env);
     const { body: top } = await ask('POST', at, { text: 'depth 0' });
     const first = state.comments.get(top.id);
     if (first === undefined) throw new Error('the first comment is not stored');

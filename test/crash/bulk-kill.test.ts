@@ -9,15 +9,15 @@ const ROWS = 120;
 const seed = Number(process.env.OPSCTL_TEST_SEED ?? Date.now() % 1_000_000);
 
 let opsctl: Program;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   opsctl = await program();
-  folder = mkdtempSync(join(tmpdir(), 'opsctl-bulk-'));
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-bulk-'));
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--seed', 'empty']).first;
 });
 afterAll(async () => {
   await opsctl.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 const env = { OPSCTL_RATE_PER_MINUTE: 'off' };
 
@@ -34,7 +34,7 @@ test(`kill -9 of a bulk run at random moments, then --resume: each row exactly o
   timeout: 600_000,
 }, async () => {
   for (let round = 0; round < ROUNDS; round++) {
-    const path = join(folder, `rows-${round}.ndjson`);
+    const path = join(directory, `rows-${round}.ndjson`);
     // Stories may have equal names: nothing but the journal and a look at the service can tell them apart.
     const rows = Array.from({ length: ROWS }, (_, i) => ({
       op: 'create',

@@ -11,9 +11,9 @@ afterEach(async () => {
   await home?.close();
 });
 
-const journal = (folder: string): string[] => {
-  if (!existsSync(folder)) return [];
-  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).find(
+const journal = (directory: string): string[] => {
+  if (!existsSync(directory)) return [];
+  const found = readdirSync(directory, { recursive: true, withFileTypes: true }).find(
     ({ name }) => name === 'journal.jsonl',
   );
   return found === undefined

@@ -10,7 +10,7 @@ let real: RealHost;
 let files: CertificateFiles;
 beforeEach(async () => {
   real = await realHost();
-  files = certificateFiles(real.folder);
+  files = certificateFiles(real.directory);
 });
 afterEach(() => real.close());
 
@@ -50,14 +50,18 @@ describe('files that cannot do', () => {
   it.each<[string, () => Part, RegExp]>([
     [
       'a file that is not there',
-      () => ({ ca_file: join(real.folder, 'no.pem') }),
+      () => ({ ca_file: join(real.directory, 'no.pem') }),
       /^tls\.ca_file \(.*no\.pem\) does not exist$/,
     ],
-    ['a folder', () => ({ key_file: real.folder }), /^tls\.key_file .* is a folder; name the file in it$/],
+    [
+      'a directory',
+      () => ({ key_file: real.directory }),
+      /^tls\.key_file .* is a directory; name the file in it$/,
+    ],
     [
       'DER in place of PEM',
       () => {
-        const path = join(real.folder, 'ca.der');
+        const path = join(real.directory, 'ca.der');
         writeFileSync(path, Buffer.from(files.authority.cert.replace(/-----.*-----|\n/g, ''), 'base64'));
         return { ca_file: path };
       },

@@ -253,13 +253,13 @@ describe('snapshots', () => {
     line(bytes.subarray(1000, 4096), { remaining_bytes: '0' }) +
     between +
     line(bytes.subarray(4096));
-  const folder = (): string[] => readdirSync(real.folder);
+  const directory = (): string[] => readdirSync(real.directory);
 
   it.each([[''], ['\n']])(
     'a stream with %j between its objects becomes a verified file of mode 0600',
     async (between) => {
       const url = await serve('3.3.27', (_, reply) => reply.end(stream(whole, between)));
-      const path = join(real.folder, 's.db');
+      const path = join(real.directory, 's.db');
       const verified = await saveSnapshot(real.host, store(url), path);
       expect(verified.size_bytes).toBe(4128);
       expect(Buffer.from((await real.host.files.readBytes(path)) as Uint8Array).equals(whole)).toBe(true);
@@ -290,33 +290,37 @@ describe('snapshots', () => {
     ],
   ])('%s: an error, and no file', async (_, answer, detail) => {
     const url = await serve('3.3.27', answer(''));
-    await expect(saveSnapshot(real.host, store(url), join(real.folder, 's.db'))).rejects.toMatchObject({
+    await expect(saveSnapshot(real.host, store(url), join(real.directory, 's.db'))).rejects.toMatchObject({
       detail,
     });
-    expect(folder()).toEqual([]);
+    expect(directory()).toEqual([]);
   });
   it('the connection is cut: an error, and no file', async () => {
     const url = await serve('3.3.27', (_, reply) => {
       reply.write(line(content.subarray(0, 2000)));
       setTimeout(() => reply.destroy(), 20);
     });
-    await expect(saveSnapshot(real.host, store(url), join(real.folder, 's.db'))).rejects.toMatchObject({
+    await expect(saveSnapshot(real.host, store(url), join(real.directory, 's.db'))).rejects.toMatchObject({
       category: 'network',
     });
-    expect(folder()).toEqual([]);
+    expect(directory()).toEqual([]);
   });
   it('doc3 Errors: cancelled is canceled, silence is deadline exceeded', async () => {
     const url = await serve('3.3.27', (_, reply) => void reply.write(line(content.subarray(0, 2000))));
     const stop = new AbortController();
-    const cancelled = saveSnapshot(real.host, store(url, { signal: stop.signal }), join(real.folder, 'a.db'));
+    const cancelled = saveSnapshot(
+      real.host,
+      store(url, { signal: stop.signal }),
+      join(real.directory, 'a.db'),
+    );
     setTimeout(() => stop.abort(), 50);
     await expect(cancelled).rejects.toMatchObject({ category: 'interrupted', detail: { code: 'CANCELED' } });
     await expect(
-      saveSnapshot(real.host, store(url, { timeoutMs: 150 }), join(real.folder, 'b.db')),
+      saveSnapshot(real.host, store(url, { timeoutMs: 150 }), join(real.directory, 'b.db')),
     ).rejects.toMatchObject({
       detail: { code: 'DEADLINE_EXCEEDED' },
     });
-    expect(folder()).toEqual([]);
+    expect(directory()).toEqual([]);
   });
   it('the trailer is found however the bytes arrive', () => {
     for (const size of [1, 7, 31, 32, 33, 512, 5000]) {

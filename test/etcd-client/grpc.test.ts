@@ -111,7 +111,7 @@ describe('a snapshot over the own interface of the store', () => {
     return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   };
   const save = (url: string) =>
-    saveSnapshot(real.host, openStore(real.host, { url, timeoutMs: 2000 }), join(real.folder, 's.db'));
+    saveSnapshot(real.host, openStore(real.host, { url, timeoutMs: 2000 }), join(real.directory, 's.db'));
   const ok = { ':status': 200, 'content-type': 'application/grpc' };
 
   it('is verified and written like the other', async () => {
@@ -165,7 +165,7 @@ describe('a snapshot over the own interface of the store', () => {
   ])('%s: an error, and no file', async (_, work, error) => {
     const url = await serve(work);
     await expect(save(url)).rejects.toMatchObject(error);
-    expect(readdirSync(real.folder)).toEqual([]);
+    expect(readdirSync(real.directory)).toEqual([]);
   });
   it('a server that only has the gateway is asked there', async () => {
     const plain = createPlain((request, reply) => {

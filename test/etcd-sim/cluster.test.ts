@@ -178,7 +178,7 @@ describe('the upgrade', () => {
     await cluster.stop('n1');
     expect(await (await cluster.start('n1', '3.2.32')).ended).toBe(1);
   });
-  it('a member with an empty folder does not join as somebody it was', async () => {
+  it('a member with an empty directory does not join as somebody it was', async () => {
     cluster = await testCluster(three);
     await cluster.stop('n1');
     const stranger = await cluster.start('n1', '3.3.27', [

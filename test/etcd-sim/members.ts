@@ -77,7 +77,7 @@ export const testCluster = async (
   const initial = names.map((name, i) => `${name}=${peer(i)}`).join(',');
   const found = new Map<string, TestMember>();
   const hosts: RealHost[] = [real];
-  const faultPath = (name: string): string => faultFile(`${real.folder}/faults`, name);
+  const faultPath = (name: string): string => faultFile(`${real.directory}/faults`, name);
 
   const launch = async (name: string, version: string, more: readonly string[] = []): Promise<TestMember> => {
     const i = names.indexOf(name);
@@ -101,7 +101,7 @@ export const testCluster = async (
       },
     };
     const url = `http://127.0.0.1:${free[2 * i]}`;
-    const dataDir = `${real.folder}/${name}.data`;
+    const dataDir = `${real.directory}/${name}.data`;
     const serverArgs = [
       ...['--name', name, '--data-dir', dataDir, '--listen-client-urls', url, '--advertise-client-urls', url],
       ...[
@@ -174,7 +174,7 @@ export const testCluster = async (
       return member.ended;
     },
     async fault(name, faults) {
-      await real.host.files.makeFolder(`${real.folder}/faults`);
+      await real.host.files.makeDirectory(`${real.directory}/faults`);
       await real.host.files.replace(faultPath(name), JSON.stringify(faults));
       await ask(`${found.get(name)?.peerUrl}/simulation/faults`, { method: 'POST' }).catch(() => undefined);
     },

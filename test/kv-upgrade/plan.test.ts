@@ -65,7 +65,7 @@ describe('the steps of a plan', () => {
     ]);
     expect(settles[0]?.why).toContain('57 MiB of v2 data');
   });
-  it('a copy of the data folder after the stop, when it was asked for', () => {
+  it('a copy of the data directory after the stop, when it was asked for', () => {
     expect(ids(observed(), undefined, planOptions({ copy_data: true }))).toContain(
       'n2.stop n2.copy-data n2.start',
     );

@@ -81,7 +81,7 @@ const said = (def: LabelDef): unknown =>
   );
 
 test('from any draft to any other: one delta leads there, the second plan is empty, and no plan is refused', () => {
-  const send = directly(server.world);
+  const send = directly(server.env);
   const live = (id: string) => liveFrom(send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`).json);
   fc.assert(
     fc.property(label, label, (first, second) => {
@@ -102,7 +102,7 @@ test('from any draft to any other: one delta leads there, the second plan is emp
 });
 
 test('from any published label: either the plan is refused whole, or its delta is accepted and leads there', () => {
-  const send = directly(server.world);
+  const send = directly(server.env);
   const live = (id: string) => liveFrom(send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`).json);
   fc.assert(
     fc.property(label, label, fc.boolean(), (first, second, prune) => {
@@ -140,7 +140,7 @@ test('a definition read back from its file is the same', () => {
 });
 
 test('an empty badge, of the file or of the service, is no badge: there is nothing to change', () => {
-  const send = directly(server.world);
+  const send = directly(server.env);
   const withChoice = (badge: object) => ({
     name: 'Part',
     type: 'selection',

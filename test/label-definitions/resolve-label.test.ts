@@ -10,7 +10,7 @@ beforeEach(async () => {
   at = await surrounding({ seed: 'demo' });
 });
 afterEach(() => at.close());
-const titles = () => readFile(join(at.folder, 'cache', 'mock', 'names', 'label-title'), 'utf8');
+const titles = () => readFile(join(at.directory, 'cache', 'mock', 'names', 'label-title'), 'utf8');
 
 test('TAB offers the titles of the last look at all labels, not those of a part', async () => {
   await at.run('list', '--published-only');

@@ -9,22 +9,22 @@ import { withFasterClock } from '../support/faster-clock.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let machine: RealHost;
-let folder: string;
+let directory: string;
 beforeEach(async () => {
   machine = await realHost();
-  folder = join(machine.folder, 'state');
-  mkdirSync(folder);
+  directory = join(machine.directory, 'state');
+  mkdirSync(directory);
 });
 afterEach(() => machine.close());
 
 const take = (waitMs = 5000, what = 'a test', host: Host = machine.host) =>
-  own(host, folder, { what, waitMs });
+  own(host, directory, { what, waitMs });
 const mustOwn = async (host?: Host) => {
   const owner = await take(5000, 'a test', host);
-  if (owner.kind !== 'owned') throw new Error('expected to own the folder');
+  if (owner.kind !== 'owned') throw new Error('expected to own the directory');
   return owner;
 };
-const left = () => readdirSync(folder).filter((name) => name !== 'waiting');
+const left = () => readdirSync(directory).filter((name) => name !== 'waiting');
 const ready = { ready: true };
 /** A process id that is certainly free: of a process that has ended. */
 const deadPid = (): Promise<number> =>
@@ -42,7 +42,7 @@ const lockText = (pid: number, more: object = {}) =>
     ...more,
   });
 
-describe('the owner of a state folder', () => {
+describe('the owner of a state directory', () => {
   it('is one at a time; the next waits until it lets go', async () => {
     const first = await mustOwn();
     const order: string[] = [];
@@ -73,12 +73,12 @@ describe('the owner of a state folder', () => {
     };
     await Promise.all(Array.from({ length: 20 }, work));
     expect({ most, count }).toEqual({ most: 1, count: 20 });
-    expect(readdirSync(join(folder, 'waiting'))).toEqual([]);
+    expect(readdirSync(join(directory, 'waiting'))).toEqual([]);
   });
 
   it('serves those who wait in the order in which they came', async () => {
     const first = await mustOwn();
-    const line = join(folder, 'waiting');
+    const line = join(directory, 'waiting');
     const tickets = (): string[] => (existsSync(line) ? readdirSync(line).sort() : []);
     const order: number[] = [];
     const waiting: Promise<void>[] = [];
@@ -100,28 +100,28 @@ describe('the owner of a state folder', () => {
 
   it('is a live server once that has published itself', async () => {
     const server = await mustOwn();
-    expect(liveServer(machine.host, folder)).toBeUndefined();
+    expect(liveServer(machine.host, directory)).toBeUndefined();
     await server.publish({ url: 'http://127.0.0.1:9', ready });
     const live = { url: 'http://127.0.0.1:9', ready, pid: process.pid };
     expect(await take()).toEqual({ kind: 'live', live });
-    expect(liveServer(machine.host, folder)).toEqual(live);
+    expect(liveServer(machine.host, directory)).toEqual(live);
     await server.release();
-    expect(liveServer(machine.host, folder)).toBeUndefined();
+    expect(liveServer(machine.host, directory)).toBeUndefined();
   });
 
-  it('says when the folder cannot be used', async () => {
-    const file = join(folder, 'a-file');
+  it('says when the directory cannot be used', async () => {
+    const file = join(directory, 'a-file');
     writeFileSync(file, '');
     const error = await own(machine.host, join(file, 'state'), { what: 'a test', waitMs: 0 }).catch(
       (thrown: unknown) => thrown,
     );
-    expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_FOLDER' } });
+    expect(error).toMatchObject({ category: 'config', detail: { code: 'STATE_DIRECTORY' } });
   });
 
   it('is named once to a command that waits longer than a moment', async () => {
     const first = await take(5000, 'opsctl login');
     const heard: string[] = [];
-    const error = await own(withFasterClock(machine.host, 20), folder, {
+    const error = await own(withFasterClock(machine.host, 20), directory, {
       what: 'a test',
       waitMs: 5000,
       onWait: (who) => heard.push(who),
@@ -142,10 +142,10 @@ describe('the owner of a state folder', () => {
   it('can be waited for no longer when the command is interrupted', async () => {
     const first = await mustOwn();
     const stop = new AbortController();
-    const waiting = own(machine.host, folder, { what: 'a test', waitMs: 60_000, signal: stop.signal });
+    const waiting = own(machine.host, directory, { what: 'a test', waitMs: 60_000, signal: stop.signal });
     stop.abort(new AppError('interrupted', 'interrupted'));
     await expect(waiting).rejects.toThrow('interrupted');
-    expect(readdirSync(join(folder, 'waiting'))).toEqual([]);
+    expect(readdirSync(join(directory, 'waiting'))).toEqual([]);
     await first.release();
   });
 });
@@ -167,40 +167,40 @@ describe('what a dead process left', () => {
   };
 
   it('is taken over by exactly one of many', async () => {
-    writeFileSync(lockPath(folder), lockText(await deadPid()));
+    writeFileSync(lockPath(directory), lockText(await deadPid()));
     expect(await heirs(12)).toBe(1);
     expect(left()).toEqual([]);
   });
 
   it('is also a lock whose process id belongs to another process now', async () => {
     writeFileSync(
-      lockPath(folder),
+      lockPath(directory),
       lockText(process.pid, { mark: 'an earlier start', server: { url: 'http://127.0.0.1:9', ready } }),
     );
-    expect(liveServer(machine.host, folder)).toBeUndefined();
+    expect(liveServer(machine.host, directory)).toBeUndefined();
     expect(await heirs(3)).toBe(1);
   });
 
   it('may be a chain of heirs that died before they had it', async () => {
     const [a, b, c] = [await deadPid(), await deadPid(), await deadPid()];
-    writeFileSync(lockPath(folder), lockText(a));
-    writeFileSync(join(folder, `owner.json.claim-old-${a}`), lockText(b));
-    writeFileSync(join(folder, `owner.json.claim-old-${b}`), lockText(c));
+    writeFileSync(lockPath(directory), lockText(a));
+    writeFileSync(join(directory, `owner.json.claim-old-${a}`), lockText(b));
+    writeFileSync(join(directory, `owner.json.claim-old-${b}`), lockText(c));
     expect(await heirs(5)).toBe(1);
     expect(left()).toEqual([]);
   });
 
   it('may be an unfinished lock, once it is old', async () => {
-    writeFileSync(lockPath(folder), '');
+    writeFileSync(lockPath(directory), '');
     await expect(take(60)).rejects.toThrow('in use');
     const old = Date.now() / 1000 - 10;
-    utimesSync(lockPath(folder), old, old);
+    utimesSync(lockPath(directory), old, old);
     expect(await heirs(3)).toBe(1);
   });
 
   it('may be a place in the line', async () => {
-    mkdirSync(join(folder, 'waiting'));
-    const ticket = join(folder, 'waiting', `00000000000001-${await deadPid()}--abc`);
+    mkdirSync(join(directory, 'waiting'));
+    const ticket = join(directory, 'waiting', `00000000000001-${await deadPid()}--abc`);
     writeFileSync(ticket, '');
     await (await mustOwn()).release();
     expect(existsSync(ticket)).toBe(false);
@@ -208,7 +208,7 @@ describe('what a dead process left', () => {
 
   it('is not claimed by someone who looked before another took over', async () => {
     const dead = await deadPid();
-    writeFileSync(lockPath(folder), lockText(dead));
+    writeFileSync(lockPath(directory), lockText(dead));
     // The slow one reads the dead lock; before it claims, somebody else takes over and publishes.
     let hasLooked = false;
     const { files } = machine.host;

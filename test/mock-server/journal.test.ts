@@ -8,14 +8,15 @@ import { type RealHost, realHost } from '../support/real-host.ts';
 
 type Item = { readonly id: number; readonly name?: string };
 let machine: RealHost;
-let folder: string;
+let directory: string;
 beforeEach(async () => {
   machine = await realHost();
-  folder = join(machine.folder, 'state');
+  directory = join(machine.directory, 'state');
 });
 afterEach(() => machine.close());
 
-const open = (files: Files = machine.host.files, compactAt?: number) => openState(files, folder, compactAt);
+const open = (files: Files = machine.host.files, compactAt?: number) =>
+  openState(files, directory, compactAt);
 const names = async (): Promise<(string | undefined)[]> => {
   const { store, journal } = await open();
   const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
@@ -31,7 +32,7 @@ const write = async (...given: string[]) => {
     await journal.written();
   }
 };
-const journalPath = (generation = 1) => join(folder, `journal-${generation}`);
+const journalPath = (generation = 1) => join(directory, `journal-${generation}`);
 
 describe('the journal', () => {
   it('gives back every committed transaction, in order', async () => {
@@ -74,7 +75,7 @@ describe('the journal', () => {
   it('is readable by its owner alone', async () => {
     await write('a');
     expect((await machine.host.files.info(journalPath()))?.mode).toBe(0o600);
-    expect((await machine.host.files.info(folder))?.mode).toBe(0o700);
+    expect((await machine.host.files.info(directory))?.mode).toBe(0o700);
   });
 });
 
@@ -135,7 +136,7 @@ describe('damage', () => {
   it('can be thrown away', async () => {
     await write('a');
     appendFileSync(journalPath(), 'garbage\n');
-    await discardState(machine.host.files, folder);
+    await discardState(machine.host.files, directory);
     expect(await names()).toEqual([]);
   });
 });
@@ -223,7 +224,7 @@ describe('one write', () => {
 });
 
 describe('compaction', () => {
-  const size = () => readdirSync(folder).sort();
+  const size = () => readdirSync(directory).sort();
 
   it('folds everything into one snapshot and goes on', async () => {
     const { store, journal } = await open();
@@ -244,11 +245,11 @@ describe('compaction', () => {
       if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await journal.close();
-    expect(existsSync(join(folder, 'journal-1'))).toBe(false);
+    expect(existsSync(join(directory, 'journal-1'))).toBe(false);
     expect((await names()).length).toBe(200);
   });
 
-  it('reads a folder in which it died before the snapshot was complete', async () => {
+  it('reads a directory in which it died before the snapshot was complete', async () => {
     await write('a');
     writeFileSync(journalPath(2), readFileSync(journalPath(1), 'utf8').replace(/\n.*\n$/, '\n'));
     const { store, journal } = await open();

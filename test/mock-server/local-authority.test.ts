@@ -33,9 +33,9 @@ describe('the local authority', () => {
     await close();
   });
 
-  it('is kept in its folder, with the key for the owner alone, and renewed before it ends', async () => {
-    const { host, folder, close } = await realHost();
-    const tls = join(folder, 'tls');
+  it('is kept in its directory, with the key for the owner alone, and renewed before it ends', async () => {
+    const { host, directory, close } = await realHost();
+    const tls = join(directory, 'tls');
     const first = await identityIn(host, tls);
     expect(await identityIn(host, tls)).toMatchObject({ ca: first.ca, cert: first.cert });
     expect(readFileSync(first.caFile, 'utf8')).toBe(first.ca);

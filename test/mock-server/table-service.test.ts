@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { bool, int, list, obj, req, str } from '../../src/core/field.ts';
 import { op } from '../../src/core/operation.ts';
-import { Refused } from '../../src/mock-server/http-error.ts';
-import type { MockReply, MockRequest, World } from '../../src/mock-server/service.ts';
+import { HttpError } from '../../src/mock-server/http-error.ts';
+import type { MockReply, MockRequest, Environment } from '../../src/mock-server/service.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { Bytes, Json, tableService } from '../../src/mock-server/table-service.ts';
 
@@ -41,13 +41,13 @@ const handle = tableService<{ things: typeof things }, object>({
     table: { things },
   },
   state: {},
-  world: { store } as World,
+  env: { store } as Environment,
   handlers: {
     things: {
       list: ({ query }) => query as never,
       create: ({ body, headers }) => {
         rows.put(1, body);
-        if (body.name === 'fail') throw new Refused(422, 'refused after a change');
+        if (body.name === 'fail') throw new HttpError(422, 'refused after a change');
         headers.location = '/api/things/1';
         return body as never;
       },
@@ -58,7 +58,7 @@ const handle = tableService<{ things: typeof things }, object>({
     },
   },
   admit: (request) => {
-    if (request.headers.token === undefined) throw new Refused(401, 'who?');
+    if (request.headers.token === undefined) throw new HttpError(401, 'who?');
   },
   refusal: ({ status, message, problems, body }) => ({
     status,

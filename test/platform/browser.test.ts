@@ -42,7 +42,7 @@ test.each<[string, string[][]]>([
 const withLauncher = async (script: string): Promise<RealHost> => {
   const real = await realHost();
   open.push(real);
-  const launcher = join(real.folder, 'launcher');
+  const launcher = join(real.directory, 'launcher');
   writeFileSync(launcher, `#!/bin/sh\n${script}\n`);
   chmodSync(launcher, 0o755);
   const again = await realHost({ BROWSER: `/no/such/browser:${launcher}` });
@@ -51,9 +51,9 @@ const withLauncher = async (script: string): Promise<RealHost> => {
 };
 
 test('the first launcher that starts gets the URL whole', async () => {
-  const { host, folder } = await withLauncher('echo "$1" > "$HOME/opened"');
+  const { host, directory } = await withLauncher('echo "$1" > "$HOME/opened"');
   expect(await host.openBrowser('http://127.0.0.1:1/a?b=c&d=$(e)')).toBe(true);
-  expect(readFileSync(join(folder, 'opened'), 'utf8')).toBe('http://127.0.0.1:1/a?b=c&d=$(e)\n');
+  expect(readFileSync(join(directory, 'opened'), 'utf8')).toBe('http://127.0.0.1:1/a?b=c&d=$(e)\n');
 });
 
 test('a launcher that fails is no browser', async () => {

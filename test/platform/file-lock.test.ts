@@ -10,7 +10,7 @@ let real: RealHost;
 let path: string;
 beforeEach(async () => {
   real = await realHost();
-  path = join(real.folder, 'x.lock');
+  path = join(real.directory, 'x.lock');
 });
 afterEach(() => real.close());
 
@@ -27,7 +27,7 @@ const holder = (more: Partial<Holder> = {}): Holder => ({
   sinceMs: real.host.now(),
   ...more,
 });
-const files = (): string[] => readdirSync(real.folder).filter((name) => name.startsWith('x.lock'));
+const files = (): string[] => readdirSync(real.directory).filter((name) => name.startsWith('x.lock'));
 
 const world = (
   pids: readonly number[],

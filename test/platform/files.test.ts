@@ -7,12 +7,12 @@ import type { Bytes, Files } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
-let folder = '';
+let directory = '';
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'opsctl-files-'));
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-files-'));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-const at = (...names: string[]): string => join(folder, ...names);
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+const at = (...names: string[]): string => join(directory, ...names);
 async function* chunks(...texts: string[]): AsyncGenerator<Bytes> {
   for (const text of texts) yield Buffer.from(text);
 }
@@ -24,7 +24,7 @@ describe.each<[string, () => Files]>([
 ])('%s files', (_, make) => {
   test('what is missing is undefined', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     expect(await files.read(at('no'))).toBeUndefined();
     expect(await files.readBytes(at('no', 'deeper'))).toBeUndefined();
     expect(files.readNow(at('no'))).toBeUndefined();
@@ -36,18 +36,18 @@ describe.each<[string, () => Files]>([
 
   test('replace writes and overwrites; read, readNow and readBytes agree', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     await files.replace(at('a'), 'one');
     await files.replace(at('a'), 'grüße');
     expect(await files.read(at('a'))).toBe('grüße');
     expect(files.readNow(at('a'))).toBe('grüße');
     expect(Buffer.from((await files.readBytes(at('a'))) ?? []).toString()).toBe('grüße');
-    expect(await files.list(folder)).toEqual(['a']);
+    expect(await files.list(directory)).toEqual(['a']);
   });
 
   test('a mode is kept until another is given', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     await files.replace(at('a'), 'x', 0o600);
     expect((await files.info(at('a')))?.mode).toBe(0o600);
     await files.replace(at('a'), 'y');
@@ -58,7 +58,7 @@ describe.each<[string, () => Files]>([
 
   test('replaceStream counts bytes, and leaves the old text when the source fails', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     expect(await files.replaceStream(at('a'), chunks('ab', 'cde'))).toBe(5);
     async function* failing(): AsyncGenerator<Bytes> {
       yield Buffer.from('new');
@@ -66,12 +66,12 @@ describe.each<[string, () => Files]>([
     }
     await expect(files.replaceStream(at('a'), failing())).rejects.toThrow('gone');
     expect(await files.read(at('a'))).toBe('abcde');
-    expect(await files.list(folder)).toEqual(['a']);
+    expect(await files.list(directory)).toEqual(['a']);
   });
 
   test('create makes a file once', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     expect(await files.create(at('lock'), 'me', 0o600)).toBe(true);
     expect(await files.create(at('lock'), 'you')).toBe(false);
     expect(await files.read(at('lock'))).toBe('me');
@@ -79,7 +79,7 @@ describe.each<[string, () => Files]>([
 
   test('append grows a file and knows its size; truncate cuts it', async () => {
     const files = make();
-    await files.makeFolder(folder);
+    await files.makeDirectory(directory);
     const first = files.append(at('log'), 0o600);
     first.write('one\n');
     first.write(Buffer.from('two\n'));
@@ -98,31 +98,31 @@ describe.each<[string, () => Files]>([
     expect(Buffer.concat(parts).toString()).toBe('ne\n');
   });
 
-  test('folders: made with parents, listed, renamed, copied, removed', async () => {
+  test('directories: made with parents, listed, renamed, copied, removed', async () => {
     const files = make();
-    await files.makeFolder(at('a', 'b'), 0o700);
+    await files.makeDirectory(at('a', 'b'), 0o700);
     await files.replace(at('a', 'b', 'f'), 'x', 0o600);
     await files.copy(at('a'), at('c', 'copy'));
     expect(await files.read(at('c', 'copy', 'b', 'f'))).toBe('x');
     expect((await files.info(at('c', 'copy', 'b', 'f')))?.mode).toBe(0o600);
     await files.rename(at('a'), at('d'));
-    expect((await files.list(folder)).sort()).toEqual(['c', 'd']);
+    expect((await files.list(directory)).sort()).toEqual(['c', 'd']);
     await files.remove(at('c'));
-    expect(await files.list(folder)).toEqual(['d']);
-    expect((await files.info(at('d')))?.kind).toBe('folder');
+    expect(await files.list(directory)).toEqual(['d']);
+    expect((await files.info(at('d')))?.kind).toBe('directory');
     expect((await files.info(at('d', 'b', 'f')))?.kind).toBe('file');
     expect(await files.isWritable(at('d'))).toBe(true);
     expect(await files.isWritable(at('no'))).toBe(false);
-    expect(await files.freeBytes(folder)).toBeGreaterThan(0);
-    expect(await files.diskOf(at('d'))).toBe(await files.diskOf(folder));
+    expect(await files.freeBytes(directory)).toBeGreaterThan(0);
+    expect(await files.diskOf(at('d'))).toBe(await files.diskOf(directory));
     expect(await files.diskOf(at('no'))).toBeUndefined();
   });
 });
 
 describe('only the real files', () => {
-  test('a folder where a file should be is an error with its code', async () => {
-    await expect(nodeFiles.read(folder)).rejects.toMatchObject({ code: 'EISDIR' });
-    expect(() => nodeFiles.readNow(folder)).toThrow(/EISDIR/);
+  test('a directory where a file should be is an error with its code', async () => {
+    await expect(nodeFiles.read(directory)).rejects.toMatchObject({ code: 'EISDIR' });
+    expect(() => nodeFiles.readNow(directory)).toThrow(/EISDIR/);
     await expect(nodeFiles.replace(at('no', 'file'), 'x')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
@@ -153,7 +153,7 @@ describe('only the real files', () => {
   });
 
   test('copy keeps modes, times and links', async () => {
-    await nodeFiles.makeFolder(at('a', 'sub'));
+    await nodeFiles.makeDirectory(at('a', 'sub'));
     await nodeFiles.replace(at('a', 'sub', 'f'), 'x', 0o640);
     fs.symlinkSync('sub/f', at('a', 'link'));
     const old = new Date(1_600_000_000_000);

@@ -20,22 +20,22 @@ test('run gives output, exit code and both streams apart', async () => {
   expect(done).toEqual({ code: 3, signal: null, stdout: 'out\n', stderr: 'err', timedOut: false });
 });
 
-test('run passes input, folder and environment; undefined removes a name', async () => {
+test('run passes input, directory and environment; undefined removes a name', async () => {
   const code =
     'process.stdin.on("data", d => console.log(String(d), process.cwd(), process.env.GIVEN, process.env.MORE))';
-  const folder = await host.files.realPath(real.folder);
+  const directory = await host.files.realPath(real.directory);
   const given = await host.processes.run(...node(code), {
     input: 'hi',
-    cwd: real.folder,
+    cwd: real.directory,
     env: { MORE: 'more' },
   });
-  expect(given.stdout.trim()).toBe(`hi ${folder} from host more`);
+  expect(given.stdout.trim()).toBe(`hi ${directory} from host more`);
   const removed = await host.processes.run(...node(code), {
     input: 'hi',
-    cwd: real.folder,
+    cwd: real.directory,
     env: { GIVEN: undefined },
   });
-  expect(removed.stdout.trim()).toBe(`hi ${folder} undefined undefined`);
+  expect(removed.stdout.trim()).toBe(`hi ${directory} undefined undefined`);
 });
 
 test('a child that reads without input sees the end of it', async () => {
@@ -108,7 +108,7 @@ test('start rejects with the code of the system', async () => {
 });
 
 test('a detached child writes to its log, lives on, and can be ended', async () => {
-  const logFile = join(real.folder, 'child.log');
+  const logFile = join(real.directory, 'child.log');
   const child = await host.processes.start(
     ...node('console.log("one"); console.error("two"); setInterval(() => {}, 1000)'),
     {

@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-let folder = '';
+let directory = '';
 let fixture = '';
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'opsctl-terminal-'));
-  fixture = join(folder, 'terminal-fixture.mjs');
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-terminal-'));
+  fixture = join(directory, 'terminal-fixture.mjs');
   await build({
     entryPoints: [fileURLToPath(new URL('../support/terminal-fixture.ts', import.meta.url))],
-    outdir: folder,
+    outdir: directory,
     outExtension: { '.js': '.mjs' },
     splitting: true,
     bundle: true,
@@ -23,11 +23,11 @@ beforeAll(async () => {
     banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
   });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
-  HOME: folder,
+  HOME: directory,
   TERM: 'xterm',
   ...env,
 });
@@ -40,7 +40,7 @@ const onTerminal = async (
   dialogue: readonly [appears: string, typed: string][],
   env: Record<string, string> = {},
 ) => {
-  const out = join(folder, `${act}-${Math.random()}.out`);
+  const out = join(directory, `${act}-${Math.random()}.out`);
   const command = `stty cols 100; ${process.execPath} ${fixture} ${act} > ${out}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     env: cleanEnv(env),

@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 test('random sequences agree with the model of the state table', () => {
-  const send = directly(server.world);
+  const send = directly(server.env);
   const compare = (id: string, model: Model): void => {
     const latest = send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`);
     if (model.state === 'deleted') {

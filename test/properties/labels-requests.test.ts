@@ -48,7 +48,7 @@ const arbitraryOf = (outer: Field, depth: number): fc.Arbitrary<unknown> => {
 };
 
 test('no request, however odd, makes the service fail: it answers, or refuses with a whole error body', () => {
-  const send = directly(server.world);
+  const send = directly(server.env);
   const labels = send('GET', '/labels?pageSize=200').json.labels.map((l: { id: string }) => l.id);
   const rows = operations(labelsService.table).map(({ operation }) => operation);
   const request = fc.constantFrom(...rows).chain((operation) =>

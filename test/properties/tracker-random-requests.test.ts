@@ -98,16 +98,16 @@ const anyRequest = fc.oneof(
 const service = () => {
   const host = fakeHost({ network: { request: () => Promise.reject(new Error('nobody there')) } } as never);
   const store = new Store();
-  const { world, listensAt } = makeWorld(
+  const { env, listensAt } = makeWorld(
     host,
     store,
     { ...defaultOptions, ratePerMinute: undefined, trackerToken: 't' },
     'random',
   );
   listensAt('http://127.0.0.1:1');
-  const made = makeTracker(world);
+  const made = makeTracker(env);
   store.transact(() => made.seed('demo'));
-  return { made, state: trackerState(world) };
+  return { made, state: trackerState(env) };
 };
 
 const text = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));

@@ -50,7 +50,7 @@ const patches: Record<string, string> = {
 };
 const versions = ['3.2', '3.3', '3.4', '3.5'] as const;
 
-const world = (random: Random): World => {
+const env = (random: Random): World => {
   const from = random.pick(versions);
   const size = random.pick([1, 2, 3, 3, 3, 4, 5, 7]);
   const next = nextMinor(from) ?? '3.5';
@@ -224,7 +224,7 @@ const session = (
 
 type Tally = { planned: number; refused: number; done: number };
 const oneRun = (random: Random, tally: Tally): void => {
-  const now = world(random);
+  const now = env(random);
   const accept = [
     ...(random.chance(0.2) ? ['quorum-survives'] : []),
     ...(random.chance(0.2) ? ['all-members-healthy'] : []),

@@ -1,4 +1,4 @@
-export const cacheFolder: (env?: NodeJS.ProcessEnv) => string;
+export const cacheDirectory: (env?: NodeJS.ProcessEnv) => string;
 export const realServers: (options?: {
   readonly env?: NodeJS.ProcessEnv;
   readonly isFetching?: boolean;

@@ -15,37 +15,37 @@ export const releases = [
 ];
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const cacheFolder = (env = process.env) =>
+export const cacheDirectory = (env = process.env) =>
   resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
 
 const versionOf = (binary) =>
   /etcd Version: (\S+)/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))?.[1];
-const paths = (release, folder) => ({
-  server: join(folder, release.suite, 'usr/bin/etcd'),
-  ctl: join(folder, release.suite, 'usr/bin/etcdctl'),
+const paths = (release, directory) => ({
+  server: join(directory, release.suite, 'usr/bin/etcd'),
+  ctl: join(directory, release.suite, 'usr/bin/etcdctl'),
 });
 
-const provide = (release, folder) => {
-  const found = paths(release, folder);
+const provide = (release, directory) => {
+  const found = paths(release, directory);
   if (existsSync(found.server) && existsSync(found.ctl))
     return { ...found, version: versionOf(found.server) };
   const missing = fetchPackages(
     { suite: release.suite, name: release.suite, packages: ['etcd-server', 'etcd-client'] },
-    folder,
+    directory,
   );
   return missing === undefined ? { ...found, version: versionOf(found.server) } : { missing };
 };
 
 /** Paths of everything that is or can be had. `isFetching: false` only looks into the cache. */
 export const realServers = ({ env = process.env, isFetching = true } = {}) => {
-  const folder = cacheFolder(env);
-  mkdirSync(folder, { recursive: true });
+  const directory = cacheDirectory(env);
+  mkdirSync(directory, { recursive: true });
   const result = { missing: [] };
   for (const release of releases) {
-    const cached = paths(release, folder);
+    const cached = paths(release, directory);
     const given =
       isFetching || existsSync(cached.server)
-        ? provide(release, folder)
+        ? provide(release, directory)
         : { missing: 'not downloaded yet; run node test/real/etcd.mjs' };
     if (given.missing === undefined) result[release.minor] = given;
     else result.missing.push({ minor: release.minor, reason: given.missing });

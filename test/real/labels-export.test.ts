@@ -7,12 +7,12 @@ import { parseAllDocuments } from 'yaml';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;
-let folder: string;
+let directory: string;
 const count = 1000;
 beforeAll(async () => {
   server = await labelServer();
-  folder = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
-  const send = directly(server.world);
+  directory = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  const send = directly(server.env);
   const kinds = [
     { textOptions: {} },
     { integerOptions: {} },
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(directory, { recursive: true, force: true });
 });
 
 /** Runs the built program as a process; `maxRssKb` is its largest memory, told by the process itself when it ends. */
@@ -46,7 +46,7 @@ const run = async (
   maxRssKb: number;
   firstAtByte: number;
 }> => {
-  const watch = join(folder, 'watch.mjs');
+  const watch = join(directory, 'watch.mjs');
   await writeFile(
     watch,
     "process.on('exit', () => process.stderr.write('\\nmax-rss ' + process.resourceUsage().maxRSS + '\\n'));",
@@ -55,8 +55,8 @@ const run = async (
   const child = spawn(process.execPath, ['--import', watch, bin, ...argv], {
     env: {
       PATH: process.env.PATH,
-      HOME: folder,
-      OPSCTL_HOME: folder,
+      HOME: directory,
+      OPSCTL_HOME: directory,
       OPSCTL_LABELS_URL: server.mock.origin,
       OPSCTL_LABELS_TOKEN: 'any',
     },

@@ -1,4 +1,4 @@
-// Debian packages unpacked into a folder: no root, nothing installed. apt gets its own sources list, lists, cache and
+// Debian packages unpacked into a directory: no root, nothing installed. apt gets its own sources list, lists, cache and
 // (empty) package status, made from the mirror that this machine itself uses.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,18 +34,18 @@ const run = (command, args, cwd) => {
   return done.stdout;
 };
 
-const aptOptions = (folder) => {
+const aptOptions = (directory) => {
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
   const settings = {
-    'Dir::Etc::sourcelist': join(folder, 'sources.list'),
+    'Dir::Etc::sourcelist': join(directory, 'sources.list'),
     'Dir::Etc::sourceparts': '/dev/null',
     'Dir::Etc::preferences': '/dev/null',
     'Dir::Etc::preferencesparts': '/dev/null',
-    'Dir::State': join(folder, 'state'),
-    'Dir::State::lists': join(folder, 'lists'),
+    'Dir::State': join(directory, 'state'),
+    'Dir::State::lists': join(directory, 'lists'),
     'Dir::State::status': '/dev/null',
-    'Dir::Cache': join(folder, 'cache'),
-    'Dir::Log': folder,
+    'Dir::Cache': join(directory, 'cache'),
+    'Dir::Log': directory,
     'APT::Update::Post-Invoke': '',
     'APT::Sandbox::User': process.getuid?.() === 0 ? 'root' : '',
     'Acquire::Languages': 'none',
@@ -57,8 +57,8 @@ const aptOptions = (folder) => {
   return Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
 };
 
-const download = ({ suite, packages, name }, mirror, folder) => {
-  const work = join(folder, `apt-${name}-${process.pid}`);
+const download = ({ suite, packages, name }, mirror, directory) => {
+  const work = join(directory, `apt-${name}-${process.pid}`);
   rmSync(work, { recursive: true, force: true });
   for (const part of ['lists/partial', 'cache/archives/partial', 'state', 'tree'])
     mkdirSync(join(work, part), { recursive: true });
@@ -69,20 +69,20 @@ const download = ({ suite, packages, name }, mirror, folder) => {
     run('apt-get', [...options, '-q', 'download', ...packages.map((word) => `${word}/${suite}`)], work);
     for (const deb of readdirSync(work).filter((file) => file.endsWith('.deb')))
       run('dpkg', ['-x', join(work, deb), join(work, 'tree')], work);
-    rmSync(join(folder, name), { recursive: true, force: true });
-    renameSync(join(work, 'tree'), join(folder, name));
+    rmSync(join(directory, name), { recursive: true, force: true });
+    renameSync(join(work, 'tree'), join(directory, name));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 };
 
-/** Unpacks the packages into folder/name; undefined when it worked, else why every mirror failed. */
-export const fetchPackages = (wanted, folder) => {
-  mkdirSync(folder, { recursive: true });
+/** Unpacks the packages into directory/name; undefined when it worked, else why every mirror failed. */
+export const fetchPackages = (wanted, directory) => {
+  mkdirSync(directory, { recursive: true });
   const reasons = [];
   for (const mirror of mirrors()) {
     try {
-      download(wanted, mirror, folder);
+      download(wanted, mirror, directory);
       return undefined;
     } catch (error) {
       reasons.push(`${mirror} ${wanted.suite}: ${error.message}`);

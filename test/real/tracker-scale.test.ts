@@ -25,8 +25,8 @@ const homeWith = async (stories: number): Promise<Program> => {
   homes.push(home);
   const machine = await realHost();
   const { store, journal } = await openState(machine.host.files, join(home.home, 'state', 'mock', 'mock'));
-  const { world } = makeWorld(machine.host, store, defaultOptions, 'scale');
-  const state = trackerState(world);
+  const { env } = makeWorld(machine.host, store, defaultOptions, 'scale');
+  const state = trackerState(env);
   store.transact(() => {
     seedTracker(state, 'demo');
     for (const name of ['*', 'tracker']) store.collection('mock.seeded').put(name, 'demo');

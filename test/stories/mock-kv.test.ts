@@ -28,10 +28,10 @@ describe('opsctl mock kv', () => {
       expect(existsSync(join(dir, name)), name).toBe(true);
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
   });
-  it('two folders are two clusters: their runs and locks are not one', async () => {
+  it('two directories are two clusters: their runs and locks are not one', async () => {
     const names = await Promise.all(
-      ['shop', 'bank', 'mock-kv', 'cluster', '1 odd'].map(async (folder) => {
-        const at = join(home.home, 'several', folder);
+      ['shop', 'bank', 'mock-kv', 'cluster', '1 odd'].map(async (directory) => {
+        const at = join(home.home, 'several', directory);
         await home.run(['mock', 'kv', 'start', '--members', '1', '--dir', at]);
         await home.run(['mock', 'kv', 'stop', '--kill', '--dir', at]);
         return /^name: (.*)$/m.exec(readFileSync(join(at, 'cluster.yaml'), 'utf8'))?.[1];
@@ -84,11 +84,11 @@ describe('opsctl mock kv', () => {
     expect(said.split('\n')[0]).toBe('etcd Version: 3.5.16');
     expect(readFileSync(join(dir, 'n1.log'), 'utf8')).toContain('etcd Version: 3.4.23');
   });
-  it('keeps its hands off folders that are not its own, and off running clusters', async () => {
+  it('keeps its hands off directories that are not its own, and off running clusters', async () => {
     mkdirSync(dir);
     writeFileSync(join(dir, 'mine.txt'), 'mine');
     const other = await kv('start', '-o', 'json');
-    expect([other.code, complaint(other).code]).toEqual([10, 'FOLDER_NOT_EMPTY']);
+    expect([other.code, complaint(other).code]).toEqual([10, 'DIRECTORY_NOT_EMPTY']);
     expect(readFileSync(join(dir, 'mine.txt'), 'utf8')).toBe('mine');
     dir = join(home.home, 'second');
     await kv('start', '--members', '1');
@@ -96,7 +96,7 @@ describe('opsctl mock kv', () => {
     expect([running.code, complaint(running).code]).toEqual([10, 'ALREADY_RUNNING']);
     await kv('stop');
     const stopped = await kv('start', '-o', 'json');
-    expect([stopped.code, complaint(stopped).code]).toEqual([10, 'FOLDER_NOT_EMPTY']);
+    expect([stopped.code, complaint(stopped).code]).toEqual([10, 'DIRECTORY_NOT_EMPTY']);
     expect((await kv('start', '--replace', '--members', '1')).code).toBe(0);
   });
   it('members stop, start again with their data, and show their state', async () => {
@@ -144,7 +144,7 @@ describe('opsctl mock kv', () => {
     const typed = await kv('fault', 'slwo', '-o', 'json');
     expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining('slow')]);
   });
-  it('a folder without a cluster is not found', async () => {
+  it('a directory without a cluster is not found', async () => {
     const none = await kv('status', '-o', 'json');
     expect([none.code, complaint(none).code]).toEqual([6, 'NO_REHEARSAL']);
   });

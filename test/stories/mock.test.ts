@@ -84,7 +84,7 @@ describe('opsctl mock serve', () => {
       code: 'PORT_IN_USE',
       message: `port ${port} of 127.0.0.1 is in use`,
     });
-    // The state folder was let go.
+    // The state directory was let go.
     expect((await home.run(['mock', 'status'])).code).toBe(0);
   });
 
@@ -284,8 +284,8 @@ describe('the data of the mock', () => {
 
   it('can be thrown away unread when it is damaged', async () => {
     await home.run(['tracker', 'labels', 'create', '--name', 'mine']);
-    const { state_folder: folder } = await home.json(['mock', 'status']);
-    const journal = join(folder, 'journal-1');
+    const { state_directory: directory } = await home.json(['mock', 'status']);
+    const journal = join(directory, 'journal-1');
     writeFileSync(journal, readFileSync(journal, 'utf8').replace('mine', 'mIne'));
     const { code, stderr } = await home.run(['tracker', 'labels', 'list']);
     expect(code).toBe(1);

@@ -94,7 +94,7 @@ test('ensure and upsert name what is missing, and take a list in another order o
     const bare = await opsctl.run(['tracker', 'labels', verb, '--color', '#112233']);
     expect([bare.code, bare.stderr]).toEqual([
       2,
-      expect.stringContaining(`opsctl tracker labels ${verb}: wrong usage\n  --name is required`),
+      expect.stringContaining(`opsctl tracker labels ${verb}: invalid arguments\n  --name is required`),
     ]);
   }
   const epic = async (...owners: string[]): Promise<string[]> => {
@@ -129,7 +129,7 @@ test('a long text comes from a file or from standard input', async () => {
   expect(comment.text).toBe(text);
   for (const [args, message] of [
     [['--text-file', 'nowhere.md'], '--text-file names nowhere.md, which does not exist'],
-    [['--text-file', '.'], '--text-file names ., which is a folder'],
+    [['--text-file', '.'], '--text-file names ., which is a directory'],
     [['--text-file', 'text.md', '--text', 'x'], '--text-file cannot be given together with --text'],
     [[], '--text is required'],
   ] as const) {

@@ -6,19 +6,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 let opsctl: Program;
-let folder: string;
+let directory: string;
 beforeAll(async () => {
   opsctl = await program();
-  folder = mkdtempSync(join(tmpdir(), 'opsctl-story-'));
+  directory = mkdtempSync(join(tmpdir(), 'opsctl-story-'));
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off']).first;
 });
 afterAll(async () => {
   await opsctl.close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
 };
 /** Writes that the server got since `clear` was called. */
 const requests = async (): Promise<{ method: string; path: string }[]> =>
@@ -175,8 +175,8 @@ test.each<[string, string]>([
 
 test('five files go up in two requests and come down byte for byte', async () => {
   const bytes = Buffer.from(Array.from({ length: 3000 }, (_, i) => (i * 7) % 256));
-  writeFileSync(join(folder, 'raw.bin'), bytes);
-  const paths = [join(folder, 'raw.bin'), ...[1, 2, 3, 4].map((n) => file(`é ${n}.txt`, `text ${n}`))];
+  writeFileSync(join(directory, 'raw.bin'), bytes);
+  const paths = [join(directory, 'raw.bin'), ...[1, 2, 3, 4].map((n) => file(`é ${n}.txt`, `text ${n}`))];
   const made: { id: number; filename: string }[] = await opsctl.json([
     'tracker',
     'files',
@@ -190,7 +190,7 @@ test('five files go up in two requests and come down byte for byte', async () =>
     'é 3.txt',
     'é 4.txt',
   ]);
-  const target = join(folder, 'down.bin');
+  const target = join(directory, 'down.bin');
   await opsctl.json(['tracker', 'files', 'download', String(made[0]?.id), '--to', target]);
   expect(readFileSync(target).equals(bytes)).toBe(true);
   const again = await opsctl.run(['tracker', 'files', 'download', String(made[0]?.id), '--to', target]);
@@ -306,11 +306,11 @@ test('an interrupted bulk run ends with 8 and its resume line; going on does eac
 }, 60_000);
 
 test.each<[string, string[], number, string]>([
-  ['a folder as rows', ['bulk', '-f', '.'], 2, '--file names ., which is a folder'],
-  ['a folder as workspace', ['diff', '-f', '.'], 2, '--file names ., which is a folder'],
+  ['a directory as rows', ['bulk', '-f', '.'], 2, '--file names ., which is a directory'],
+  ['a directory as workspace', ['diff', '-f', '.'], 2, '--file names ., which is a directory'],
   ['a journal that is a device', ['bulk', '-f', '-', '--journal', '/dev/null'], 2, 'is not a plain file'],
   [
-    'a journal in a folder that is not there',
+    'a journal in a directory that is not there',
     ['bulk', '-f', '-', '--journal', 'nowhere/journal'],
     3,
     'cannot be written',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { request as send } from 'node:http';
 import { request as sendTls } from 'node:https';
-import type { MockOptions, ServiceEntry, World } from '../../src/mock-server/service.ts';
+import type { MockOptions, ServiceEntry, Environment } from '../../src/mock-server/service.ts';
 import { defaultOptions } from '../../src/mock-server/defaults.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
@@ -17,7 +17,7 @@ export type Reply = {
 export type AuthServer = {
   readonly origin: string;
   readonly mock: RunningMock;
-  readonly world: World;
+  readonly env: Environment;
   readonly real: RealHost;
   /** Moves the clock of the service on. */
   advance(ms: number): void;
@@ -61,7 +61,7 @@ export const authServer = async (
   return {
     origin: mock.origin,
     mock,
-    world: mock.world,
+    env: mock.env,
     real,
     advance: (ms) => {
       now += ms;

@@ -29,13 +29,13 @@ type Options = {
   readonly cwd?: string;
 };
 export type Program = {
-  /** OPSCTL_HOME, and the working folder unless another is given. */
+  /** OPSCTL_HOME, and the working directory unless another is given. */
   readonly home: string;
   run(args: readonly string[], options?: Options): Promise<Ended>;
   /** As `run` with -o json; stdout parsed. Throws with stderr when the program failed. */
   json(args: readonly string[], options?: Options): Promise<any>;
   start(args: readonly string[], options?: Options): RunningProgram;
-  /** Ends what still runs and removes the folder. */
+  /** Ends what still runs and removes the directory. */
   close(): Promise<void>;
 };
 

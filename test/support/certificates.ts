@@ -92,7 +92,7 @@ export const makeAuthority = (name = 'test authority', times: CertificateOptions
 };
 
 export type CertificateFiles = {
-  readonly folder: string;
+  readonly directory: string;
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
@@ -103,11 +103,11 @@ export type CertificateFiles = {
   /** Writes another file beside them; its path. */
   add(name: string, text: string): string;
 };
-/** What a cluster with certificates needs, as files of one folder. */
-export const certificateFiles = (folder: string, server: CertificateOptions = {}): CertificateFiles => {
+/** What a cluster with certificates needs, as files of one directory. */
+export const certificateFiles = (directory: string, server: CertificateOptions = {}): CertificateFiles => {
   const authority = makeAuthority();
   const add = (name: string, text: string): string => {
-    const path = join(folder, name);
+    const path = join(directory, name);
     writeFileSync(path, text, { mode: 0o600 });
     return path;
   };
@@ -116,7 +116,7 @@ export const certificateFiles = (folder: string, server: CertificateOptions = {}
     authority.issue({ uses: ['client'] }),
   ];
   return {
-    ...{ folder, authority, add, ca: add('ca.pem', authority.cert) },
+    ...{ directory, authority, add, ca: add('ca.pem', authority.cert) },
     ...{ cert: add('client.pem', client.cert), key: add('client-key.pem', client.key) },
     ...{ serverCert: add('server.pem', served.cert), serverKey: add('server-key.pem', served.key) },
   };

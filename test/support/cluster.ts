@@ -53,7 +53,7 @@ export type RealMember = {
   readonly new_command: string[];
 };
 export type RealCluster = {
-  readonly folder: string;
+  readonly directory: string;
   /** The cluster file, ready for `--cluster`. */
   readonly file: string;
   readonly members: readonly RealMember[];
@@ -122,7 +122,7 @@ export type Door = {
 };
 
 const memberOf = (
-  folder: string,
+  directory: string,
   name: string,
   options: ClusterOptions,
   client: number,
@@ -135,9 +135,9 @@ const memberOf = (
     name,
     client_url: `${scheme}://127.0.0.1:${client}`,
     peer_url: `${scheme}://127.0.0.1:${peer}`,
-    data_dir: join(folder, `${name}.data`),
-    pid_file: join(folder, `${name}.pid`),
-    log_file: join(folder, `${name}.log`),
+    data_dir: join(directory, `${name}.data`),
+    pid_file: join(directory, `${name}.pid`),
+    log_file: join(directory, `${name}.log`),
     old_binary: from.server,
     new_binary: to.server,
     old_command: [],
@@ -173,11 +173,11 @@ const tlsFlags = ({ ca, serverCert, serverKey }: CertificateFiles): string[] =>
   ]);
 
 export const startCluster = async (options: ClusterOptions): Promise<RealCluster> => {
-  const folder = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
-  const certificates = options.tls === undefined ? undefined : certificateFiles(folder, options.tls);
+  const directory = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
+  const certificates = options.tls === undefined ? undefined : certificateFiles(directory, options.tls);
   const ports = await freePorts(2 * options.size);
   const bare = Array.from({ length: options.size }, (_, i) =>
-    memberOf(folder, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
+    memberOf(directory, `n${i + 1}`, options, ports[2 * i] as number, ports[2 * i + 1] as number),
   );
   const behind = options.front === undefined ? undefined : await freePorts(2 * options.size);
   const portOf = (member: RealMember, kind: Door['kind']): number =>
@@ -198,7 +198,7 @@ export const startCluster = async (options: ClusterOptions): Promise<RealCluster
     peer: url(listening(member, 'peer')),
   });
   const extra = [...(certificates === undefined ? [] : tlsFlags(certificates)), ...(options.extra ?? [])];
-  const cluster = clusterOf(folder, withCommands(bare, extra, urls), options, certificates);
+  const cluster = clusterOf(directory, withCommands(bare, extra, urls), options, certificates);
   for (const member of cluster.members) cluster.start(member);
   try {
     await cluster.healthy();
@@ -226,12 +226,12 @@ const trustCluster = (members: readonly RealMember[], { ca, cert, key }: Certifi
 };
 
 const clusterOf = (
-  folder: string,
+  directory: string,
   members: readonly RealMember[],
   options: ClusterOptions,
   certificates?: CertificateFiles,
 ): RealCluster => {
-  const file = join(folder, 'cluster.yaml');
+  const file = join(directory, 'cluster.yaml');
   const secured = certificates === undefined ? {} : tlsSettings(certificates);
   if (certificates !== undefined) trustCluster(members, certificates);
   const pid = (member: RealMember): number | undefined =>
@@ -256,10 +256,10 @@ const clusterOf = (
         members: rows,
       }),
     );
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   write({});
   return {
-    folder,
+    directory,
     file,
     members,
     urls: members.map((member) => member.client_url),
@@ -276,12 +276,12 @@ const clusterOf = (
       child.unref();
       writeFileSync(member.pid_file, `${child.pid}\n`);
     },
-    healthy: () => waitHealthy(members, folder),
+    healthy: () => waitHealthy(members, directory),
     stop: async () => {
       for (const member of members) kill(member, 'SIGCONT');
       for (const member of members) kill(member, 'SIGKILL');
       await Promise.all(members.map(gone));
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 };
@@ -297,7 +297,7 @@ const isRunning = (pid: number | undefined): boolean => {
   }
 };
 
-const waitHealthy = async (members: readonly RealMember[], folder: string): Promise<void> => {
+const waitHealthy = async (members: readonly RealMember[], directory: string): Promise<void> => {
   for (let i = 0; i < 600; i += 1) {
     const answers = await Promise.all(
       members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))),
@@ -306,7 +306,7 @@ const waitHealthy = async (members: readonly RealMember[], folder: string): Prom
     await pause(50);
   }
   const log = members.map((member) => readFileSync(member.log_file, 'utf8').slice(-2000)).join('\n');
-  throw new Error(`cluster in ${folder} did not become healthy\n${log}`);
+  throw new Error(`cluster in ${directory} did not become healthy\n${log}`);
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');

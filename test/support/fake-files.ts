@@ -17,7 +17,7 @@ export type FakeFiles = Files & {
   mode(path: string): number | undefined;
 };
 
-/** Files in memory, with the same answers as the real ones; folders exist when something made them or lies in them. */
+/** Files in memory, with the same answers as the real ones; directories exist when something made them or lies in them. */
 export const fakeFiles = (
   start: Readonly<Record<string, string>>,
   now: () => number,
@@ -25,12 +25,12 @@ export const fakeFiles = (
   home: string,
 ): FakeFiles => {
   const entries = new Map<string, Entry>();
-  const folders = new Map<string, number>([['/', 0o755]]);
-  const makeFolders = (path: string, mode = 0o755): void => {
-    for (let at = path; !folders.has(at); at = dirname(at)) folders.set(at, mode);
+  const directories = new Map<string, number>([['/', 0o755]]);
+  const makeDirectories = (path: string, mode = 0o755): void => {
+    for (let at = path; !directories.has(at); at = dirname(at)) directories.set(at, mode);
   };
   const put = (path: string, bytes: Bytes, mode?: number): void => {
-    makeFolders(dirname(path));
+    makeDirectories(dirname(path));
     entries.set(path, { bytes, mode: mode ?? entries.get(path)?.mode ?? 0o644, modifiedMs: now() });
   };
   const get = (path: string): Entry => {
@@ -38,8 +38,8 @@ export const fakeFiles = (
     if (entry === undefined) throw missing(path);
     return entry;
   };
-  const inside = (folder: string): string[] =>
-    [...entries.keys(), ...folders.keys()].filter((path) => path.startsWith(`${folder}/`));
+  const inside = (directory: string): string[] =>
+    [...entries.keys(), ...directories.keys()].filter((path) => path.startsWith(`${directory}/`));
   const info = (path: string): FileInfo | undefined => {
     const entry = entries.get(path);
     const owner = { uid: 1000, gid: 1000 };
@@ -51,16 +51,19 @@ export const fakeFiles = (
         modifiedMs: entry.modifiedMs,
         ...owner,
       };
-    const mode = folders.get(path);
-    return mode === undefined ? undefined : { kind: 'folder', sizeBytes: 0, mode, modifiedMs: 0, ...owner };
+    const mode = directories.get(path);
+    return mode === undefined
+      ? undefined
+      : { kind: 'directory', sizeBytes: 0, mode, modifiedMs: 0, ...owner };
   };
   const move = (from: string, to: string, keep: boolean): void => {
     for (const path of [from, ...inside(from)]) {
       const entry = entries.get(path);
       if (entry !== undefined) put(`${to}${path.slice(from.length)}`, entry.bytes, entry.mode);
-      else if (folders.has(path)) makeFolders(`${to}${path.slice(from.length)}`, folders.get(path));
+      else if (directories.has(path))
+        makeDirectories(`${to}${path.slice(from.length)}`, directories.get(path));
       else throw missing(path);
-      if (!keep) [entries, folders].map((map) => map.delete(path));
+      if (!keep) [entries, directories].map((map) => map.delete(path));
     }
   };
   for (const [path, text] of Object.entries(start)) put(path, utf8.encode(text));
@@ -97,24 +100,24 @@ export const fakeFiles = (
     truncate: async (path, sizeBytes) => put(path, get(path).bytes.slice(0, sizeBytes)),
     info: async (path) => info(path),
     realPath: async (path) => (info(path) === undefined ? undefined : path),
-    list: async (folder) =>
-      inside(folder)
-        .filter((path) => dirname(path) === folder)
+    list: async (directory) =>
+      inside(directory)
+        .filter((path) => dirname(path) === directory)
         .map((path) => basename(path)),
-    makeFolder: async (path, mode) => makeFolders(path, mode),
+    makeDirectory: async (path, mode) => makeDirectories(path, mode),
     async setMode(path, mode) {
-      if (folders.has(path)) folders.set(path, mode);
+      if (directories.has(path)) directories.set(path, mode);
       else get(path).mode = mode;
     },
     rename: async (from, to) => move(from, to, false),
     copy: async (from, to) => move(from, to, true),
     async remove(path) {
-      for (const gone of [path, ...inside(path)]) [entries, folders].map((map) => map.delete(gone));
+      for (const gone of [path, ...inside(path)]) [entries, directories].map((map) => map.delete(gone));
     },
     freeBytes: async () => 1e12,
     diskOf: async (path) => (info(path) === undefined ? undefined : 'disk'),
     isWritable: async (path) => info(path) !== undefined,
-    temporaryFolder: () => temporary,
-    homeFolder: () => home,
+    temporaryDirectory: () => temporary,
+    homeDirectory: () => home,
   };
 };

@@ -29,12 +29,12 @@ export type Ran = {
 export type FakeHostOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly files?: Readonly<Record<string, string>>;
-  /** Milliseconds since 1970 at the start; 2026-01-02T03:04:05Z unless given. */
+  /** Milliseconds since 1970 at the start (default: 2026-01-02T03:04:05Z). */
   readonly now?: number;
   readonly platform?: string;
   /** What the network answers; it may throw a NetworkError. Objects become JSON. */
   readonly reply?: (request: HttpRequest, count: number) => ScriptedReply | Promise<ScriptedReply>;
-  /** Which streams are terminals; none unless given. */
+  /** Which streams are terminals (default none). */
   readonly tty?: readonly ('stdin' | 'stdout' | 'stderr')[];
   readonly columns?: number;
   readonly stdin?: string;

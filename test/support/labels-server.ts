@@ -3,7 +3,7 @@ import type {
   MockRequest,
   MockReply,
   ServiceEntry,
-  World,
+  Environment,
 } from '../../src/mock-server/service.ts';
 import { defaultOptions } from '../../src/mock-server/defaults.ts';
 import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
@@ -14,7 +14,7 @@ import { type RealHost, realHost } from './real-host.ts';
 export type LabelServer = {
   readonly base: string;
   readonly mock: RunningMock;
-  readonly world: World;
+  readonly env: Environment;
   /** One raw request below /v2beta; the token is sent unless the headers say otherwise. */
   send(
     method: string,
@@ -75,7 +75,7 @@ export const labelServer = async (
   return {
     base,
     mock,
-    world: mock.world,
+    env: mock.env,
     send: sendBelow(base),
     async close() {
       await mock.close();
@@ -86,9 +86,9 @@ export const labelServer = async (
 
 /** A service called without a socket: for long loops over its rules. */
 export const directly = (
-  world: World,
+  env: Environment,
 ): ((method: string, path: string, body?: unknown) => { status: number; json: any }) => {
-  const service = makeLabels(world);
+  const service = makeLabels(env);
   return (method, path, body) => {
     const [bare = '', query = ''] = path.split('?');
     const request: MockRequest = {

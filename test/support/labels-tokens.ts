@@ -1,7 +1,7 @@
 import { fullScope } from '../../src/api-specs/oauth/scopes.ts';
 import { authState } from '../../src/mock-server/oauth/state.ts';
 import { accessAnswer, issueFamily, revokeFamily } from '../../src/mock-server/oauth/tokens.ts';
-import type { World } from '../../src/mock-server/service.ts';
+import type { Environment } from '../../src/mock-server/service.ts';
 
 export type GivenToken = {
   readonly token: string;
@@ -10,9 +10,9 @@ export type GivenToken = {
 };
 
 /** An access token of the embedded authorization server for a user, as if they had signed in and granted these scopes. */
-export const grantedToken = (world: World, user: string, ...scopes: readonly string[]): GivenToken => {
-  const auth = authState(world);
-  return world.store.transact(() => {
+export const grantedToken = (env: Environment, user: string, ...scopes: readonly string[]): GivenToken => {
+  const auth = authState(env);
+  return env.store.transact(() => {
     if (!auth.users.has(user)) {
       auth.users.put(user, {
         id: user,
@@ -34,11 +34,11 @@ export const grantedToken = (world: World, user: string, ...scopes: readonly str
       scopes: full,
       access_for_seconds: null,
     } as unknown as Parameters<typeof issueFamily>[1]);
-    const token = accessAnswer(auth, family, full, world.now()).access_token;
+    const token = accessAnswer(auth, family, full, env.now()).access_token;
     return {
       token,
       headers: { authorization: `Bearer ${token}` },
-      revoke: () => world.store.transact(() => revokeFamily(auth, family)),
+      revoke: () => env.store.transact(() => revokeFamily(auth, family)),
     };
   });
 };

@@ -6,23 +6,23 @@ import { nodeHost } from '../../src/platform/node/host.ts';
 
 export type RealHost = {
   readonly host: Host;
-  readonly folder: string /** Closes connections and removes the folder. */;
+  readonly directory: string /** Closes connections and removes the directory. */;
   close(): Promise<void>;
 };
 
-/** The real machine with a fresh folder as home: OPSCTL_HOME, HOME and the working folder point there, and no other setting leaks in. */
+/** The real machine with a fresh directory as home: OPSCTL_HOME, HOME and the working directory point there, and no other setting leaks in. */
 export const realHost = async (env: Readonly<Record<string, string | undefined>> = {}): Promise<RealHost> => {
-  const folder = await mkdtemp(join(tmpdir(), 'opsctl-test-'));
+  const directory = await mkdtemp(join(tmpdir(), 'opsctl-test-'));
   const host = nodeHost({
-    env: { PATH: process.env.PATH, HOME: folder, OPSCTL_HOME: join(folder, 'opsctl'), ...env },
-    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: directory, OPSCTL_HOME: join(directory, 'opsctl'), ...env },
+    cwd: directory,
   });
   return {
     host,
-    folder,
+    directory,
     async close() {
       await host.network.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 };

@@ -2,7 +2,7 @@ import type { Outgoing } from '../../src/platform/host.ts';
 import { defaultOptions } from '../../src/mock-server/defaults.ts';
 import type { Journal } from '../../src/mock-server/journal.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../src/mock-server/server.ts';
-import type { MockService, ServiceEntry, World } from '../../src/mock-server/service.ts';
+import type { MockService, ServiceEntry, Environment } from '../../src/mock-server/service.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from './real-host.ts';
 
@@ -14,34 +14,34 @@ const json = (status: number, value: unknown) => ({
 });
 
 /** The smallest service with state: notes that can be made, listed and deleted, and a few paths that misbehave. */
-export const notesService = (world: World): MockService => {
-  const notes = world.store.collection<Note>('notes');
+export const notesService = (env: Environment): MockService => {
+  const notes = env.store.collection<Note>('notes');
   const add = (text: string): Note => {
-    const note = { id: world.store.next('notes'), text, at: world.now(), uuid: world.uuid() };
+    const note = { id: env.store.next('notes'), text, at: env.now(), uuid: env.uuid() };
     notes.put(note.id, note);
     return note;
   };
   return {
     name: 'notes',
     owns: (path) => path.startsWith('/notes'),
-    seed: (kind) => world.store.transact(() => (kind === 'demo' ? void add('from the seed') : undefined)),
+    seed: (kind) => env.store.transact(() => (kind === 'demo' ? void add('from the seed') : undefined)),
     handle: (request) => {
       if (request.path === '/notes/fail') throw new Error('on purpose');
       if (request.path === '/notes/later') {
-        world.later(async () => {
-          await world.host.sleep(30);
-          world.store.transact(() => add('later'));
+        env.later(async () => {
+          await env.host.sleep(30);
+          env.store.transact(() => add('later'));
         });
         return json(200, {});
       }
       if (request.method === 'GET') return json(200, [...notes.values()]);
       if (request.method === 'DELETE')
         return {
-          status: world.store.transact(() => notes.delete(Number(request.path.slice(7)))) ? 204 : 404,
+          status: env.store.transact(() => notes.delete(Number(request.path.slice(7)))) ? 204 : 404,
         };
       return json(
         201,
-        world.store.transact(() => add(new TextDecoder().decode(request.body))),
+        env.store.transact(() => add(new TextDecoder().decode(request.body))),
       );
     },
   };
@@ -114,5 +114,5 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
 };
 
 /** A document of the server, for tests of the documents' map. */
-export const document = async (world: World): Promise<Outgoing['body'] & string> =>
-  JSON.stringify({ at: world.origin() });
+export const document = async (env: Environment): Promise<Outgoing['body'] & string> =>
+  JSON.stringify({ at: env.origin() });

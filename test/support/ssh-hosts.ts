@@ -85,13 +85,13 @@ const onLoopback = async (): Promise<Net> => {
   };
 };
 
-const serverConfig = (folder: string, { address, port }: SshHost): string =>
+const serverConfig = (directory: string, { address, port }: SshHost): string =>
   [
     ...[
       `ListenAddress ${address}`,
       `Port ${port}`,
-      `HostKey ${join(folder, 'host_key')}`,
-      `AuthorizedKeysFile ${join(folder, 'id.pub')}`,
+      `HostKey ${join(directory, 'host_key')}`,
+      `AuthorizedKeysFile ${join(directory, 'id.pub')}`,
     ],
     ...[
       'StrictModes no',
@@ -103,10 +103,10 @@ const serverConfig = (folder: string, { address, port }: SshHost): string =>
     ],
   ].join('\n');
 
-/** As root, sshd wants a user of its own and a folder: both exist only inside its mount namespace. */
-const wrapped = (folder: string, words: readonly string[]): readonly string[] => {
+/** As root, sshd wants a user of its own and a directory: both exist only inside its mount namespace. */
+const wrapped = (directory: string, words: readonly string[]): readonly string[] => {
   if (process.getuid?.() !== 0) return words;
-  const passwd = join(folder, 'passwd');
+  const passwd = join(directory, 'passwd');
   const known = readFileSync('/etc/passwd', 'utf8');
   writeFileSync(
     passwd,
@@ -117,7 +117,7 @@ const wrapped = (folder: string, words: readonly string[]): readonly string[] =>
   return ['unshare', '-m', 'sh', '-c', script, passwd, ...words];
 };
 
-const clientConfig = (folder: string, hosts: readonly SshHost[]): string =>
+const clientConfig = (directory: string, hosts: readonly SshHost[]): string =>
   hosts
     .map(({ name, address, port }) =>
       [
@@ -125,40 +125,40 @@ const clientConfig = (folder: string, hosts: readonly SshHost[]): string =>
         `  HostName ${address}`,
         `  Port ${port}`,
         `  User ${userInfo().username}`,
-        `  IdentityFile ${join(folder, 'id')}`,
+        `  IdentityFile ${join(directory, 'id')}`,
         '  IdentitiesOnly yes',
         '  StrictHostKeyChecking no',
-        `  UserKnownHostsFile ${join(folder, 'known')}`,
+        `  UserKnownHostsFile ${join(directory, 'known')}`,
         '  LogLevel ERROR',
       ].join('\n'),
     )
     .join('\n');
 
 /** Undefined, with the reason on stderr, where no ssh server can be had. */
-export const startSshHosts = async (folder: string): Promise<SshHosts | undefined> => {
+export const startSshHosts = async (directory: string): Promise<SshHosts | undefined> => {
   const found = realSshd();
   if ('missing' in found) {
     if (process.env['CI'] === 'true') throw new Error(`no ssh server: ${found.missing}`);
     process.stderr.write(`left out: a real ssh server: ${found.missing}\n`);
     return undefined;
   }
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   for (const name of ['id', 'host_key'])
-    if (!existsSync(join(folder, name)))
-      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
-  chmodSync(folder, 0o755);
+    if (!existsSync(join(directory, name)))
+      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, name)]);
+  chmodSync(directory, 0o755);
   const net = namespaces() ?? (await onLoopback());
   const running: ChildProcess[] = net.hosts.map((host) => {
-    const config = join(folder, `${host.name}.conf`);
-    writeFileSync(config, serverConfig(folder, host));
-    const [command, ...words] = [...host.prefix, ...wrapped(folder, [found.sshd, '-D', '-f', config])];
+    const config = join(directory, `${host.name}.conf`);
+    writeFileSync(config, serverConfig(directory, host));
+    const [command, ...words] = [...host.prefix, ...wrapped(directory, [found.sshd, '-D', '-f', config])];
     return spawn(command as string, words, {
       stdio: 'ignore',
       env: { ...process.env, LD_LIBRARY_PATH: found.libraries ?? '' },
     });
   });
-  const config = join(folder, 'ssh_config');
-  writeFileSync(config, clientConfig(folder, net.hosts));
+  const config = join(directory, 'ssh_config');
+  writeFileSync(config, clientConfig(directory, net.hosts));
   return {
     hosts: net.hosts,
     config,

@@ -60,7 +60,7 @@ const requestOf = (method: string, body: unknown, headers: Readonly<Record<strin
   };
 };
 
-/** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless given. */
+/** The tracker on a free port of this machine, over real HTTP, without anything kept (default: The rate limit is off). */
 export const startTracker = async (
   options: Partial<MockOptions> = {},
   seed: 'demo' | 'empty' = 'demo',

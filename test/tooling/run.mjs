@@ -26,8 +26,8 @@ const step = (title, command, args, env = {}) => {
 /** One vitest run; its own figures come from its JSON report. */
 const vitest = (title, args, env = {}, node = process.execPath) => {
   process.stdout.write(`\n== ${title}\n`);
-  const folder = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
-  const report = join(folder, 'report.json');
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
+  const report = join(directory, 'report.json');
   const { status } = spawnSync(
     node,
     [
@@ -64,7 +64,7 @@ const vitest = (title, args, env = {}, node = process.execPath) => {
   } catch {
     count.failed += 1;
   }
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 };
 
 const seed = process.env.OPSCTL_TEST_SEED ?? String(Date.now() % 1_000_000_000);

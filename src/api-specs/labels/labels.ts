@@ -43,7 +43,7 @@ export const labels = {
     summary: 'List labels',
     cites: 'doc3 A GET /labels',
     query: {
-      customer: help(str(), "Whose labels: customers/<id>; the caller's own unless given"),
+      customer: help(str(), "Whose labels: customers/<id>; default: the caller's own"),
       ...languageQuery,
       minimumRole: help(
         {

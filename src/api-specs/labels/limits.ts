@@ -37,7 +37,7 @@ export const capabilities = {
     summary: 'Show what a user may do with labels',
     cites: 'doc3 A GET /{name=users/*/capabilities}',
     params: { name: capabilitiesName },
-    query: { customer: help(str(), "customers/<id>; the caller's own unless given") },
+    query: { customer: help(str(), "customers/<id>; default: the caller's own") },
     ok: 200,
     returns: userCapabilities,
     cli: {

@@ -73,7 +73,7 @@ export const viewQuery = {
 export const pageQuery = (standard: number) => ({
   pageSize: help(
     { type: 'integer', format: 'int32', min: 0, default: standard } as const,
-    `Entries a page; ${standard} unless given, at most 200`,
+    `Entries a page (default ${standard}), at most 200`,
   ),
   pageToken: help(str(), 'Token of the page, from the answer before'),
 });

@@ -90,7 +90,7 @@ export const clientEditFields = {
     str(59),
     'mobile-a: SHA-1 fingerprint of the signing certificate (AA:BB:… or 40 hexadecimal digits)',
   ),
-  custom_uri_scheme: help(bool(), 'mobile-a: advanced setting "enable custom URI scheme"; off unless given'),
+  custom_uri_scheme: help(bool(), 'mobile-a: advanced setting "enable custom URI scheme" (default off)'),
   bundle_id: help(
     str(155, { pattern: '^[A-Za-z0-9.*-]+$' }),
     'mobile-b: bundle identifier; fixed once the integrity check is used',

@@ -27,8 +27,8 @@ export const accountRows = {
         password: help(str(200, { min: 1 }), 'Password; a service account has none'),
         name: help(str(200), 'Name'),
         organization: help(str(253), 'Domain of the organization'),
-        kind: help(oneOf('person', 'service-account'), 'person unless given'),
-        channels: help(int({ min: 0, max: 1000 }), 'Number of channels; 1 unless given'),
+        kind: help(oneOf('person', 'service-account'), 'Kind of account (default person)'),
+        channels: help(int({ min: 0, max: 1000 }), 'Number of channels (default 1)'),
         is_content_owner: help(bool(), 'Whether a service account owns content'),
       },
     }),
@@ -183,7 +183,7 @@ export const accountRows = {
       body: {
         organization: req(help(str(253), 'Domain of the organization')),
         blocked_scopes: req(help(list(str(), { min: 1 }), 'Scopes nobody may grant')),
-        clients: help(list(str()), 'Only for these clients; all unless given'),
+        clients: help(list(str()), 'Only for these clients (default all)'),
       },
     }),
     delete: op({

@@ -27,7 +27,7 @@ export const applicationRows = {
         name: req(help(str(100, { min: 1 }), 'Name')),
         organization: help(str(253), 'Domain of the organization that owns it'),
         is_internal: help(bool(), 'Only accounts of the organization may sign in (org_internal)'),
-        media_api: help(bool(), 'Whether the data API is enabled; on unless given'),
+        media_api: help(bool(), 'Whether the data API is enabled (default on)'),
       },
     }),
     update: op({
@@ -68,7 +68,7 @@ export const applicationRows = {
         ...clientFields,
         type: req(help(oneOf(...clientTypes), 'Client type')),
         name: req(clientFields.name),
-        project: help(str(), 'The project; the first one unless given'),
+        project: help(str(), 'The project (default: the first one)'),
       },
     }),
     get: op({

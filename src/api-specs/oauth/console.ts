@@ -39,7 +39,7 @@ export const consoleTable = {
       body: {
         client: req(help(str(), 'The client ID')),
         receiver: req({ ...help(str(2000), 'Address that takes the events'), format: 'url' }),
-        types: help(list(oneOf(...allEventTypes)), 'Event types; the three of the document unless given'),
+        types: help(list(oneOf(...allEventTypes)), 'Event types (default: the three of the document)'),
       },
     }),
     unsubscribe: op({
@@ -78,8 +78,8 @@ export const consoleTable = {
       returns: rec.consent,
       body: {
         mode: req(help(oneOf('ask', 'auto', 'deny'), 'auto signs `user` in and grants; deny refuses')),
-        user: help(str(320), 'Who signs in; the first user unless given'),
-        scopes: help(list(str()), 'Grant only these of the requested scopes; all unless given'),
+        user: help(str(320), 'Who signs in (default: the first user)'),
+        scopes: help(list(str()), 'Grant only these of the requested scopes (default all)'),
         access_for_seconds: help(int({ min: 60, max: 31_536_000 }), 'Time-based access'),
       },
     }),

@@ -29,7 +29,7 @@ export const entityTemplates = {
           'What a story made from it starts with',
         ),
       ),
-      author_id: help(uuid(), 'Author; the owner of the token unless given'),
+      author_id: help(uuid(), 'Author (default: the owner of the token)'),
     },
     ok: 201,
     returns: entityTemplate,

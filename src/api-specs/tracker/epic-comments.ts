@@ -9,7 +9,7 @@ const columns = ['id', 'author_id', 'text', 'created_at'] as const;
 const text = req(help(str(100_000, { min: 1 }), 'Text in Markdown'));
 const body = {
   text,
-  author_id: help(uuid(), 'Author; the owner of the token unless given'),
+  author_id: help(uuid(), 'Author (default: the owner of the token)'),
   created_at: createdAt,
   external_id: externalId,
   updated_at: updatedAt,

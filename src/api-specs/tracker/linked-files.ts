@@ -9,7 +9,7 @@ const shared = {
   size: help(int({ min: 0 }), 'Size in bytes'),
   story_id: help(int(), 'Story to attach it to'),
   thumbnail_url: help(url(2048), 'Address of a small picture'),
-  uploader_id: help(uuid(), 'Member who linked it; the owner of the token unless given'),
+  uploader_id: help(uuid(), 'Member who linked it (default: the owner of the token)'),
 } as const;
 const type = help(linkedFileType, 'Where it lies');
 const address = help(url(2048), 'Address');

@@ -49,7 +49,7 @@ export const search = {
       next: help(str(), 'Where the next page starts; part of the path in `next`'),
       entity_types: help(
         list(oneOf('story', 'milestone', 'epic', 'iteration', 'objective')),
-        'Kinds to search; all unless given',
+        'Kinds to search (default all)',
       ),
     },
     ok: 200,

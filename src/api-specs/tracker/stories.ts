@@ -38,7 +38,7 @@ const shared = {
   requested_by_id: help(uuid(), 'Member who asked for it'),
   started_at_override: orNull(when('Start, instead of the recorded one')),
   story_type: storyType,
-  workflow_state_id: help(int(), 'State of the workflow; the default state unless given'),
+  workflow_state_id: help(int(), 'State of the workflow (default: the default state)'),
 } as const;
 
 const day = (summary: string) => help(datetime(), summary);

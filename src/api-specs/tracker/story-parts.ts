@@ -95,7 +95,7 @@ export const storyComments = {
     params: storyId,
     body: {
       text: req(commentText),
-      author_id: help(uuid(), 'Author; the owner of the token unless given'),
+      author_id: help(uuid(), 'Author (default: the owner of the token)'),
       created_at: createdAt,
       external_id: externalId,
       parent_id: orNull(help(int(), 'Comment that this one replies to')),

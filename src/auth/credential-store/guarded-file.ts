@@ -42,10 +42,10 @@ export const writeGuarded = async (host: Host, path: string, text: string): Prom
   await host.files.replace(path, text, 0o600).catch(orUnwritable(path));
 };
 
-/** A folder for secrets, its owner's alone. A home that cannot be written is a matter of configuration, and said before anybody signs in. */
-export const makePrivateFolder = async (host: Host, path: string): Promise<void> => {
+/** A directory for secrets, its owner's alone. A home that cannot be written is a matter of configuration, and said before anybody signs in. */
+export const makePrivateDirectory = async (host: Host, path: string): Promise<void> => {
   try {
-    await host.files.makeFolder(path, 0o700);
+    await host.files.makeDirectory(path, 0o700);
     if (await host.files.isWritable(path)) return;
   } catch (error) {
     throw unwritable(path, (error as { code?: string }).code ?? 'unknown cause', error);
@@ -70,7 +70,7 @@ export const orUnwritable =
 
 const unwritable = (path: string, why: string, cause?: unknown): AppError =>
   new AppError('config', `credentials cannot be stored in ${path} (${why})`, {
-    code: 'FOLDER_UNWRITABLE',
-    tryThis: ['OPSCTL_HOME=FOLDER names another place', 'OPSCTL_ACCESS_TOKEN needs no storage'],
+    code: 'DIRECTORY_UNWRITABLE',
+    tryThis: ['OPSCTL_HOME=DIRECTORY names another place', 'OPSCTL_ACCESS_TOKEN needs no storage'],
     cause,
   });

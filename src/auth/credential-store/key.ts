@@ -6,16 +6,16 @@ import { damaged, keyBytes, type KeyPlace } from './encryption.ts';
 export type Key = { readonly bytes: Uint8Array; readonly place: KeyPlace };
 export type KeyStore = {
   readonly host: Host;
-  readonly folder: string;
+  readonly directory: string;
   readonly profile: string;
   readonly allowsKeychain: boolean;
-  say(text: string): void;
+  log(text: string): void;
 };
 
-const keyFile = (folder: string): string => join(folder, 'credentials.key');
+const keyFile = (directory: string): string => join(directory, 'credentials.key');
 const service = 'opsctl';
-/** Two folders (OPSCTL_HOME) with the same profile name are two vaults. */
-const entry = (store: KeyStore): string => `${store.profile} ${store.folder}`;
+/** Two directories (OPSCTL_HOME) with the same profile name are two vaults. */
+const entry = (store: KeyStore): string => `${store.profile} ${store.directory}`;
 
 const bytesFrom = (text: string, path: string): Uint8Array => {
   const bytes = Buffer.from(text.trim(), 'base64');
@@ -26,7 +26,7 @@ const bytesFrom = (text: string, path: string): Uint8Array => {
 /** The key that an existing vault names. A keychain that does not answer is an error, not an empty vault. */
 export const readKey = async (store: KeyStore, place: KeyPlace, vaultPath: string): Promise<Uint8Array> => {
   if (place === 'file') {
-    const path = keyFile(store.folder);
+    const path = keyFile(store.directory);
     const text = await readGuarded(store.host, path);
     if (text === undefined) throw damaged(vaultPath, `its key ${path} is missing`);
     return bytesFrom(text, path);
@@ -45,7 +45,7 @@ export const readKey = async (store: KeyStore, place: KeyPlace, vaultPath: strin
 };
 
 const fileKey = async (store: KeyStore): Promise<Key> => {
-  const path = keyFile(store.folder);
+  const path = keyFile(store.directory);
   const text = Buffer.from(store.host.random(keyBytes)).toString('base64');
   // Another process may have made the key this moment; then that one counts.
   if (await store.host.files.create(path, text, 0o600))
@@ -64,8 +64,8 @@ export const makeKey = async (store: KeyStore): Promise<Key> => {
     if ((await keychain.get(service, entry(store))) === text)
       return { bytes: bytesFrom(text, 'keychain'), place: 'keychain' };
   } catch {
-    store.say(
-      `The keychain of this system does not answer; credentials go to an encrypted file in ${store.folder}.`,
+    store.log(
+      `The keychain of this system does not answer; credentials go to an encrypted file in ${store.directory}.`,
     );
   }
   return fileKey(store);

@@ -2,7 +2,7 @@ import type { Host } from '../../platform/host.ts';
 import { type Holder, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
 import { AppError } from '../../core/problem.ts';
 
-/** A lock of another machine (a shared home folder) cannot be asked; it is taken over by age. */
+/** A lock of another machine (a shared home directory) cannot be asked; it is taken over by age. */
 const foreignAgeMs = 90_000;
 const pollMs = 20;
 

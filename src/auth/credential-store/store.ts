@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import type { Surroundings } from '../auth-context.ts';
 import { emptyVault, secretsOf, type VaultData } from './account.ts';
-import { makePrivateFolder, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
+import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
 import { damaged, type KeyPlace, seal, sealedFrom, unseal } from './encryption.ts';
@@ -45,24 +45,24 @@ const refreshOf = (name: string): string =>
   `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 
 export const openVault = (around: Surroundings): Vault => {
-  const { host, settings, say } = around;
-  const folder = settings.folders.state;
-  const path = join(folder, 'credentials.json');
+  const { host, settings, log } = around;
+  const directory = settings.directories.state;
+  const path = join(directory, 'credentials.json');
   const allowsKeychain = host.env.OPSCTL_KEYCHAIN !== 'never';
   const store: KeyStore = {
     host,
-    folder,
+    directory,
     profile: settings.profile.name,
     allowsKeychain,
-    say: (text) => say.warnOnce('keychain', text),
+    log: (text) => log.warnOnce('keychain', text),
   };
   const hideAll = (data: VaultData): VaultData => {
-    for (const account of data.accounts) for (const secret of secretsOf(account)) say.hide(secret);
+    for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
     return data;
   };
   const lockAt = async (name: string, options: LockOptions): Promise<Lock | undefined> => {
-    await makePrivateFolder(host, folder);
-    return acquire(host, join(folder, name), options).catch(orUnwritable(folder));
+    await makePrivateDirectory(host, directory);
+    return acquire(host, join(directory, name), options).catch(orUnwritable(directory));
   };
   return {
     path,
@@ -87,6 +87,6 @@ export const openVault = (around: Surroundings): Vault => {
       return text === undefined ? undefined : sealedFrom(text, path).key;
     },
     lockAccount: (name, options) => lockAt(`${refreshOf(name)}.lock`, options),
-    failurePath: (name) => join(folder, `${refreshOf(name)}.failed`),
+    failurePath: (name) => join(directory, `${refreshOf(name)}.failed`),
   };
 };

@@ -94,7 +94,7 @@ export const listenForEvents = async (around: Surroundings, options: ReceiverOpt
     );
     if (event === undefined) return reply(503);
     if ('err' in event) {
-      around.say.warn(`a delivery was refused: ${event.description}`);
+      around.log.warn(`a delivery was refused: ${event.description}`);
       return reply(400, event);
     }
     // The same event comes again when our answer was lost; its effect is there already.

@@ -14,7 +14,7 @@ export const pastedVerdict = async (
       if (line.trim() === '') continue;
       const verdict = verdictOfPaste(line, expected);
       if (verdict.kind === 'code' || verdict.kind === 'refused') return verdict;
-      if (verdict.kind === 'ignored') around.say.warn(`The pasted line was not used: ${verdict.why}.`);
+      if (verdict.kind === 'ignored') around.log.warn(`The pasted line was not used: ${verdict.why}.`);
     }
   } catch {
     // A closed or foreign stdin is no reason to end a login that waits for the browser.

@@ -80,7 +80,7 @@ const deliver = async (around: Surroundings, location: string): Promise<void> =>
 
 /** Signs in and consents at the embedded server as a person with a browser would: its own pages, its own forms. */
 export const walkConsent = async (around: Surroundings, url: string, redirectUri: string): Promise<void> => {
-  around.say.info(
+  around.log.info(
     'Nobody sits at a browser here: this program walks the pages of the embedded server, as its demo user.',
   );
   const jar: Jar = new Map();

@@ -21,7 +21,7 @@ export const send = async (
 };
 
 /** What a request that may be repeated needs of the run it is part of. */
-type Waiting = Pick<Surroundings, 'host' | 'say' | 'settings' | 'signal'>;
+type Waiting = Pick<Surroundings, 'host' | 'log' | 'settings' | 'signal'>;
 
 /** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
 const longestWaitMs = 15_000;
@@ -29,12 +29,12 @@ const pauseMs = (read: Read | undefined, attempt: number, nowMs: number): number
   retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
 
 const waited = async (
-  { host, say, signal }: Waiting,
+  { host, log, signal }: Waiting,
   what: string,
   why: string,
   ms: number,
 ): Promise<void> => {
-  if (ms >= 1000) say.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
+  if (ms >= 1000) log.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
   await host.sleep(ms, signal);
 };
 
@@ -71,15 +71,15 @@ const sendWithin = async (
 
 /** The query stays out: a revoke carries its token there. */
 const told = async (around: Waiting, what: string, asked: HttpRequest): Promise<Read> => {
-  const { host, say, signal } = around;
+  const { host, log, signal } = around;
   const ms = limitOf(around);
   const request = { ...asked, timeoutMs: ms };
   const line = `${request.method} ${request.url.split('?')[0]}`;
-  say.debug(line);
+  log.debug(line);
   const read = await (request.method === 'POST'
     ? sendWithin(ms, host, what, request, signal)
     : send(host, what, request, signal));
-  say.debug(`${read.status} ${line}`);
+  log.debug(`${read.status} ${line}`);
   return read;
 };
 

@@ -25,7 +25,7 @@ export const conformance: Command = {
     timeout: {
       field: str(),
       value: 'duration',
-      summary: 'How long to wait for the sign-in; 5m unless given',
+      summary: 'How long to wait for the sign-in (default 5m)',
     },
     scripted: {
       field: bool(),

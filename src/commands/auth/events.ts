@@ -13,19 +13,19 @@ export const events: Command = {
     port: {
       field: int({ min: 1, max: 65535 }),
       value: 'port',
-      summary: 'Port on 127.0.0.1; a free one unless given',
+      summary: 'Port on 127.0.0.1 (default: a free one)',
     },
     count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
     subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
     issuer: {
       field: str(),
       value: 'url',
-      summary: 'Issuer; read from the metadata of the server unless given',
+      summary: 'Issuer (default: read from the metadata of the server)',
     },
     'jwks-url': {
       field: str(),
       value: 'url',
-      summary: 'Keys of the issuer; read from the metadata unless given',
+      summary: 'Keys of the issuer (default: read from the metadata)',
     },
     'auth-url': serverFlags['auth-url'] as NonNullable<(typeof serverFlags)['auth-url']>,
     'token-url': serverFlags['token-url'] as NonNullable<(typeof serverFlags)['token-url']>,

@@ -6,13 +6,13 @@ import type { Command, Context } from '../../cli/command.ts';
 /** The same run, looking at the credentials of another profile. */
 const asProfile = (context: Context, name: string) => {
   const { settings } = context;
-  const { folders } = settings;
-  const state = name === settings.profile.name ? folders.state : join(dirname(folders.state), name);
+  const { directories } = settings;
+  const state = name === settings.profile.name ? directories.state : join(dirname(directories.state), name);
   return {
     ...context,
     settings: {
       profile: { name, origin: 'flag --all-profiles' },
-      folders: { ...folders, state },
+      directories: { ...directories, state },
       get: (key: string) => settings.get(key),
     },
   };

@@ -13,7 +13,7 @@ export const revoke: Command = {
     token: {
       field: oneOf('refresh', 'access'),
       value: 'refresh|access',
-      summary: 'Which one is sent; the refresh token unless given',
+      summary: 'Which one is sent (default: the refresh token)',
     },
   },
   examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],

@@ -30,7 +30,7 @@ const withLogin = async (
     path: values['redirect-path'] ?? '',
     timeoutMs: parseDuration(values.timeout ?? '5m', '--timeout'),
     signal: context.signal,
-    hide: (secret) => context.say.hide(secret),
+    hide: (secret) => context.log.hide(secret),
     send: sender(context.host, context.signal),
     visit: async (url, redirectUri, launch) => {
       if (isScripted) return walkConsent(context, url, redirectUri);

@@ -86,7 +86,7 @@ export const runEvents = async (context: Context, values: Values): Promise<Resul
   const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
   const onEvent = (event: Received) => {
     for (const effect of event.effects)
-      context.say.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
+      context.log.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
     received.push(event);
   };
   const listener = await listenForEvents(context, {
@@ -106,7 +106,7 @@ export const runEvents = async (context: Context, values: Values): Promise<Resul
     await listener.close();
     throw error;
   });
-  context.say.info(`Receiving security events of ${issuer} at ${url}`);
+  context.log.info(`Receiving security events of ${issuer} at ${url}`);
   const rows = (async function* () {
     try {
       yield* received.events();

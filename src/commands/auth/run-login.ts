@@ -76,7 +76,7 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
 const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
-  throw usageError('wrong usage', [
+  throw usageError('invalid arguments', [
     problem('--timeout', 'min', 'must be more than 0: nobody answers at once'),
   ]);
 };
@@ -114,12 +114,12 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
   const all = asked === 1 ? '1 scope' : `all ${asked} scopes`;
   const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
   if (gone.length > 0) {
-    context.say.warn(
-      `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
+    context.log.warn(
+      `Not granted: ${gone.join(', ')}. Commands that need these will log so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
   if (account.refreshToken === undefined)
-    context.say.warn(
+    context.log.warn(
       'The server gave no refresh token: when this access token ends, `opsctl login` is needed again.',
     );
   const text = scopeLines(account).join('\n');
@@ -132,7 +132,7 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
 
 const storeGivenToken = async (context: Context, values: Values): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
-  context.say.hide(token);
+  context.log.hide(token);
   // A given token is sent as it is; no client is needed to use it.
   const server = await loginServer(
     context,

@@ -21,12 +21,12 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
   for (const pair of pairs) {
     const at = pair.indexOf('=');
     if (at < 1)
-      throw usageError('wrong usage', [
+      throw usageError('invalid arguments', [
         problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`),
       ]);
     // doc1 Endpoints 5: the header is preferred because query strings appear in server logs.
     if (pair.slice(0, at) === 'access_token')
-      throw usageError('wrong usage', [
+      throw usageError('invalid arguments', [
         problem('--param', 'rule', 'must not carry the token; it goes in the header'),
       ]);
     query.append(pair.slice(0, at), pair.slice(at + 1));
@@ -123,7 +123,7 @@ const tokenFor = async (context: Context, values: Values, path: string): Promise
   if (values['token-stdin'] !== true)
     return accessToken(context, { account: values.account, scopes: scopesFor(path) });
   const token = await readSecret(context.host, 'token-stdin');
-  context.say.hide(token);
+  context.log.hide(token);
   return { token, origin: 'standard input' };
 };
 

@@ -16,7 +16,7 @@ export const status: Command = {
   run: async (context, values) => {
     const given = context.settings.get('access_token');
     if (given !== undefined && values.account === undefined) {
-      context.say.hide(given.value);
+      context.log.hide(given.value);
       const data = { signed_in: true, origin: given.origin, account: null, verified: false };
       return recordResult(data, {
         message: `an access token is given (${given.origin}); the server was not asked`,

@@ -10,24 +10,24 @@ type Finding = {
   readonly remedy?: string;
 };
 
-const folderFinding = async (context: Context, name: 'config' | 'state' | 'cache'): Promise<Finding> => {
-  const path = context.settings.folders[name];
+const directoryFinding = async (context: Context, name: 'config' | 'state' | 'cache'): Promise<Finding> => {
+  const path = context.settings.directories[name];
   const { files } = context.host;
   try {
-    await files.makeFolder(path, 0o700);
-    if (await files.isWritable(path)) return { check: `${name} folder`, state: 'fine', found: path };
+    await files.makeDirectory(path, 0o700);
+    if (await files.isWritable(path)) return { check: `${name} directory`, state: 'fine', found: path };
     return {
-      check: `${name} folder`,
+      check: `${name} directory`,
       state: 'fails',
       found: `${path} cannot be written`,
       remedy: `give yourself write access, or set OPSCTL_HOME`,
     };
   } catch (error) {
     return {
-      check: `${name} folder`,
+      check: `${name} directory`,
       state: 'fails',
       found: `${path}: ${error instanceof Error ? error.message : error}`,
-      remedy: 'set OPSCTL_HOME to a folder of yours',
+      remedy: 'set OPSCTL_HOME to a directory of yours',
     };
   }
 };
@@ -98,16 +98,16 @@ export const doctor: Command = {
   path: ['doctor'],
   summary: "Find out what is wrong with this machine's set-up",
   about:
-    'Looks at folders, settings, proxies and whether each configured service answers. Ends with 20 when a check fails. `opsctl doctor auth` looks at signing in.',
+    'Looks at directories, settings, proxies and whether each configured service answers. Ends with 20 when a check fails. `opsctl doctor auth` looks at signing in.',
   examples: [{ line: 'opsctl doctor', says: 'Every check with its remedy' }],
   run: async (context) => {
     const { name, origin } = context.settings.profile;
     const rows: Finding[] = [
       { check: 'profile', state: 'fine', found: `${name} (${origin})` },
       ...(await Promise.all([
-        folderFinding(context, 'config'),
-        folderFinding(context, 'state'),
-        folderFinding(context, 'cache'),
+        directoryFinding(context, 'config'),
+        directoryFinding(context, 'state'),
+        directoryFinding(context, 'cache'),
       ])),
       proxyFinding(context),
       browserless(context),

@@ -39,7 +39,7 @@ export const askAny = async <T>(
       );
     } catch (error) {
       if (!(error instanceof AppError) || error.category !== 'network') throw error;
-      context.say.debug(error.message);
+      context.log.debug(error.message);
       // A member that is there and cannot do it says more than one that is not there.
       if (last === undefined || last.detail.code === 'UNAVAILABLE') last = error;
     }

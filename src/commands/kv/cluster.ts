@@ -11,7 +11,7 @@ import type { Context, Flag, Values } from '../../cli/command.ts';
 export const clusterFlags: Readonly<Record<string, Flag>> = {
   cluster: {
     field: str(undefined, { min: 1 }),
-    summary: 'Cluster file; OPSCTL_KV_CLUSTER, else the simulated cluster that runs, unless given',
+    summary: 'Cluster file (default: OPSCTL_KV_CLUSTER, else the simulated cluster that runs)',
     value: 'file',
     complete: 'file',
   },
@@ -73,7 +73,7 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
   const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem(
         '--endpoints',
         'format',
@@ -108,7 +108,7 @@ const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] 
     client_url: urlOf(endpoint, isTls),
   }));
   if (members.length === 0)
-    throw usageError('wrong usage', [problem('--endpoints', 'required', 'names no endpoint')]);
+    throw usageError('invalid arguments', [problem('--endpoints', 'required', 'names no endpoint')]);
   return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
 };
 
@@ -131,12 +131,12 @@ const withFlags = (cluster: ClusterFile, values: Values, cwd: string): ClusterFi
 
 /** The file that is meant when no flag names one. */
 const defaultFile = async (context: Context): Promise<string> => {
-  const { host, settings, say } = context;
+  const { host, settings, log } = context;
   const named = host.env['OPSCTL_KV_CLUSTER'];
   if (named !== undefined && named !== '') return named;
-  const simulated = resolve(settings.folders.state, 'mock-kv', 'cluster.yaml');
+  const simulated = resolve(settings.directories.state, 'mock-kv', 'cluster.yaml');
   if ((await host.files.info(simulated)) !== undefined) {
-    say.info(`using the simulated cluster of ${simulated}`);
+    log.info(`using the simulated cluster of ${simulated}`);
     return simulated;
   }
   throw new AppError('config', 'no cluster is named', {
@@ -155,10 +155,10 @@ export const openCluster = async (
   values: Values,
   purpose: 'read' | 'upgrade' = 'read',
 ): Promise<Opened> => {
-  const { host, say } = context;
+  const { host, log } = context;
   const { openAccess } = await import('../../kv-upgrade/observe/access.ts');
   if (values.endpoints !== undefined && values.cluster !== undefined) {
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem('--endpoints', 'exclusive', 'cannot be given together with --cluster'),
     ]);
   }
@@ -166,14 +166,14 @@ export const openCluster = async (
     const { cluster, typed } = fromEndpoints(values);
     const full = withFlags(cluster, values, host.cwd);
     const access = await openAccess(host, full, flagged(values));
-    if (access.user !== undefined) say.hide(access.user.password);
+    if (access.user !== undefined) log.hide(access.user.password);
     return { cluster: full, access, typed };
   }
   const { readCluster } = await import('../../kv-upgrade/cluster/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
   const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
   const access = await openAccess(host, cluster, flagged(values));
-  if (access.user !== undefined) say.hide(access.user.password);
+  if (access.user !== undefined) log.hide(access.user.password);
   return {
     cluster,
     file,

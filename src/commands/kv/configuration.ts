@@ -13,7 +13,7 @@ const fileArgument: Argument = {
 };
 const toFlag: Flag = {
   field: oneOf('3.2', '3.3', '3.4', '3.5'),
-  summary: 'The version that shall read it; 3.3 unless given',
+  summary: 'The version that shall read it (default 3.3)',
   value: 'minor',
 };
 
@@ -57,12 +57,12 @@ export const configLint: Command = {
       ...lintFile(readable(values.file, parsed), to),
       ...lintFlags(wordsOf(values.command ?? '') ?? [], to),
     ];
-    const rows = found.map(({ level, key, message, hint, isMended }) => ({
+    const rows = found.map(({ level, key, message, hint, isFixed }) => ({
       level,
       key,
       message,
       hint,
-      is_mended_by_migrate: isMended ?? false,
+      is_mended_by_migrate: isFixed ?? false,
     }));
     const isBad = rows.some(({ level }) => level === 'stop');
     return {
@@ -81,7 +81,7 @@ export const configMigrate: Command = {
     to: toFlag,
     out: {
       field: str(undefined, { min: 1 }),
-      summary: 'Write it to this file; standard output unless given',
+      summary: 'Write it to this file (default: standard output)',
       value: 'file',
       complete: 'file',
     },
@@ -104,8 +104,8 @@ export const configMigrate: Command = {
     const before = await read(context, values.file);
     readable(values.file, await parseConfig(before));
     const { text, changes } = await migrateConfig(before, to);
-    for (const change of changes) context.say.info(change);
-    if (changes.length === 0) context.say.info(`nothing to change for ${to}`);
+    for (const change of changes) context.log.info(change);
+    if (changes.length === 0) context.log.info(`nothing to change for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
     const path = resolve(host.cwd, values.out ?? values.file);
     const mode = (await host.files.info(resolve(host.cwd, values.file)))?.mode;

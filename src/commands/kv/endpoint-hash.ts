@@ -54,15 +54,15 @@ const judge = async (context: Context, rows: readonly Hashed[]): Promise<boolean
     ),
   );
   if (found.kind === 'moving')
-    context.say.warn('a compaction is under way: the hashes cannot be compared; ask again');
+    context.log.warn('a compaction is under way: the hashes cannot be compared; ask again');
   if (found.kind === 'unproved')
-    context.say.warn('different versions after a compaction: a different hash proves nothing here');
+    context.log.warn('different versions after a compaction: a different hash proves nothing here');
   if (found.kind !== 'different') return true;
   const who =
     found.odd.length === 0
       ? 'the members hold'
       : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`;
-  context.say.warn(`${who} different data at revision ${rows[0]?.revision}`);
+  context.log.warn(`${who} different data at revision ${rows[0]?.revision}`);
   return false;
 };
 
@@ -76,7 +76,7 @@ export const endpointHash: Command = {
     ...endpointFlags,
     rev: {
       field: int({ min: 1 }),
-      summary: 'Revision up to which keys are hashed; the newest that all endpoints have unless given',
+      summary: 'Revision up to which keys are hashed (default: the newest that all endpoints have)',
       value: 'revision',
     },
   },

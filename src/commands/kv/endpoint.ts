@@ -163,7 +163,7 @@ export const endpointHealth: Command = {
         ? `${endpoint} is healthy: successfully committed proposal: took = ${took}`
         : `${endpoint} is unhealthy: failed to commit proposal: ${error}`,
     );
-    if (exit() === 'no') context.say.warn('unhealthy cluster');
+    if (exit() === 'no') context.log.warn('unhealthy cluster');
     return {
       kind: 'raw',
       chunks: [`${lines.join('\n')}\n`],

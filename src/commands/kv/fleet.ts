@@ -49,17 +49,17 @@ const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
     {
       code: 'FLEET_NOT_READY',
       problems: problems.map((text) => problem('', 'rule', text)),
-      tryThis: ['mend what is named, then the same command again: clusters that are done are left alone'],
+      tryThis: ['fix what is named, then the same command again: clusters that are done are left alone'],
     },
   );
 };
 
 const upgradeOne = async (context: Context, cluster: string, label: string): Promise<Upgraded<Detail>> => {
-  context.say.info(`${label}: begins`);
+  context.log.info(`${label}: begins`);
   const done = await runSelf(context, ['kv', 'upgrade', '--cluster', cluster, '--yes']);
   const report = parsed(done.stdout);
   const message = done.code === 0 ? (report?.message ?? 'done') : complaintIn(done.stderr);
-  context.say.info(`${label}: ${message}`);
+  context.log.info(`${label}: ${message}`);
   return {
     ok: done.code === 0,
     detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) },
@@ -83,8 +83,8 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   ]);
   const read = await readFleet(context.host, values.file);
   const fleet: Fleet = { ...read, atOnce: values['at-once'] ?? read.atOnce };
-  const folder = dirname(resolve(context.host.cwd, values.file));
-  const label = (cluster: string): string => relative(folder, cluster);
+  const directory = dirname(resolve(context.host.cwd, values.file));
+  const label = (cluster: string): string => relative(directory, cluster);
   await checkAll(context, fleet);
   await context.confirm(
     `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}, ${label(fleet.canary)} first, then ${fleet.atOnce} at once?`,

@@ -21,7 +21,7 @@ const endpointsOf = async (context: Context, values: Values): Promise<string> =>
 
 type Described = { readonly spec: MemberSpec; readonly left: readonly string[]; readonly isSeen: boolean };
 type Driver = NonNullable<ClusterFile['driver']>;
-type Place = { readonly folder: string; readonly driver: Driver };
+type Place = { readonly directory: string; readonly driver: Driver };
 /** Processes of this machine; whether they are those of units decides how they are stopped and started, unless that was said. */
 const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Values) => {
   const { findProcess } = await import('../../kv-upgrade/cluster/find-members.ts');
@@ -39,7 +39,7 @@ const memberOf = async (
   context: Context,
   listed: ListedMember,
   found: FoundProcess | undefined,
-  { folder, driver }: Place,
+  { directory, driver }: Place,
   values: Values,
 ): Promise<Described> => {
   const common = {
@@ -69,7 +69,7 @@ const memberOf = async (
       isSeen: true,
     };
   }
-  const pid_file = found.pid_file ?? join(folder, `${listed.name}.pid`);
+  const pid_file = found.pid_file ?? join(directory, `${listed.name}.pid`);
   if (found.pid_file === undefined) await context.host.files.replace(pid_file, `${found.pid}\n`);
   const { data_dir, config_file, env, flags } = found;
   const spec = {
@@ -79,7 +79,7 @@ const memberOf = async (
       ...binaries,
       data_dir,
       pid_file,
-      log_file: found.log_file ?? join(folder, `${listed.name}.log`),
+      log_file: found.log_file ?? join(directory, `${listed.name}.log`),
     },
     ...(config_file === undefined ? {} : { config_file }),
     ...(Object.keys(env).length === 0 ? {} : { env }),
@@ -90,18 +90,18 @@ const memberOf = async (
 
 /** The old version's ctl program usually lies beside its server; `kv restore` and `kv rehearse` need it. */
 const ctlBeside = async ({ host }: Context, members: readonly MemberSpec[]): Promise<string | undefined> => {
-  for (const folder of new Set(
+  for (const directory of new Set(
     members.flatMap(({ old_binary, binary_path }) =>
       [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
     ),
   )) {
-    const path = join(folder, 'etcdctl');
+    const path = join(directory, 'etcdctl');
     if ((await host.files.info(path))?.kind === 'file') return path;
   }
   return undefined;
 };
 
-/** Runs and snapshots are kept by this name: the folder's says more than that of the file that everybody calls cluster.yaml. */
+/** Runs and snapshots are kept by this name: the directory's says more than that of the file that everybody calls cluster.yaml. */
 const nameFor = (file: string | undefined): string => {
   const own = basename(file ?? 'cluster').replace(/\.ya?ml$/, '');
   const name = own === 'cluster' && file !== undefined ? basename(dirname(file)) : own;
@@ -111,8 +111,8 @@ const nameFor = (file: string | undefined): string => {
 /** Editors complete and check the values of a YAML file whose first line names its schema. */
 const head = async ({ host, settings }: Context): Promise<string> => {
   const { clusterSchema } = await import('../../kv-upgrade/cluster/cluster-file.ts');
-  const path = join(settings.folders.cache, 'cluster.schema.json');
-  await host.files.makeFolder(settings.folders.cache, 0o700);
+  const path = join(settings.directories.cache, 'cluster.schema.json');
+  await host.files.makeDirectory(settings.directories.cache, 0o700);
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
   return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
 };
@@ -122,12 +122,12 @@ export const init: Command = {
   noDryRun: 'without --out the file is only printed',
   summary: 'Write a cluster file from a running cluster',
   about:
-    'Reads the member list. Members that run on this machine get their data folder, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
+    'Reads the member list. Members that run on this machine get their data directory, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
   flags: {
     ...endpointFlags,
     out: {
       field: str(undefined, { min: 1 }),
-      summary: 'File to write; standard output unless given',
+      summary: 'File to write (default: standard output)',
       value: 'file',
       complete: 'file',
     },
@@ -168,12 +168,12 @@ export const init: Command = {
     });
     const listed = await askAny(context, opened, (store) => store.members());
     const file = values.out === undefined ? undefined : resolve(context.host.cwd, values.out);
-    const folder = file === undefined ? context.host.cwd : dirname(file);
-    if (file !== undefined) await context.host.files.makeFolder(folder);
+    const directory = file === undefined ? context.host.cwd : dirname(file);
+    if (file !== undefined) await context.host.files.makeDirectory(directory);
     const sorted = listed.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
     const { found, driver } = await seenHere(context, sorted, values);
     const described = await Promise.all(
-      sorted.map((member, i) => memberOf(context, member, found[i], { folder, driver }, values)),
+      sorted.map((member, i) => memberOf(context, member, found[i], { directory, driver }, values)),
     );
     const members = described.map(({ spec }) => spec);
     const name = values.name ?? nameFor(file);
@@ -187,10 +187,10 @@ export const init: Command = {
       ...clusterProblems(content).map(({ path, message }) => `${path} ${message}`),
       ...described.flatMap((one) => one.left),
     ];
-    for (const line of left) context.say.warn(`to fill in: ${line}`);
+    for (const line of left) context.log.warn(`to fill in: ${line}`);
     const unseen = described.filter(({ isSeen }) => !isSeen).map(({ spec }) => spec.name);
     if (unseen.length > 0 && values.driver === undefined)
-      context.say.warn(
+      context.log.warn(
         `no process of ${unseen.join(', ')} is seen on this machine; for members on other hosts: --driver ssh`,
       );
     if (file === undefined) return rawResult(text);

@@ -25,12 +25,12 @@ const maxInt32 = 2 ** 31 - 1;
 /** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
 const sendFlag: Flag = {
   field: int({ min: 1, max: maxInt32 }),
-  summary: 'Largest request to send; 2 MiB unless given',
+  summary: 'Largest request to send (default: 2 MiB)',
   value: 'bytes',
 };
 const receiveFlag: Flag = {
   field: int({ min: 1, max: maxInt32 }),
-  summary: 'Largest answer to take; 2147483647 unless given',
+  summary: 'Largest answer to take (default 2147483647)',
   value: 'bytes',
 };
 const prefixFlag: Flag = { field: bool(), summary: 'Every key that begins like this' };
@@ -139,7 +139,7 @@ export const get: Command = {
       return rowsResult(kvs, { columns: ['key', 'value', 'mod_revision', 'lease'], name: 'key' });
     const [found] = kvs;
     if (found?.value_base64 !== undefined)
-      context.say.warn(
+      context.log.warn(
         `the value of ${values['key-name']} is not text: -o json has its bytes in value_base64`,
       );
     if (found === undefined)

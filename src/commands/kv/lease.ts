@@ -8,7 +8,7 @@ import { endpointFlags, openCluster } from './cluster.ts';
 /** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
 export const decimalLease = (id: string, path = '<lease-id>'): string => {
   if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`),
     ]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();

@@ -48,7 +48,7 @@ export const alarmList: Command = {
 export const alarmDisarm: Command = {
   path: ['kv', 'alarm', 'disarm'],
   noDryRun: 'opsctl kv alarm list',
-  summary: 'Take alarms back, after their cause was mended',
+  summary: 'Take alarms back, after their cause was fixed',
   flags: {
     ...endpointFlags,
     alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' },

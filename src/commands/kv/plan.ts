@@ -49,7 +49,7 @@ export const plan: Command = {
         : `plan written to ${values.out}; carry it out with opsctl kv upgrade --plan ${values.out}`;
     // The numbered plan is made to be read and mailed: it is the same in a pipe, unless data was asked for.
     if (context.isFormatGiven !== true && !context.host.terminal.stdout.isTty) {
-      if (next !== undefined) context.say.info(next);
+      if (next !== undefined) context.log.info(next);
       return rawResult(`${text}\n`);
     }
     return recordResult(made, { text, name: 'digest', message: next });

@@ -15,18 +15,18 @@ export const planFlags: Readonly<Record<string, Flag>> = {
   ...clusterFlags,
   to: {
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-    summary: `Version to go to (${targets.join(', ')}); the next one unless given`,
+    summary: `Version to go to (${targets.join(', ')}) (default: the next one)`,
     value: 'minor',
     suggest: targets,
   },
   'copy-data': {
     field: bool(),
-    summary: 'Copy each data folder while its member is stopped (snapshots hold only v3 data)',
+    summary: 'Copy each data directory while its member is stopped (snapshots hold only v3 data)',
   },
   'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
   'stable-for': {
     field: int({ min: 0, max: 3600 }),
-    summary: 'Seconds a member must stay good before the next one; 1 unless given',
+    summary: 'Seconds a member must stay good before the next one (default 1)',
     value: 'seconds',
   },
   accept: {
@@ -46,7 +46,9 @@ const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> =
     const why = guards.some(({ id }) => id === name)
       ? `${name} cannot be accepted: nothing good can come of it`
       : `${name} is not a guard`;
-    throw usageError('wrong usage', [problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
+    throw usageError('invalid arguments', [
+      problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`),
+    ]);
   }
   return {
     ...(values.to === undefined ? {} : { to: values.to as Minor }),
@@ -70,16 +72,16 @@ export type Prepared = {
 export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
-  const [{ observe }, { planFrom }, { runFolder, nextRunId }] = await Promise.all([
+  const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([
     import('../../kv-upgrade/observe/observe.ts'),
     import('../../kv-upgrade/plan.ts'),
     import('../../kv-upgrade/journal/journal.ts'),
   ]);
   const driver = await driverFor(context, opened.cluster);
   const options = given ?? (await optionsOf(opened, values));
-  const run = await nextRunId(host, context.settings.folders.clusters, opened.cluster.name);
+  const run = await nextRunId(host, context.settings.directories.clusters, opened.cluster.name);
   const { cluster, access } = opened;
-  const folder = runFolder(context.settings.folders.clusters, cluster.name, run);
+  const directory = runDirectory(context.settings.directories.clusters, cluster.name, run);
   const observation = await observe({
     host,
     cluster,
@@ -87,7 +89,7 @@ export const prepare = async (context: Context, values: Values, given?: PlanOpti
     driver,
     sizes: options.copy_data,
     isDeep: true,
-    runFolder: folder,
+    runDirectory: directory,
   });
   const made = planFrom({ observation, cluster, options, describe: driver.describe, id: run });
   return { opened: { ...opened, file: opened.file as string }, driver, options, observation, made, run };

@@ -15,7 +15,7 @@ const snapshotFor = async (
   context: Context,
   values: Values,
   { opened, observation }: Prepared,
-  folder: string,
+  directory: string,
 ): Promise<string> => {
   const [{ saveSnapshot, verifySnapshot }, { openStore }] = await Promise.all([
     import('../../etcd-client/snapshot.ts'),
@@ -33,8 +33,8 @@ const snapshotFor = async (
       code: 'UNAVAILABLE',
       tryThis: ['--snapshot FILE'],
     });
-  const path = join(folder, 'snapshot.db');
-  context.say.info(`saving a snapshot of ${source.name} for the private copy`);
+  const path = join(directory, 'snapshot.db');
+  context.log.info(`saving a snapshot of ${source.name} for the private copy`);
   await saveSnapshot(
     context.host,
     openStore(context.host, {
@@ -82,34 +82,34 @@ const shown = (result: RehearsalResult, kept: string): Result => {
     ...(report === undefined ? [] : [`report ${kept}/report.html`]),
   ].join('\n');
   return recordResult(
-    { ...result, ok: isGood, folder: kept },
+    { ...result, ok: isGood, directory: kept },
     { text, name: 'outcome' },
     isGood ? undefined : 'no',
   );
 };
 
-/** The run's folder of the copy is kept with the real cluster's runs; everything else of the copy goes. */
+/** The run's directory of the copy is kept with the real cluster's runs; everything else of the copy goes. */
 const keepReport = async (
   context: Context,
   cluster: string,
-  folder: string,
+  directory: string,
   run: string,
 ): Promise<string> => {
   const { host, settings } = context;
-  const { clusterFolder } = await import('../../kv-upgrade/journal/journal.ts');
-  const kept = join(clusterFolder(settings.folders.clusters, cluster), 'rehearsals', run);
+  const { clusterDirectory } = await import('../../kv-upgrade/journal/journal.ts');
+  const kept = join(clusterDirectory(settings.directories.clusters, cluster), 'rehearsals', run);
   const find = async (at: string): Promise<string | undefined> => {
     for (const name of await host.files.list(at)) {
       const path = join(at, name);
       if (name === 'report.json') return at;
-      const inside = (await host.files.info(path))?.kind === 'folder' ? await find(path) : undefined;
+      const inside = (await host.files.info(path))?.kind === 'directory' ? await find(path) : undefined;
       if (inside !== undefined) return inside;
     }
     return undefined;
   };
-  const from = await find(join(folder, 'home'));
+  const from = await find(join(directory, 'home'));
   if (from === undefined) return kept;
-  await host.files.makeFolder(kept, 0o700);
+  await host.files.makeDirectory(kept, 0o700);
   for (const name of ['report.json', 'report.md', 'report.html', 'events.ndjson'])
     await host.files.copy(join(from, name), join(kept, name));
   return kept;
@@ -121,29 +121,29 @@ const chooseReal = async ({ opened }: Prepared, values: Values): Promise<boolean
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
   const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
-  throw usageError('wrong usage', [problem('--real', 'rule', rule)]);
+  throw usageError('invalid arguments', [problem('--real', 'rule', rule)]);
 };
 
-const inFolder = async (
+const inDirectory = async (
   context: Context,
   values: Values,
   prepared: Prepared,
   plan: Plan,
-  folder: string,
+  directory: string,
 ): Promise<Result> => {
-  const { host, signal, say } = context;
+  const { host, signal, log } = context;
   const { opened, observation, options, run: id } = prepared;
   const [{ rehearse: carryOut }, { lineOf }] = await Promise.all([
     import('../../kv-upgrade/rehearse/rehearse.ts'),
     import('../../kv-upgrade/format/plain-lines.ts'),
   ]);
   const isReal = await chooseReal(prepared, values);
-  const snapshot = await snapshotFor(context, values, prepared, folder);
+  const snapshot = await snapshotFor(context, values, prepared, directory);
   const where = `a private copy of ${isReal ? 'real' : 'simulated'} servers`;
-  say.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${opened.cluster.name} is not touched`);
+  log.info(`rehearsing ${plan.from} → ${plan.to} on ${where}; ${opened.cluster.name} is not touched`);
   const onEvent = (event: UpgradeEvent): void => {
     const line = lineOf(event);
-    if (line !== undefined && event.event !== 'run-started') say.info(`rehearsal: ${line}`);
+    if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
   };
   const versions = versionsOf(prepared, plan);
   const result = await carryOut(
@@ -152,7 +152,7 @@ const inFolder = async (
       cluster: opened.cluster,
       observation,
       snapshot,
-      folder,
+      directory,
       isReal,
       versions,
       options,
@@ -161,7 +161,7 @@ const inFolder = async (
     },
     opened.access,
   );
-  return shown(result, await keepReport(context, opened.cluster.name, folder, id));
+  return shown(result, await keepReport(context, opened.cluster.name, directory, id));
 };
 
 const run = async (context: Context, values: Values): Promise<Result> => {
@@ -170,16 +170,16 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   const { isRefusal } = await import('../../kv-upgrade/plan.ts');
   const { made } = prepared;
   if (isRefusal(made)) throw refusalError(made);
-  const folder = join(
-    host.files.temporaryFolder(),
+  const directory = join(
+    host.files.temporaryDirectory(),
     `opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`,
   );
-  await host.files.makeFolder(folder, 0o700);
+  await host.files.makeDirectory(directory, 0o700);
   try {
-    return await inFolder(context, values, prepared, made, folder);
+    return await inDirectory(context, values, prepared, made, directory);
   } finally {
-    if (values.keep) context.say.info(`the private copy is kept in ${folder}`);
-    else await host.files.remove(folder);
+    if (values.keep) context.log.info(`the private copy is kept in ${directory}`);
+    else await host.files.remove(directory);
   }
 };
 
@@ -195,13 +195,13 @@ export const rehearse: Command = {
     ...flags,
     snapshot: {
       field: str(undefined, { min: 1 }),
-      summary: 'Snapshot to restore; a fresh one of a follower unless given',
+      summary: 'Snapshot to restore (default: a fresh one of a follower)',
       value: 'file',
       complete: 'file',
     },
     simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
     real: { field: bool(), summary: 'Fail when real servers are not possible' },
-    keep: { field: bool(), summary: 'Keep the folder of the private copy' },
+    keep: { field: bool(), summary: 'Keep the directory of the private copy' },
   },
   examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
   check: (values) =>

@@ -11,7 +11,7 @@ const foundRun = async (context: Context, values: Values): Promise<FoundRun> => 
   const { host, settings } = context;
   const { cluster } = await openCluster(context, values);
   const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
-  const runs = await findRuns(host, settings.folders.clusters, cluster.name);
+  const runs = await findRuns(host, settings.directories.clusters, cluster.name);
   const found = values.run === undefined ? runs[0] : runs.find(({ run }) => run === values.run);
   if (found === undefined) {
     const tryThis =
@@ -35,21 +35,21 @@ const foundRun = async (context: Context, values: Values): Promise<FoundRun> => 
 };
 
 /** The written report, or one made from the journal when the program was ended before it wrote it. */
-const reportOf = async (context: Context, { run, folder, entries }: FoundRun): Promise<StoredReport> => {
+const reportOf = async (context: Context, { run, directory, entries }: FoundRun): Promise<StoredReport> => {
   const [{ readReport }, { broughtUpToDate, reportFromJournal }] = await Promise.all([
     import('../../kv-upgrade/report/write.ts'),
     import('../../kv-upgrade/report/from-journal.ts'),
   ]);
-  const written = await readReport(context.host, folder);
+  const written = await readReport(context.host, directory);
   const current = written && broughtUpToDate(written, entries);
   if (current !== undefined) return current;
-  const rebuilt = reportFromJournal(entries, `${folder}/journal.jsonl`);
+  const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`);
   if (rebuilt === undefined)
     throw new AppError('not-found', `run ${run} has no report: it was not brought to an end`, {
       code: 'NO_REPORT',
       tryThis: ['opsctl kv status', 'opsctl kv resume'],
     });
-  context.say.info(
+  context.log.info(
     `run ${run} was ended before its report was written; this one is made from its journal, without checks and test writes`,
   );
   return rebuilt;
@@ -83,7 +83,7 @@ export const report: Command = {
     {
       name: 'run',
       field: str(),
-      summary: 'The run; the newest of the cluster unless given',
+      summary: 'The run (default: the newest of the cluster)',
       optional: true,
       complete: 'kv-run',
     },
@@ -92,7 +92,7 @@ export const report: Command = {
     ...clusterFlags,
     as: {
       field: oneOf('markdown', 'html', 'json'),
-      summary: 'Form of the report; from the name of --out unless given',
+      summary: 'Form of the report (default: from the name of --out)',
       value: 'markdown|html|json',
     },
     out: {

@@ -22,7 +22,7 @@ const sourceOf = async (context: Context, values: Values, cluster: string): Prom
     import('../../kv-upgrade/restore/plan.ts'),
     import('../../etcd-client/snapshot-content.ts'),
   ]);
-  const [run] = (await findRuns(host, settings.folders.clusters, cluster)).filter(({ entries }) =>
+  const [run] = (await findRuns(host, settings.directories.clusters, cluster)).filter(({ entries }) =>
     entries.some(({ kind }) => kind === 'snapshot'),
   );
   const opened = run?.entries[0];
@@ -54,8 +54,8 @@ const underLock = async <T>(
   act: () => Promise<T>,
 ): Promise<T> => {
   const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
-  const { host, settings, say } = context;
-  const lock = await takeLocks({ host, state: settings.folders.clusters, ...locking, warn: say.warn });
+  const { host, settings, log } = context;
+  const lock = await takeLocks({ host, state: settings.directories.clusters, ...locking, warn: log.warn });
   try {
     return await act();
   } finally {
@@ -67,8 +67,8 @@ const carriedOut = async (
   context: Context,
   parts: Pick<Restoring, 'cluster' | 'access' | 'plan'>,
 ): Promise<Restored> => {
-  const { host, settings, say } = context;
-  const [{ restore: carryOut }, { shellsOf }, { runFolder }] = await Promise.all([
+  const { host, settings, log } = context;
+  const [{ restore: carryOut }, { shellsOf }, { runDirectory }] = await Promise.all([
     import('../../kv-upgrade/restore/execute.ts'),
     import('../../kv-upgrade/supervisors/open.ts'),
     import('../../kv-upgrade/journal/journal.ts'),
@@ -77,27 +77,27 @@ const carriedOut = async (
     driverFor(context, parts.cluster),
     shellsOf(host, parts.cluster),
   ]);
-  const folder = runFolder(settings.folders.clusters, parts.cluster.name, parts.plan.run);
-  return carryOut({ ...parts, host, driver, shellFor, folder, say: say.info });
+  const directory = runDirectory(settings.directories.clusters, parts.cluster.name, parts.plan.run);
+  return carryOut({ ...parts, host, driver, shellFor, directory, log: log.info });
 };
 
 export const restore: Command = {
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
-    'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data folders are kept aside. ' +
+    'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data directories are kept aside. ' +
     'Needs ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
   flags: {
     ...clusterFlags,
     snapshot: {
       field: str(undefined, { min: 1 }),
-      summary: 'Snapshot file; the newest one of the last run unless given',
+      summary: 'Snapshot file (default: the newest one of the last run)',
       value: 'file',
       complete: 'file',
     },
     to: {
       field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-      summary: 'Version to rebuild; the one before the last run unless given',
+      summary: 'Version to rebuild (default: the one before the last run)',
       value: 'minor',
       suggest: versionRows.map(({ minor }) => minor),
     },
@@ -116,7 +116,7 @@ export const restore: Command = {
     const observation = await observe({ host: context.host, cluster, access, driver });
     const plan = restorePlan({ cluster, observation, ...source });
     if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
-    context.say.warn(restoreText(plan));
+    context.log.warn(restoreText(plan));
     await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
     const { revision, kept } = await underLock(context, { cluster, access, run: source.run }, () =>
       carriedOut(context, { cluster, access, plan }),

@@ -63,20 +63,20 @@ export const abort: Command = {
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
     const { openJournal } = await import('../../kv-upgrade/journal/journal.ts');
     const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
-    const { host, settings, say } = context;
+    const { host, settings, log } = context;
     const lock = await takeLocks({
       host,
-      state: settings.folders.clusters,
+      state: settings.directories.clusters,
       ...opened,
       run: found.run,
-      warn: say.warn,
+      warn: log.warn,
     });
     const upgraded = members
       .filter(({ server_version }) => minorOf(server_version) === plan.to)
       .map(({ name }) => name);
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
-      const journal = await openJournal(context.host, found.folder);
+      const journal = await openJournal(context.host, found.directory);
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
       const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');

@@ -64,7 +64,7 @@ export const conducted = async (
     clusterFile: opened.file ?? '',
     access: opened.access,
     driver,
-    state: settings.folders.clusters,
+    state: settings.directories.clusters,
   };
   return watched(context, (sink, ask, signal) =>
     conduct({
@@ -116,7 +116,9 @@ export type Unfinished = {
 export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, openRun } = await import('../../kv-upgrade/journal/journal.ts');
-  const found = openRun(await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name));
+  const found = openRun(
+    await findRuns(context.host, context.settings.directories.clusters, opened.cluster.name),
+  );
   const first = found?.entries[0];
   if (found === undefined || first?.kind !== 'opened') {
     throw new AppError('not-found', `there is no unfinished run of cluster ${opened.cluster.name} here`, {
@@ -143,7 +145,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.clusters, opened.cluster.name);
+  const [newest] = await findRuns(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (newest === undefined) return undefined;
   const { run, entries } = newest;
   const last = entries.at(-1);

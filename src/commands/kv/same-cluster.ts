@@ -88,10 +88,10 @@ const namedResult = (result: Result, named: Named): Result => {
 
 const speaking = (context: Context, named: Named): Context => ({
   ...context,
-  say: {
-    ...context.say,
-    info: (text) => context.say.info(named(text)),
-    warn: (text) => context.say.warn(named(text)),
+  log: {
+    ...context.log,
+    info: (text) => context.log.info(named(text)),
+    warn: (text) => context.log.warn(named(text)),
   },
 });
 

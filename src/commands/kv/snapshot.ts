@@ -22,14 +22,14 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
   if (values.member !== undefined) {
     const found = cluster.members.find(({ name }) => name === values.member);
     if (found === undefined)
-      throw usageError('wrong usage', [
+      throw usageError('invalid arguments', [
         problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`),
       ]);
     return found;
   }
   if (cluster.members.length === 1) return cluster.members[0] as MemberSpec;
   if (file === undefined)
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem(
         '--endpoints',
         'max',
@@ -49,7 +49,7 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
       code: 'UNAVAILABLE',
       tryThis: ['opsctl kv status'],
     });
-  if (!best.is_leader) context.say.warn(`no leader: the snapshot of ${best.name} may be behind`);
+  if (!best.is_leader) context.log.warn(`no leader: the snapshot of ${best.name} may be behind`);
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
 
@@ -99,7 +99,7 @@ const save: Command = {
     ...endpointFlags,
     member: {
       field: str(undefined, { min: 1 }),
-      summary: 'Member of the cluster file to take it from; the leader unless given',
+      summary: 'Member of the cluster file to take it from (default: the leader)',
       value: 'name',
       complete: 'kv-member',
     },

@@ -43,7 +43,7 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
   const { run, entries } = found;
   const last = entries.at(-1);
   if (last?.kind === 'closed') {
-    // A member that went back by itself ends the run, but not the way: mended, it goes on.
+    // A member that went back by itself ends the run, but not the way: fixed, it goes on.
     const mayGoOn = goesOn.has(last.outcome) || (last.outcome === 'rolled-back' && !isRolledBack(entries));
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
     const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
@@ -58,13 +58,15 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
 
 const lastRun = async (context: Context, cluster: string, clusterVersion: string | undefined) => {
   const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.folders.clusters, cluster).catch(() => []);
+  const [newest] = await findRuns(context.host, context.settings.directories.clusters, cluster).catch(
+    () => [],
+  );
   const { whoIsAt } = await import('../../kv-upgrade/locks/machine-lock.ts');
   return newest === undefined
     ? undefined
     : runLine(
         newest,
-        await whoIsAt(context.host, context.settings.folders.clusters, cluster),
+        await whoIsAt(context.host, context.settings.directories.clusters, cluster),
         clusterVersion,
       );
 };

@@ -33,8 +33,8 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
     import('../../kv-upgrade/locks/machine-lock.ts'),
   ]);
   // A run that somebody is at work on has no end yet either.
-  await refuseOtherHere(context.host, context.settings.folders.clusters, opened.cluster.name);
-  const left = await crashedRun(context.host, context.settings.folders.clusters, opened.cluster.name);
+  await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
+  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };
 
@@ -43,7 +43,7 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
   const urls = observation.members.flatMap(({ is_reachable, client_url }) =>
     is_reachable ? [client_url] : [],
   );
-  await refuseOther(context.host, context.settings.folders.clusters, opened.cluster, opened.access, urls);
+  await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
 
 export const upgrade: Command = {
@@ -103,10 +103,10 @@ const upgradeRun = async (context: Context, values: Values) => {
     return recordResult(made, { text: planText(made, columnsOf(context.host.terminal.stdout)) });
   // The plan's text has the warnings too.
   if (context.isInteractive && !context.isConfirmed)
-    context.say.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
+    context.log.info(`${planText(made, columnsOf(context.host.terminal.stderr))}\n`);
   else
     for (const { level, message, hint } of made.findings)
-      if (level === 'warn') context.say.warn(hint === undefined ? message : `${message} → ${hint}`);
+      if (level === 'warn') context.log.warn(hint === undefined ? message : `${message} → ${hint}`);
   await confirmStart(
     context,
     opened.cluster.name,

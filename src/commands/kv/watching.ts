@@ -100,7 +100,7 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
   const sink: Sink = (event) => {
     const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-finished')
-      context.say.info(`${event.at.slice(11, 19)}Z ${line}`);
+      context.log.info(`${event.at.slice(11, 19)}Z ${line}`);
   };
   return conduct(sink, atOnce, context.signal);
 };

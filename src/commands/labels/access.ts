@@ -63,7 +63,7 @@ const lostPath = (error: AppError): AppError =>
     tryThis: ['check the base URL (OPSCTL_LABELS_URL or the setting labels.url): what stands before /v2beta'],
   });
 
-/** A refusal for want of a scope names the scope and the exact line that mends it; a refused token says how to get one. */
+/** A refusal for want of a scope names the scope and the exact line that fixes it; a refused token says how to get one. */
 export const explainedRefusal = async (error: AppError, to: Asked): Promise<AppError> => {
   if (error.detail.httpStatus === 403) return lacksRole(await lacksScope(error, to), to);
   if (error.detail.httpStatus === 404 && to.isOfAll === true && (error.detail.tryThis ?? []).length === 0)
@@ -105,7 +105,7 @@ const renewed = async (context: Context, refused: string): Promise<string | unde
   const { accessToken } = await import('../../auth/token.ts');
   const { token, account } = await accessToken(context, { refused });
   if (account === undefined || token === refused) return undefined;
-  context.say.hide(token);
+  context.log.hide(token);
   return token;
 };
 

@@ -7,7 +7,7 @@ export const apply: Command = labelCommand({
   path: ['labels', 'apply'],
   summary: 'Make labels what their files say',
   about: [
-    'Reads label definitions (YAML or JSON, several documents and files, a folder), compares each with the service, shows the',
+    'Reads label definitions (YAML or JSON, several documents and files, a directory), compares each with the service, shows the',
     'difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted) and sends it as one atomic delta that is pinned',
     'to the revision that was shown. A second run sends nothing. A label is found by its id, else by its title.',
     '',
@@ -21,7 +21,7 @@ export const apply: Command = labelCommand({
       short: 'f',
       repeat: true,
       required: true,
-      summary: 'File or folder; - is standard input',
+      summary: 'File or directory; - is standard input',
       value: 'file',
       complete: 'file',
     },

@@ -16,7 +16,7 @@ type Row = { readonly command: Command; readonly operation: Operation };
 const revisionArgument: Argument = {
   name: 'revision',
   field: str(),
-  summary: 'Number of the revision, or latest, published; latest unless given',
+  summary: 'Number of the revision, or latest, published (default latest)',
   optional: true,
 };
 const permissionArgument: Argument = {
@@ -29,7 +29,7 @@ const permissionArgument: Argument = {
 const userArgument: Argument = {
   name: 'user',
   field: str(),
-  summary: 'me, an id or an address; me unless given',
+  summary: 'me, an id or an address (default me)',
   optional: true,
 };
 
@@ -64,7 +64,7 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
         all: { field: bool(), summary: 'All pages, as without --limit' },
         limit: {
           field: int({ min: 1 }),
-          summary: 'Stop after so many entries; all of them unless given',
+          summary: 'Stop after so many entries (default: all of them)',
           value: 'number',
         },
       }
@@ -123,7 +123,7 @@ const permissionOf = async (
   admin: boolean,
 ): Promise<string> => {
   if (who === undefined)
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem(
         '<permission>',
         'required',

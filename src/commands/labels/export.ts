@@ -8,7 +8,7 @@ export const exportLabels: Command = labelCommand({
   path: ['labels', 'export'],
   summary: 'Write labels as definition files',
   about: [
-    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --folder; --folder with the name of a YAML file writes them into that one.',
+    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --directory; --directory with the name of a YAML file writes them into that one.',
     '`labels apply` reads all of these back and changes nothing.',
   ].join('\n'),
   args: [
@@ -23,11 +23,11 @@ export const exportLabels: Command = labelCommand({
   ],
   flags: {
     all: { field: bool(), summary: 'All labels' },
-    folder: {
+    directory: {
       field: str(),
       short: 'f',
-      summary: 'Write one file a label into this folder; a name in .yaml is one file for all',
-      value: 'folder|file.yaml',
+      summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
+      value: 'directory|file.yaml',
       complete: 'file',
     },
     published: { field: bool(), summary: 'The published revisions instead of the newest ones' },

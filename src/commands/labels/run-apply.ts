@@ -358,7 +358,7 @@ const applyAll = async (context: Context, prepared: readonly Prepared[], options
       if (!(error instanceof AppError) || prepared.length === 1) throw error;
       if (endsRun(error)) throw stoppedBy(error, done, prepared.length);
       failures.push(error);
-      context.say.warn(`${one.plan.title}: ${error.message}`);
+      context.log.warn(`${one.plan.title}: ${error.message}`);
     }
   }
   return { done, failures };
@@ -376,7 +376,7 @@ export const runApply = async (context: Context, values: Values): Promise<Result
   const prepared: Prepared[] = [];
   for (const wish of wishes) prepared.push(await prepare(context, wish, limits, options));
   const plans = prepared.map(({ plan }) => planText(plan)).join('\n');
-  context.say.info(plans);
+  context.log.info(plans);
   refuseProblems(prepared);
   await confirmDeletions(context, prepared);
   const { done, failures } = await applyAll(context, prepared, options);

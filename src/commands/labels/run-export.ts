@@ -88,12 +88,12 @@ const fileName = (label: LabelJson, taken: Set<string>): string => {
 
 async function* files(
   context: Context,
-  folder: string,
+  directory: string,
   labels: AsyncIterable<LabelJson>,
   write: Writer,
 ): AsyncGenerator<unknown> {
-  const path = isAbsolute(folder) ? folder : join(context.host.cwd, folder);
-  await context.host.files.makeFolder(path);
+  const path = isAbsolute(directory) ? directory : join(context.host.cwd, directory);
+  await context.host.files.makeDirectory(path);
   const taken = new Set<string>();
   for await (const label of labels) {
     const file = fileName(label, taken);
@@ -102,15 +102,15 @@ async function* files(
       id: label.id,
       title: label.properties?.title,
       revision: label.revisionId,
-      file: join(folder, file),
+      file: join(directory, file),
     };
   }
 }
 
-/** `-f contract.yaml` names a file, not a folder: all labels go into it as documents, and `labels apply` reads them so. */
+/** `-f contract.yaml` names a file, not a directory: all labels go into it as documents, and `labels apply` reads them so. */
 const isFileName = async ({ host }: Context, given: string): Promise<boolean> =>
   /\.ya?ml$/i.test(given) &&
-  (await host.files.info(isAbsolute(given) ? given : join(host.cwd, given)))?.kind !== 'folder';
+  (await host.files.info(isAbsolute(given) ? given : join(host.cwd, given)))?.kind !== 'directory';
 
 async function* oneFile(
   context: Context,
@@ -134,7 +134,7 @@ async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncG
   for await (const label of labels) {
     if (isOurs(label)) yield label;
     else
-      context.say.warn(
+      context.log.warn(
         `${label.properties?.title} (labels/${label.id}) is left out: it is a ${label.labelType} label, which cannot be applied`,
       );
   }
@@ -143,9 +143,9 @@ async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncG
 export const runExport = async (context: Context, values: Values): Promise<Result> => {
   const write = await writer();
   const labels = ours(context, chosen(context, values));
-  if (values.folder !== undefined) {
-    const written = (await isFileName(context, values.folder)) ? oneFile : files;
-    return rowsResult(written(context, values.folder, labels, write), {
+  if (values.directory !== undefined) {
+    const written = (await isFileName(context, values.directory)) ? oneFile : files;
+    return rowsResult(written(context, values.directory, labels, write), {
       columns: ['title', 'file', 'revision'],
       name: 'file',
     });

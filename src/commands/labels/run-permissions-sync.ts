@@ -88,7 +88,7 @@ export const runPermissionsSync = async (context: Context, values: Values): Prom
     const [parent = ''] = found.split('@');
     const plan = permissionPlan(wanted, await allPermissions(context, parent, asking), values.keep ?? false);
     const text = permissionText(plan);
-    context.say.info(`permissions of ${parent}:\n${text}`);
+    context.log.info(`permissions of ${parent}:\n${text}`);
     const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
     if (plan.removed.length > 0 && !context.isDryRun)
       await context.confirm(`Take ${plan.removed.map(whoOf).join(', ')} away from ${values.label}?`);

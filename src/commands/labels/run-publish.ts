@@ -40,7 +40,7 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
 
 /** Nothing to publish is no failure: the answer is the label, as after a publish. */
 const asItIs = (context: Context, { label, draft }: Compared): Result => {
-  context.say.info(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
+  context.log.info(`label ${draft.title}: nothing to publish (revision ${draft.revisionId} is published)`);
   return recordResult(label, { text: labelText(label) });
 };
 
@@ -51,7 +51,7 @@ export const runPublish = async (context: Context, values: Values): Promise<Resu
   refuseOther(seen, values.revision);
   if (hasNothing(seen)) return asItIs(context, seen);
   refuseDisabled(seen);
-  context.say.info(
+  context.log.info(
     `label ${draft.title} (${name}), revision ${draft.revisionId}, will be published:\n${changesText(seen.changes)}`,
   );
   if (!context.isDryRun)

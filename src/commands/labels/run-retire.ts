@@ -116,7 +116,7 @@ export const runRetire = async (context: Context, values: Values): Promise<Resul
   });
   const { name, live } = target;
   refuseLocked(live.title, await allLocks(context, name));
-  context.say.info(lossText(live, await allPermissions(context, name, asking)));
+  context.log.info(lossText(live, await allPermissions(context, name, asking)));
   await confirmTitle(context, live.title, values.title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
   if (context.isDryRun)

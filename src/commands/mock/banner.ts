@@ -2,7 +2,7 @@ import { demo } from '../../mock-server/oauth/demo.ts';
 import type { Ready } from './ready.ts';
 
 /** What a person reads; every address can be copied. */
-export const banner = (ready: Ready, folder: string | undefined): string => {
+export const banner = (ready: Ready, directory: string | undefined): string => {
   const [user] = demo.users;
   const isTls = ready.ca_file !== undefined;
   return [
@@ -16,7 +16,7 @@ export const banner = (ready: Ready, folder: string | undefined): string => {
     isTls
       ? `  TLS       trust ${ready.ca_file}`
       : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
-    folder === undefined ? '  state     none is kept' : `  state     ${folder}`,
+    directory === undefined ? '  state     none is kept' : `  state     ${directory}`,
     'Ctrl-C or SIGTERM ends it.',
     '',
   ].join('\n');

@@ -3,14 +3,14 @@ import type { Host } from '../../platform/host.ts';
 import { own } from '../../mock-server/instance-lock.ts';
 import type { Settings } from '../../config/settings.ts';
 import { defaultOptions } from '../../mock-server/defaults.ts';
-import type { Say } from '../../cli/command.ts';
+import type { Logger } from '../../cli/command.ts';
 import type { Ready } from './ready.ts';
 
 /** Long enough for a queue of commands, short enough for a person to learn what is in the way. */
 const WAIT_MS = 60_000;
 const MOVED_MS = 1000;
 
-export const mockFolder = (settings: Settings): string => join(settings.folders.state, 'mock');
+export const mockDirectory = (settings: Settings): string => join(settings.directories.state, 'mock');
 
 export type Embedded = {
   readonly url: string;
@@ -20,40 +20,40 @@ export type Embedded = {
   close(): Promise<void>;
 };
 
-/** The mock server of this state folder: the one that runs, or one in this process until `close`. */
+/** The mock server of this state directory: the one that runs, or one in this process until `close`. */
 export const embeddedMock = async (
   host: Host,
   settings: Settings,
-  say: Say,
+  log: Logger,
   signal?: AbortSignal,
 ): Promise<Embedded> => {
-  const folder = mockFolder(settings);
-  const owner = await own(host, folder, {
+  const directory = mockDirectory(settings);
+  const owner = await own(host, directory, {
     what: 'a command',
     waitMs: WAIT_MS,
     signal,
-    onWait: (who) => say.info(`waiting for ${who}, which uses the embedded mock server now`),
+    onWait: (who) => log.info(`waiting for ${who}, which uses the embedded mock server now`),
   });
   if (owner.kind === 'live') {
     const { url, pid, ready } = owner.live;
-    say.info(`using the mock server at ${url} (process ${pid})`);
+    log.info(`using the mock server at ${url} (process ${pid})`);
     return { url, isLive: true, ready: ready as Ready, close: async () => {} };
   }
   try {
     const { start } = await import('./start.ts');
     const started = await start(host, {
-      folder,
+      directory,
       options: defaultOptions,
       seed: 'demo',
       port: 0,
       tls: false,
       isPrivate: true,
-      warn: say.warn,
+      warn: log.warn,
     });
-    const { world } = started.mock;
-    const isMoved = Math.abs(world.now() - host.now()) > MOVED_MS;
-    say.info(
-      `using the embedded mock server; its state is in ${folder}${isMoved ? `, its clock is set to ${new Date(world.now()).toISOString()}` : ''}`,
+    const { env } = started.mock;
+    const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
+    log.info(
+      `using the embedded mock server; its state is in ${directory}${isMoved ? `, its clock is set to ${new Date(env.now()).toISOString()}` : ''}`,
     );
     const close = async () => {
       await started.close();

@@ -37,7 +37,7 @@ const headersOf = (texts: readonly string[]): Record<string, string> =>
     texts.map((text) => {
       const at = text.indexOf('=');
       if (at < 1)
-        throw usageError('wrong usage', [
+        throw usageError('invalid arguments', [
           problem('--header', 'format', `must be name=value; got ${JSON.stringify(text)}`),
         ]);
       return [text.slice(0, at).toLowerCase(), text.slice(at + 1)];

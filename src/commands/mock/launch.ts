@@ -3,12 +3,12 @@ import { AppError, usageError, problem } from '../../core/problem.ts';
 import { savedStateFrom } from '../../mock-server/service-set.ts';
 import { own } from '../../mock-server/instance-lock.ts';
 import type { Context, Values } from '../../cli/command.ts';
-import { mockFolder } from './embedded.ts';
+import { mockDirectory } from './embedded.ts';
 import { mockOptions, seedOf, seedText } from './server-flags.ts';
 import { type Started, start } from './start.ts';
 
 const WAIT_MS = 60_000;
-export type Launched = Started & { readonly folder: string | undefined };
+export type Launched = Started & { readonly directory: string | undefined };
 
 const alreadyRuns = (url: string, pid: number): AppError =>
   new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
@@ -35,32 +35,33 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
   return { kind: 'empty' as const, saved };
 };
 
-/** A server for as long as the caller wants it: with the folder's state, or with none when `isEphemeral`. */
+/** A server for as long as the caller wants it: with the directory's state, or with none when `isEphemeral`. */
 export const launch = async (
   context: Context,
   values: Values,
   what: string,
   isEphemeral: boolean,
 ): Promise<Launched> => {
-  const { host, settings, say, signal } = context;
+  const { host, settings, log, signal } = context;
   const seed = await seedFrom(context, values.seed);
-  const folder = isEphemeral ? undefined : mockFolder(settings);
-  const owner = folder === undefined ? undefined : await own(host, folder, { what, waitMs: WAIT_MS, signal });
+  const directory = isEphemeral ? undefined : mockDirectory(settings);
+  const owner =
+    directory === undefined ? undefined : await own(host, directory, { what, waitMs: WAIT_MS, signal });
   if (owner?.kind === 'live') throw alreadyRuns(owner.live.url, owner.live.pid);
   try {
     const started = await start(host, {
-      folder,
+      directory,
       options: mockOptions(values),
       seed: seed.kind,
       port: values.port ?? 0,
       tls: values.tls === true,
       ...(values.clock === undefined ? {} : { clockMs: Date.parse(values.clock) }),
       idSeed: values['seed-ids'],
-      warn: say.warn,
+      warn: log.warn,
     });
     if (seed.saved !== undefined) await started.mock.restore(seed.saved);
     await owner?.publish({ url: started.mock.origin, ready: started.ready });
-    return { ...started, folder, close: () => started.close().finally(() => owner?.release()) };
+    return { ...started, directory, close: () => started.close().finally(() => owner?.release()) };
   } catch (error) {
     await owner?.release();
     throw error;

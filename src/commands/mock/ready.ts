@@ -24,12 +24,12 @@ export type Ready = {
 
 /** With `--labels-auth oauth` a token comes from a sign-in, so the line has none. */
 export const readyOf = (host: Host, mock: RunningMock, caFile: string | undefined): Ready => {
-  const { origin, world } = mock;
+  const { origin, env } = mock;
   return {
     ready: true,
     pid: host.pid,
-    tracker: { base_url: origin, token: world.options.trackerToken },
-    labels: { base_url: origin, token: world.options.labelsAuth === 'any' ? labelsToken : '' },
+    tracker: { base_url: origin, token: env.options.trackerToken },
+    labels: { base_url: origin, token: env.options.labelsAuth === 'any' ? labelsToken : '' },
     auth: {
       authorization_endpoint: origin + authPaths.authorize,
       token_endpoint: origin + authPaths.token,

@@ -2,7 +2,7 @@ import { AppError, type Problem, problemText } from '../../core/problem.ts';
 import { liveServer } from '../../mock-server/instance-lock.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import type { Context } from '../../cli/command.ts';
-import { type Embedded, embeddedMock, mockFolder } from './embedded.ts';
+import { type Embedded, embeddedMock, mockDirectory } from './embedded.ts';
 
 /** One request to the control interface; resolves with the answer's JSON, undefined when it has none. */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<any>;
@@ -22,11 +22,11 @@ const refused = (status: number, text: string): AppError => {
   });
 };
 
-/** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the folder's. */
+/** `OPSCTL_MOCK_URL` is what `mock run` gives its child, so that the child steers that server and not the directory's. */
 const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'close'>> => {
   const given = context.host.env.OPSCTL_MOCK_URL;
   if (given !== undefined && given !== '') return { url: given.replace(/\/$/, ''), close: async () => {} };
-  return embeddedMock(context.host, context.settings, context.say, context.signal);
+  return embeddedMock(context.host, context.settings, context.log, context.signal);
 };
 
 /** The running server, or the kept state in this process for as long as `work` takes. */
@@ -55,4 +55,4 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
 /** True when another process serves; a command that only makes sense then says so. */
 export const isServed = (context: Context): boolean =>
   Boolean(context.host.env.OPSCTL_MOCK_URL) ||
-  liveServer(context.host, mockFolder(context.settings)) !== undefined;
+  liveServer(context.host, mockDirectory(context.settings)) !== undefined;

@@ -8,13 +8,13 @@ export const requestsCommand: Command = {
   about:
     'The last 1,000 requests, with status and time; tokens, codes and passwords are masked. Needs a running server: `mock serve` or `mock run`.',
   flags: {
-    limit: { field: int({ min: 1, max: 1000 }), summary: 'How many (100 unless given)', value: 'number' },
+    limit: { field: int({ min: 1, max: 1000 }), summary: 'How many (default 100)', value: 'number' },
     clear: { field: bool(), summary: 'Forget them' },
   },
   run: async (context, values) => {
     const { isServed, steer } = await import('./remote.ts');
     if (!isServed(context))
-      context.say.warn('no mock server is running; requests are noted while one runs (opsctl mock serve)');
+      context.log.warn('no mock server is running; requests are noted while one runs (opsctl mock serve)');
     if (values.clear === true) {
       await steer(context, (ask) => ask('DELETE', 'requests'));
       return nothing('forgotten');

@@ -16,7 +16,7 @@ const serve = async function* (context: Context, server: Launched): AsyncGenerat
   try {
     const { banner } = await import('./banner.ts');
     const { ready } = server;
-    yield isJson(context.format) ? `${JSON.stringify(ready)}\n` : banner(ready, server.folder);
+    yield isJson(context.format) ? `${JSON.stringify(ready)}\n` : banner(ready, server.directory);
     await Promise.race([aborted(context.signal), server.mock.shutdownAsked]);
   } finally {
     await server.close();

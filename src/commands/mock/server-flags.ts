@@ -17,7 +17,7 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   token: { field: str(200, { min: 1 }), summary: 'The tracker token that is accepted', value: 'token' },
   'rate-limit': {
     field: str(7, { pattern: RATE }),
-    summary: 'Tracker requests a minute for one token, or off (200 unless given)',
+    summary: 'Tracker requests a minute for one token, or off (default 200)',
     value: 'number|off',
   },
   'rate-retry-after': { field: bool(), summary: 'Send Retry-After with a 429' },
@@ -27,21 +27,20 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   },
   'state-in': {
     field: oneOf('both', 'fragment', 'query'),
-    summary: 'Where an authorization answer carries state (both unless given)',
+    summary: 'Where an authorization answer carries state (default both)',
   },
   'label-delete-policy': {
     field: oneOf('any', 'disabled-first'),
-    summary: 'Whether a published label can be deleted at once (any unless given)',
+    summary: 'Whether a published label can be deleted at once (default any)',
   },
   'labels-quota': {
     field: str(17, { pattern: '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$' }),
-    summary:
-      'Reads and writes a minute of one user of the label service, for example 600/300 (off unless given)',
+    summary: 'Reads and writes a minute of one user of the label service, for example 600/300 (default off)',
     value: 'reads/writes|off',
   },
   'labels-at-most': {
     field: str(7, { pattern: RATE }),
-    summary: 'Labels that the organisation may have, for example 150 (off unless given)',
+    summary: 'Labels that the organisation may have, for example 150 (default off)',
     value: 'number|off',
   },
   tls: { field: bool(), summary: 'HTTPS with a certificate of a local authority; plain HTTP is refused' },

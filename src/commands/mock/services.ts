@@ -1,6 +1,6 @@
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
-import type { ServiceEntry, World } from '../../mock-server/service.ts';
+import type { ServiceEntry, Environment } from '../../mock-server/service.ts';
 
 const CONSOLE = authPaths.console;
 
@@ -25,45 +25,45 @@ export const serviceEntries: readonly ServiceEntry[] = [
 
 const text = (value: unknown): string => JSON.stringify(value, null, 2);
 
-const labelsDiscovery = async (world: World): Promise<string> => {
+const labelsDiscovery = async (env: Environment): Promise<string> => {
   const [{ discovery }, { labelsService }] = await Promise.all([
     import('../../reference/discovery.ts'),
     import('../../api-specs/labels/index.ts'),
   ]);
-  return text(discovery(labelsService, world.origin()));
+  return text(discovery(labelsService, env.origin()));
 };
 
 /** The services described by themselves, made from the tables they run on. */
-export const documents: Readonly<Record<string, (world: World) => Promise<string>>> = {
-  '/': async (world) =>
+export const documents: Readonly<Record<string, (env: Environment) => Promise<string>>> = {
+  '/': async (env) =>
     text({
-      tracker: `${world.origin()}/api/v3`,
-      labels: `${world.origin()}/v2beta`,
-      media: world.origin() + authPaths.media,
-      sign_in: world.origin() + authPaths.metadata,
-      documents: Object.keys(documents).map((path) => world.origin() + path),
-      status: `${world.origin()}${CONTROL_PATH}status`,
+      tracker: `${env.origin()}/api/v3`,
+      labels: `${env.origin()}/v2beta`,
+      media: env.origin() + authPaths.media,
+      sign_in: env.origin() + authPaths.metadata,
+      documents: Object.keys(documents).map((path) => env.origin() + path),
+      status: `${env.origin()}${CONTROL_PATH}status`,
     }),
-  '/openapi.json': async (world) => {
+  '/openapi.json': async (env) => {
     const [{ openApi }, { tracker }] = await Promise.all([
       import('../../reference/openapi.ts'),
       import('../../api-specs/tracker/index.ts'),
     ]);
-    return text(openApi(tracker, world.origin()));
+    return text(openApi(tracker, env.origin()));
   },
-  '/openapi/labels.json': async (world) => {
+  '/openapi/labels.json': async (env) => {
     const [{ openApi }, { labelsService }] = await Promise.all([
       import('../../reference/openapi.ts'),
       import('../../api-specs/labels/index.ts'),
     ]);
-    return text(openApi(labelsService, world.origin()));
+    return text(openApi(labelsService, env.origin()));
   },
-  '/swagger.json': async (world) => {
+  '/swagger.json': async (env) => {
     const [{ swagger }, { tracker }] = await Promise.all([
       import('../../reference/swagger.ts'),
       import('../../api-specs/tracker/index.ts'),
     ]);
-    return text(swagger(tracker, new URL(world.origin()).host));
+    return text(swagger(tracker, new URL(env.origin()).host));
   },
   '/discovery/labels/v2beta': labelsDiscovery,
   // Where generic clients of such documents look by themselves: build(…, version), and beside the service.

@@ -11,8 +11,8 @@ import { type Ready, readyOf } from './ready.ts';
 import { documents, serviceEntries } from './services.ts';
 
 export type StartOptions = {
-  /** Where the state is kept; undefined keeps nothing. The caller owns the folder (mock/owner.ts). */
-  readonly folder: string | undefined;
+  /** Where the state is kept; undefined keeps nothing. The caller owns the directory (mock/owner.ts). */
+  readonly directory: string | undefined;
   readonly options: MockOptions;
   readonly seed: SeedKind;
   readonly port: number;
@@ -27,9 +27,9 @@ export type StartOptions = {
 export type Started = { readonly mock: RunningMock; readonly ready: Ready; close(): Promise<void> };
 
 /** Certificates of a server that keeps nothing live as long as it does. */
-const temporaryFolder = (host: Host): string =>
+const temporaryDirectory = (host: Host): string =>
   join(
-    host.files.temporaryFolder(),
+    host.files.temporaryDirectory(),
     `opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`,
   );
 
@@ -55,14 +55,14 @@ const reported = (error: unknown): string =>
 
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
-  const state = given.folder === undefined ? undefined : await openState(host.files, given.folder);
-  const tlsFolder = given.tls ? (given.folder ?? temporaryFolder(host)) : undefined;
+  const state = given.directory === undefined ? undefined : await openState(host.files, given.directory);
+  const tlsDirectory = given.tls ? (given.directory ?? temporaryDirectory(host)) : undefined;
   const identity =
-    tlsFolder === undefined
+    tlsDirectory === undefined
       ? undefined
-      : await (await import('../../mock-server/local-authority.ts')).identityIn(host, tlsFolder);
+      : await (await import('../../mock-server/local-authority.ts')).identityIn(host, tlsDirectory);
   const forgetIdentity = async () => {
-    if (tlsFolder !== undefined && given.folder === undefined) await host.files.remove(tlsFolder);
+    if (tlsDirectory !== undefined && given.directory === undefined) await host.files.remove(tlsDirectory);
   };
   const setup: MockSetup = {
     host,
@@ -78,7 +78,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
     clockMs: given.clockMs,
     idSeed: given.idSeed,
     failed: (error, id) => given.warn(`the mock server failed at request ${id}: ${reported(error)}`),
-    facts: { state_folder: given.folder ?? null, options: { ...given.options, trackerToken: '***' } },
+    facts: { state_directory: given.directory ?? null, options: { ...given.options, trackerToken: '***' } },
   };
   try {
     const mock = await startMock(setup);

@@ -20,14 +20,14 @@ const fill = async (context: Context, text: string): Promise<string> => {
 };
 
 const discard = async ({ host, settings, signal }: Context): Promise<string> => {
-  const [{ mockFolder }, { own }, { discardState }] = await Promise.all([
+  const [{ mockDirectory }, { own }, { discardState }] = await Promise.all([
     import('./embedded.ts'),
     import('../../mock-server/instance-lock.ts'),
     import('../../mock-server/journal.ts'),
   ]);
-  const folder = mockFolder(settings);
-  const owner = await own(host, folder, { what: 'mock reset', waitMs: 10_000, signal });
-  if (owner.kind === 'owned') await discardState(host.files, folder).finally(() => owner.release());
+  const directory = mockDirectory(settings);
+  const owner = await own(host, directory, { what: 'mock reset', waitMs: 10_000, signal });
+  if (owner.kind === 'owned') await discardState(host.files, directory).finally(() => owner.release());
   return owner.kind === 'owned'
     ? 'the kept state was thrown away'
     : `a server runs at ${owner.live.url}; reset it without --discard`;
@@ -40,7 +40,7 @@ export const resetCommand: Command = {
   about:
     'Works on the running server, or on the kept state when none runs. The clock and the faults stay as they are.',
   flags: {
-    seed: { field: oneOf('demo', 'empty'), summary: 'demo unless given' },
+    seed: { field: oneOf('demo', 'empty'), summary: 'Records to start with (default demo)' },
     discard: {
       field: bool(),
       summary: 'Delete the kept files without reading them: for a state that is damaged',

@@ -26,9 +26,13 @@ const open = async ({ host }: Context, values: Values): Promise<Input> => {
   const path = isAbsolute(given) ? given : join(host.cwd, given);
   const info = await host.files.info(path);
   if (info === undefined)
-    throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which does not exist`)]);
-  if (info.kind === 'folder')
-    throw usageError('wrong usage', [problem('--file', 'rule', `names ${given}, which is a folder`)]);
+    throw usageError('invalid arguments', [
+      problem('--file', 'rule', `names ${given}, which does not exist`),
+    ]);
+  if (info.kind === 'directory')
+    throw usageError('invalid arguments', [
+      problem('--file', 'rule', `names ${given}, which is a directory`),
+    ]);
   return { bytes: host.files.stream(path), format, sizeBytes: info.sizeBytes, path };
 };
 
@@ -37,17 +41,17 @@ const journalPath = async (context: Context, values: Values, input: Input): Prom
   if (values.journal !== undefined)
     return isAbsolute(values.journal) ? values.journal : join(host.cwd, values.journal);
   if (input.path === '-' && values.resume)
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem('--journal', 'required', 'is required to resume a run from standard input'),
     ]);
-  const folder = join(settings.folders.state, 'bulk');
-  await host.files.makeFolder(folder, 0o700).catch((error: Error) => {
-    throw new AppError('config', `the folder of journals cannot be made: ${error.message}`, {
+  const directory = join(settings.directories.state, 'bulk');
+  await host.files.makeDirectory(directory, 0o700).catch((error: Error) => {
+    throw new AppError('config', `the directory of journals cannot be made: ${error.message}`, {
       tryThis: ['name a file with --journal'],
     });
   });
   return join(
-    folder,
+    directory,
     `${createHash('sha256').update(`${settings.profile.name} ${input.path}`).digest('hex').slice(0, 16)}.journal`,
   );
 };
@@ -79,8 +83,8 @@ const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppErro
   );
 
 async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work): AsyncIterable<Outcome[]> {
-  const { host, signal, say } = run.context;
-  const status = await say.status('reading');
+  const { host, signal, log } = run.context;
+  const status = await log.status('reading');
   const start = host.elapsed();
   let read = 0;
   let shownAt = start;
@@ -120,7 +124,7 @@ async function* outcomes({ run, input, counts, concurrency, resumeLine }: Work):
   if (signal.aborted) {
     throw stopped(counts, resumeLine);
   }
-  say.info(
+  log.info(
     run.journal === undefined
       ? `nothing was sent: ${counts.done} rows are good, ${counts.failed} are not`
       : `${counts.done} done, ${counts.failed} failed, ${counts.skipped} skipped`,
@@ -184,7 +188,7 @@ export const bulkCommand: Command = {
     },
     'input-format': {
       field: oneOf('ndjson', 'csv'),
-      summary: 'Format of the rows; by the name of the file unless given',
+      summary: 'Format of the rows (default: by the name of the file)',
       value: 'ndjson|csv',
     },
     resource: { field: str(), summary: 'Resource of rows that name none', value: 'resource' },
@@ -201,7 +205,7 @@ export const bulkCommand: Command = {
     resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
     journal: {
       field: str(),
-      summary: 'File that remembers what was done; kept in the state folder unless given',
+      summary: 'File that remembers what was done (default: kept in the state directory)',
       value: 'file',
       complete: 'file',
     },

@@ -12,10 +12,10 @@ export const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '
 /** Hands a text to $VISUAL or $EDITOR. Throws when the editor failed: nothing is sent then. */
 export const editText = async (context: Context, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
-  const folder = join(files.temporaryFolder(), `opsctl-${Buffer.from(random(6)).toString('hex')}`);
-  const path = join(folder, 'text.md');
-  const drop = () => files.remove(folder);
-  await files.makeFolder(folder, 0o700);
+  const directory = join(files.temporaryDirectory(), `opsctl-${Buffer.from(random(6)).toString('hex')}`);
+  const path = join(directory, 'text.md');
+  const drop = () => files.remove(directory);
+  await files.makeDirectory(directory, 0o700);
   try {
     await files.replace(path, text === '' || text.endsWith('\n') ? text : `${text}\n`, 0o600);
     const [command = 'vi', ...args] = editorOf(context.host.env).split(' ').filter(Boolean);

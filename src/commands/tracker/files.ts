@@ -31,7 +31,7 @@ const absolute = (context: Context, path: string): string =>
 const sizeOf = async (context: Context, given: string): Promise<number> => {
   const info = await context.host.files.info(absolute(context, given));
   if (info?.kind !== 'file')
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`),
     ]);
   return info.sizeBytes;
@@ -172,7 +172,7 @@ const downloadCommand: Command = {
   flags: {
     to: {
       field: str(),
-      summary: 'Where to write it; its own name in this folder unless given, - is standard output',
+      summary: 'Where to write it (default: its own name in this directory), - is standard output',
       value: 'path|-',
       complete: 'file',
     },
@@ -189,7 +189,7 @@ const downloadCommand: Command = {
     const target = await context.target('tracker');
     const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);
     if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
-    // The name comes from the service: only its last part, so that it cannot point outside this folder.
+    // The name comes from the service: only its last part, so that it cannot point outside this directory.
     const path = absolute(context, values.to ?? basename(record.filename));
     if (!values.force && (await context.host.files.info(path))) {
       throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);

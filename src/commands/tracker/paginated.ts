@@ -53,7 +53,7 @@ const limited = (
   rows: AsyncIterable<unknown>,
   most: number | undefined,
 ): AsyncIterable<unknown> =>
-  first(rows, most, () => context.say.warn(`only the first ${most} are shown; leave --limit out for all`));
+  first(rows, most, () => context.log.warn(`only the first ${most} are shown; leave --limit out for all`));
 
 const epics = commandFrom({
   service: tracker,

@@ -58,7 +58,7 @@ async function* found(context: Context, first: Answer, most: number): AsyncItera
   }
   const shown = most - left;
   if (shown < total)
-    context.say.warn(
+    context.log.warn(
       `${shown} of ${total} shown${most === Number.POSITIVE_INFINITY ? '; the service gives 1,000 of each kind at most' : '; --all shows more'}`,
     );
 }
@@ -93,7 +93,7 @@ export const searchCommand: Command = {
     type: {
       field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
       repeat: true,
-      summary: 'Kinds to search; all unless given',
+      summary: 'Kinds to search (default all)',
       value: 'kind',
     },
     limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },

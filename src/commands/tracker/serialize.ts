@@ -7,13 +7,13 @@ import type { Context } from '../../cli/command.ts';
 const WAIT_MS = 90_000;
 
 /** Goes on without a lock where none can be had: a read-only home is no reason to fail. */
-const lockOf = async ({ host, settings, signal, say }: Context, name: string): Promise<Lock | undefined> => {
+const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
   try {
-    await host.files.makeFolder(settings.folders.state, 0o700);
-    return await acquire(host, join(settings.folders.state, `${name}.lock`), { waitMs: WAIT_MS, signal });
+    await host.files.makeDirectory(settings.directories.state, 0o700);
+    return await acquire(host, join(settings.directories.state, `${name}.lock`), { waitMs: WAIT_MS, signal });
   } catch (error) {
     signal.throwIfAborted();
-    say.debug(`goes on without a lock: ${error instanceof Error ? error.message : error}`);
+    log.debug(`goes on without a lock: ${error instanceof Error ? error.message : error}`);
     return undefined;
   }
 };

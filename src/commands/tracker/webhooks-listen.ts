@@ -13,10 +13,10 @@ const secretOf = async (context: Context, values: Values): Promise<string | unde
   const text = await context.host.files.read(isAbsolute(given) ? given : join(context.host.cwd, given));
   const secret = text?.replace(/\r?\n$/, '');
   if (!secret)
-    throw usageError('wrong usage', [
+    throw usageError('invalid arguments', [
       problem('--secret-file', 'rule', text === undefined ? `${given} does not exist` : `${given} is empty`),
     ]);
-  context.say.hide(secret);
+  context.log.hide(secret);
   return secret;
 };
 
@@ -78,7 +78,7 @@ const receiver =
     const body = await request.read(MAX_BODY_BYTES + 1).catch(() => new Uint8Array(MAX_BODY_BYTES + 1));
     const read = readEvent(body, header, secret);
     if (!('event' in read)) {
-      context.say.warn(`refused a delivery from ${request.remoteAddress}: ${read.message}`);
+      context.log.warn(`refused a delivery from ${request.remoteAddress}: ${read.message}`);
       return {
         status: read.status,
         headers: json,
@@ -88,10 +88,10 @@ const receiver =
     try {
       const status = to === undefined ? 200 : await forward(context, to, body, header);
       if (status < 400) accept(read.event);
-      else context.say.warn(`${to} answered ${status}; the sender will try again`);
+      else context.log.warn(`${to} answered ${status}; the sender will try again`);
       return { status, headers: json, body: '{}' };
     } catch (error) {
-      context.say.warn(`${to} could not be reached: ${error instanceof Error ? error.message : error}`);
+      context.log.warn(`${to} could not be reached: ${error instanceof Error ? error.message : error}`);
       return { status: 502, headers: json, body: '{"error":"forward_failed"}' };
     }
   };
@@ -104,7 +104,7 @@ export const listenCommand: Command = {
   flags: {
     port: {
       field: int({ min: 0, max: 65_535 }),
-      summary: 'Port to listen on; a free one unless given',
+      summary: 'Port to listen on (default: a free one)',
       value: 'number',
     },
     host: { field: str(), summary: 'Address to listen on (default 127.0.0.1)', value: 'address' },
@@ -125,7 +125,7 @@ export const listenCommand: Command = {
   ],
   run: async (context, values) => {
     const secret = await secretOf(context, values);
-    if (secret === undefined) context.say.warn('no secret is given: anybody can send events here');
+    if (secret === undefined) context.log.warn('no secret is given: anybody can send events here');
     const queue = makeQueue();
     let left = (values.count as number | undefined) ?? Number.POSITIVE_INFINITY;
     const accept = (event: unknown): void => {
@@ -152,7 +152,7 @@ export const listenCommand: Command = {
         );
       });
     context.signal.addEventListener('abort', () => queue.end(), { once: true });
-    context.say.info(`listening on http://${listener.host}:${listener.port}/`);
+    context.log.info(`listening on http://${listener.host}:${listener.port}/`);
     return {
       kind: 'rows',
       rows: closing(queue.rows, () => listener.close()),

@@ -24,7 +24,9 @@ const givenText = async (context: Context, values: Values, name: string): Promis
   const [given, path] = [values[name] as string | undefined, values[`${name}-file`] as string | undefined];
   const flag = `--${name}-file`;
   if (given !== undefined && path !== undefined)
-    throw usageError('wrong usage', [problem(flag, 'exclusive', `cannot be given together with --${name}`)]);
+    throw usageError('invalid arguments', [
+      problem(flag, 'exclusive', `cannot be given together with --${name}`),
+    ]);
   return path === undefined
     ? given
     : (await (await import('../../cli/text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');

@@ -19,9 +19,9 @@ export const withWeb = (command: Command): Command => {
       const result = await command.run(context, values);
       const url = result.kind === 'record' ? (result.data as { app_url?: unknown }).app_url : undefined;
       if (values.web !== true || typeof url !== 'string') return result;
-      context.say.info(url);
+      context.log.info(url);
       if (!(await context.host.openBrowser(url)))
-        context.say.warn('no browser could be started; open the address above by hand');
+        context.log.warn('no browser could be started; open the address above by hand');
       return result;
     },
   });

@@ -93,13 +93,13 @@ const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
           ...error.detail,
           tryThis: [
             ...(error.detail.tryThis ?? []),
-            'mend the cause and run the same apply again: it goes on from what is there',
+            'fix the cause and run the same apply again: it goes on from what is there',
           ],
         },
       );
     }
     done.push(action);
-    context.say.info(`${action.action}d ${action.kind}: ${action.name}`);
+    context.log.info(`${action.action}d ${action.kind}: ${action.name}`);
   }
   return done;
 };
@@ -121,7 +121,7 @@ const applyCommand: Command = {
     if (refused) throw refused;
     if (context.isDryRun) return recordResult({ ...plan, dry_run: true }, { text: planText(plan) });
     if (plan.actions.length === 0) return recordResult({ ...plan, done: [] }, { text: planText(plan) });
-    if (!context.isConfirmed) context.say.info(planText(plan).trimEnd());
+    if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
     await context.confirm(`Make these ${plan.actions.length} changes?`);
     const done = await carryOut(context, plan).finally(() => trackerNaming.forget(context));
     return recordResult(

@@ -27,22 +27,22 @@ export type RehearsalMember = {
   readonly configFile?: string;
   readonly args: readonly string[];
 };
-/** What stands in `rehearsal.json`, by which the other commands know the folder. */
+/** What stands in `rehearsal.json`, by which the other commands know the directory. */
 export type Rehearsal = {
   readonly simulated: true;
   readonly options: RehearsalOptions;
-  readonly folder: string;
+  readonly directory: string;
   readonly members: readonly RehearsalMember[];
 };
-export const markerFile = (folder: string): string => `${folder}/rehearsal.json`;
-export const faultsFolder = (folder: string): string => `${folder}/faults`;
-export const passwordFile = (folder: string): string => `${folder}/password`;
-export const binaryPath = (folder: string, version: string, word: string): string =>
-  `${folder}/bin/${word}-${version}`;
+export const markerFile = (directory: string): string => `${directory}/rehearsal.json`;
+export const faultsDirectory = (directory: string): string => `${directory}/faults`;
+export const passwordFile = (directory: string): string => `${directory}/password`;
+export const binaryPath = (directory: string, version: string, word: string): string =>
+  `${directory}/bin/${word}-${version}`;
 
 /** Ports come in pairs: client, peer. */
 export const rehearsalOf = (
-  folder: string,
+  directory: string,
   options: RehearsalOptions,
   ports: readonly number[],
 ): Rehearsal => {
@@ -54,9 +54,9 @@ export const rehearsalOf = (
       name,
       clientUrl: url(ports[2 * i]),
       peerUrl: url(ports[2 * i + 1]),
-      dataDir: `${folder}/${name}.data`,
+      dataDir: `${directory}/${name}.data`,
     };
-    const configFile = options.configFiles ? `${folder}/${name}.conf.yaml` : undefined;
+    const configFile = options.configFiles ? `${directory}/${name}.conf.yaml` : undefined;
     const settings = serverSettings(own, initial, options);
     const args =
       configFile === undefined
@@ -64,13 +64,13 @@ export const rehearsalOf = (
         : ['--config-file', configFile];
     return {
       ...own,
-      pidFile: `${folder}/${name}.pid`,
-      logFile: `${folder}/${name}.log`,
+      pidFile: `${directory}/${name}.pid`,
+      logFile: `${directory}/${name}.log`,
       ...(configFile === undefined ? {} : { configFile }),
       args,
     };
   });
-  return { simulated: true, options, folder, members };
+  return { simulated: true, options, directory, members };
 };
 
 const serverSettings = (
@@ -124,7 +124,7 @@ export const binaryText = (self: readonly string[], rehearsal: Rehearsal, versio
     '--monitor-ms',
     String(monitorMs),
     '--faults',
-    faultsFolder(rehearsal.folder),
+    faultsDirectory(rehearsal.directory),
   ];
   const start = [...self, 'mock', 'kv', 'member', ...flags].map(quoted).join(' ');
   return `#!/bin/sh
@@ -136,9 +136,9 @@ exec ${start} -- "$@"
 `;
 };
 
-/** Runs and locks are kept by this name: rehearsal clusters of two folders are two clusters. A folder that is called what it is says nothing. */
-const clusterName = (folder: string): string => {
-  const own = basename(folder);
+/** Runs and locks are kept by this name: rehearsal clusters of two directories are two clusters. A directory that is called what it is says nothing. */
+const clusterName = (directory: string): string => {
+  const own = basename(directory);
   return own === 'mock-kv' || own === 'cluster' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own)
     ? 'rehearsal'
     : own;
@@ -146,7 +146,7 @@ const clusterName = (folder: string): string => {
 
 /** The cluster file for `opsctl kv … --cluster`. */
 export const clusterText = (rehearsal: Rehearsal): string => {
-  const { folder, options, members } = rehearsal;
+  const { directory, options, members } = rehearsal;
   const minor = options.newVersion.split('.').slice(0, 2).join('.');
   const text = JSON.stringify;
   const list = (words: readonly string[]): string => `[${words.map((word) => text(word)).join(', ')}]`;
@@ -157,20 +157,20 @@ export const clusterText = (rehearsal: Rehearsal): string => {
     `    data_dir: ${text(one.dataDir)}`,
     `    pid_file: ${text(one.pidFile)}`,
     `    log_file: ${text(one.logFile)}`,
-    `    old_binary: ${text(binaryPath(folder, options.version, options.word))}`,
-    `    new_binary: ${text(binaryPath(folder, options.newVersion, options.word))}`,
+    `    old_binary: ${text(binaryPath(directory, options.version, options.word))}`,
+    `    new_binary: ${text(binaryPath(directory, options.newVersion, options.word))}`,
     `    old_command: ${list(one.args)}`,
     `    new_command: ${list(one.args)}`,
     ...(one.configFile === undefined ? [] : [`    config_file: ${text(one.configFile)}`]),
   ];
   return [
     '# A rehearsal cluster: every member is a simulated server. It is not a database.',
-    `name: ${clusterName(folder)}`,
+    `name: ${clusterName(directory)}`,
     `to: ${text(minor)}`,
     'driver: local',
     'simulated: true',
-    `snapshot_dir: ${text(`${folder}/snapshots`)}`,
-    ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(folder))}`] : []),
+    `snapshot_dir: ${text(`${directory}/snapshots`)}`,
+    ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(directory))}`] : []),
     'members:',
     ...members.flatMap(member),
     '',

@@ -3,8 +3,8 @@ import { type Rehearsal, type RehearsalMember, binaryPath, markerFile } from './
 
 export type Which = 'old' | 'new';
 
-export const readRehearsal = async (host: Host, folder: string): Promise<Rehearsal | undefined> => {
-  const text = await host.files.read(markerFile(folder));
+export const readRehearsal = async (host: Host, directory: string): Promise<Rehearsal | undefined> => {
+  const text = await host.files.read(markerFile(directory));
   return text === undefined ? undefined : (JSON.parse(text) as Rehearsal);
 };
 
@@ -29,11 +29,11 @@ export const startProcess = async (
   which: Which,
 ): Promise<number> => {
   const { version, newVersion, word } = rehearsal.options;
-  const binary = binaryPath(rehearsal.folder, which === 'old' ? version : newVersion, word);
+  const binary = binaryPath(rehearsal.directory, which === 'old' ? version : newVersion, word);
   const started = await host.processes.start(binary, member.args, {
     detached: true,
     logFile: member.logFile,
-    cwd: rehearsal.folder,
+    cwd: rehearsal.directory,
   });
   await host.files.replace(member.pidFile, `${started.pid}\n`);
   return started.pid;

@@ -12,7 +12,7 @@ import {
   binaryText,
   clusterText,
   configText,
-  faultsFolder,
+  faultsDirectory,
   markerFile,
   passwordFile,
   rehearsalOf,
@@ -23,35 +23,35 @@ import { ask, pidOf, readRehearsal, startProcess } from './processes.ts';
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
 const HEALTHY_WITHIN_MS = 20_000;
 
-const clearFolder = async (host: Host, folder: string, mayReplace: boolean): Promise<void> => {
-  const before = await readRehearsal(host, folder);
+const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
+  const before = await readRehearsal(host, directory);
   if (before === undefined) {
-    if ((await host.files.list(folder)).length === 0) return;
-    throw new AppError('unsafe', `${folder} holds something that is not a rehearsal cluster`, {
-      code: 'FOLDER_NOT_EMPTY',
-      tryThis: ['--dir with a new or empty folder'],
+    if ((await host.files.list(directory)).length === 0) return;
+    throw new AppError('unsafe', `${directory} holds something that is not a rehearsal cluster`, {
+      code: 'DIRECTORY_NOT_EMPTY',
+      tryThis: ['--dir with a new or empty directory'],
     });
   }
   const running = before.members
     .filter((member) => pidOf(host, member) !== undefined)
     .map((member) => member.name);
   if (running.length > 0) {
-    throw new AppError('unsafe', `a rehearsal cluster runs in ${folder} (${running.join(', ')})`, {
+    throw new AppError('unsafe', `a rehearsal cluster runs in ${directory} (${running.join(', ')})`, {
       code: 'ALREADY_RUNNING',
-      tryThis: [`opsctl mock kv stop --dir ${folder}`],
+      tryThis: [`opsctl mock kv stop --dir ${directory}`],
     });
   }
   if (!mayReplace) {
     const tryThis = [
-      `opsctl mock kv start --dir ${folder} --replace`,
-      `opsctl mock kv start --dir ${folder} --again`,
+      `opsctl mock kv start --dir ${directory} --replace`,
+      `opsctl mock kv start --dir ${directory} --again`,
     ];
-    throw new AppError('unsafe', `${folder} holds a rehearsal cluster that is stopped`, {
-      code: 'FOLDER_NOT_EMPTY',
+    throw new AppError('unsafe', `${directory} holds a rehearsal cluster that is stopped`, {
+      code: 'DIRECTORY_NOT_EMPTY',
       tryThis,
     });
   }
-  await host.files.remove(folder);
+  await host.files.remove(directory);
 };
 
 /** The data that a member starts with: nothing, or one first entry with all keys. */
@@ -62,7 +62,7 @@ const writeData = async (
   content: Content | undefined,
 ): Promise<void> => {
   const { v2Bytes } = rehearsal.options;
-  await host.files.makeFolder(`${member.dataDir}/member/snap`, 0o700);
+  await host.files.makeDirectory(`${member.dataDir}/member/snap`, 0o700);
   if (v2Bytes > 0) {
     const path = `${member.dataDir}/member/snap/0000000000000002-0000000000002711.snap`;
     await host.files.create(path, '', 0o600);
@@ -83,15 +83,19 @@ const writeData = async (
   wal.close();
 };
 
-const writeFolder = async (host: Host, rehearsal: Rehearsal, content: Content | undefined): Promise<void> => {
-  const { folder, options, members } = rehearsal;
+const writeDirectory = async (
+  host: Host,
+  rehearsal: Rehearsal,
+  content: Content | undefined,
+): Promise<void> => {
+  const { directory, options, members } = rehearsal;
   await Promise.all(
-    [folder, `${folder}/bin`, `${folder}/snapshots`, faultsFolder(folder)].map((path) =>
-      host.files.makeFolder(path, 0o700),
+    [directory, `${directory}/bin`, `${directory}/snapshots`, faultsDirectory(directory)].map((path) =>
+      host.files.makeDirectory(path, 0o700),
     ),
   );
   for (const version of new Set([options.version, options.newVersion])) {
-    const path = binaryPath(folder, version, options.word);
+    const path = binaryPath(directory, version, options.word);
     await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
     await host.files.setMode(path, 0o700);
   }
@@ -101,12 +105,12 @@ const writeFolder = async (host: Host, rehearsal: Rehearsal, content: Content | 
       await host.files.create(member.configFile, configText(member, rehearsal), 0o600);
   if (options.auth)
     await host.files.create(
-      passwordFile(folder),
+      passwordFile(directory),
       `${Buffer.from(host.random(12)).toString('base64url')}\n`,
       0o600,
     );
-  await host.files.create(`${folder}/cluster.yaml`, clusterText(rehearsal));
-  await host.files.create(markerFile(folder), JSON.stringify(rehearsal, null, 2));
+  await host.files.create(`${directory}/cluster.yaml`, clusterText(rehearsal));
+  await host.files.create(markerFile(directory), JSON.stringify(rehearsal, null, 2));
 };
 
 const isHealthy = async (host: Host, member: RehearsalMember): Promise<boolean> => {
@@ -137,7 +141,7 @@ export const waitHealthy = async (
 
 /** doc3 Limits: a cluster with auth on. The password never leaves its file. */
 const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => {
-  const password = ((await host.files.read(passwordFile(rehearsal.folder))) ?? '').trim();
+  const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
   const member = rehearsal.members[0] as RehearsalMember;
   const prefix = formOf(rehearsal.options.version)?.prefixes[0] ?? '';
   for (const [path, body] of [
@@ -150,16 +154,16 @@ const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => 
   }
 };
 
-/** Makes the folder, starts every member with the old binary and waits until all are healthy. */
+/** Makes the directory, starts every member with the old binary and waits until all are healthy. */
 export const startRehearsal = async (
   host: Host,
-  folder: string,
+  directory: string,
   options: RehearsalOptions,
   more: { readonly mayReplace: boolean; readonly content?: Content; readonly signal?: AbortSignal },
 ): Promise<Rehearsal> => {
-  await clearFolder(host, folder, more.mayReplace);
-  const rehearsal = rehearsalOf(folder, options, await host.network.freePorts(2 * options.members));
-  await writeFolder(host, rehearsal, more.content);
+  await clearDirectory(host, directory, more.mayReplace);
+  const rehearsal = rehearsalOf(directory, options, await host.network.freePorts(2 * options.members));
+  await writeDirectory(host, rehearsal, more.content);
   await Promise.all(rehearsal.members.map((member) => startProcess(host, rehearsal, member, 'old')));
   await waitHealthy(host, rehearsal.members, more.signal);
   if (options.auth) await switchAuthOn(host, rehearsal);

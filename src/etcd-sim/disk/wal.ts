@@ -54,7 +54,7 @@ export class Wal {
   }
   static async open(host: Host, dataDir: string): Promise<{ wal: Wal; stored: Stored }> {
     const path = walPath(dataDir);
-    await host.files.makeFolder(`${dataDir}/member/wal`, 0o700);
+    await host.files.makeDirectory(`${dataDir}/member/wal`, 0o700);
     const text = (await host.files.read(path)) ?? '';
     const { goodBytes, ...stored } = storedFrom(text);
     if (goodBytes < Buffer.byteLength(text)) await host.files.truncate(path, goodBytes);

@@ -10,8 +10,8 @@ const MOST_DB_BYTES = 64 * 1024 * 1024;
 
 /** doc3 Errors: the v3 database file is missing after a migration from v2: the server panics. */
 const checkDatabase = async (host: Host, dataDir: string): Promise<void> => {
-  const folder = `${dataDir}/member/snap`;
-  const names = await host.files.list(folder);
+  const directory = `${dataDir}/member/snap`;
+  const names = await host.files.list(directory);
   if (names.includes('db') || !names.some((name) => name.endsWith('.snap'))) return;
   throw new StartRefused(
     2,
@@ -26,7 +26,7 @@ export const openData = async (
   word: string,
 ): Promise<{ wal: Wal; stored: Stored; isNew: boolean }> => {
   try {
-    await host.files.makeFolder(`${settings.dataDir}/member/snap`, 0o700);
+    await host.files.makeDirectory(`${settings.dataDir}/member/snap`, 0o700);
     await checkDatabase(host, settings.dataDir);
     const { wal, stored } = await Wal.open(host, settings.dataDir);
     const isNew = stored.member === undefined;
@@ -48,9 +48,11 @@ export const openData = async (
 
 /** Sizes of the v2 snapshot files. */
 export const v2Sizes = async (host: Host, dataDir: string): Promise<number[]> => {
-  const folder = `${dataDir}/member/snap`;
-  const names = (await host.files.list(folder)).filter((name) => name.endsWith('.snap'));
-  return Promise.all(names.map(async (name) => (await host.files.info(`${folder}/${name}`))?.sizeBytes ?? 0));
+  const directory = `${dataDir}/member/snap`;
+  const names = (await host.files.list(directory)).filter((name) => name.endsWith('.snap'));
+  return Promise.all(
+    names.map(async (name) => (await host.files.info(`${directory}/${name}`))?.sizeBytes ?? 0),
+  );
 };
 /** The database file as others look for it; the member itself reads its log. */
 export const writeDatabase = async (host: Host, api: Api): Promise<void> => {

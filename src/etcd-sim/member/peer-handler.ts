@@ -61,7 +61,7 @@ export const peerHandler =
     return answered(await call(api, (await readBody(request)) as never));
   };
 
-/** True when a member that has no data here is known to others as one that ran: its folder is wrong or empty. */
+/** True when a member that has no data here is known to others as one that ran: its directory is wrong or empty. */
 export const isKnownToOthers = async (
   host: Host,
   id: string,

@@ -29,7 +29,7 @@ const memberFields = {
   name: req(str(255, { min: 1, pattern: '^[A-Za-z0-9._-]+$' })),
   client_url: req(help(url(), 'URL of the client interface, http://host:2379')),
   peer_url: help(url(), 'URL of the peer interface'),
-  data_dir: there("The member's data folder"),
+  data_dir: there("The member's data directory"),
   pid_file: there('local: file with the process id'),
   log_file: there('local: file that gets the output of the process'),
   old_binary: program('Server program of the running version'),
@@ -67,7 +67,7 @@ const userFields = {
   password_file: here('File with the password'),
   password_env: help(
     str(undefined, { min: 1 }),
-    'Environment variable with the password; OPSCTL_KV_PASSWORD unless given',
+    'Environment variable with the password (default OPSCTL_KV_PASSWORD)',
   ),
 } as const satisfies Fields;
 
@@ -80,11 +80,11 @@ export const clusterFields = {
   ),
   to: help(
     str(16, { pattern: '^\\d+\\.\\d+$' }),
-    'Version to go to, 3.4; the next one after the running version unless given',
+    'Version to go to, 3.4 (default: the next one after the running version)',
   ),
   driver: help(
     oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
-    'How members are stopped and started; local unless given',
+    'How members are stopped and started (default local)',
   ),
   members: req(list(obj(memberFields), { min: 1, max: 99 })),
   hooks: obj(hookFields),
@@ -101,23 +101,20 @@ export const clusterFields = {
     'Program of the store that restores snapshots; only `kv restore` and `kv rehearse` need it',
     'this file unless it is a bare name',
   ),
-  snapshot_dir: here('Folder for snapshots; the state folder unless given'),
+  snapshot_dir: here('Directory for snapshots (default: the state directory)'),
   timeouts: obj({
     stop_seconds: help(
       int({ min: 1, max: 3600 }),
-      'Time a member has to end by itself after it was asked to; 120 unless given',
+      'Time a member has to end by itself after it was asked to (default 120)',
     ),
-    gate_seconds: help(
-      int({ min: 1, max: 3600 }),
-      'Time a member has to show that it is good; 60 unless given',
-    ),
+    gate_seconds: help(int({ min: 1, max: 3600 }), 'Time a member has to show that it is good (default 60)'),
     stable_seconds: help(
       int({ min: 0, max: 3600 }),
-      'Time a member must stay good before the next one; 1 unless given',
+      'Time a member must stay good before the next one (default 1)',
     ),
     snapshot_seconds: help(
       int({ min: 1, max: 3600 }),
-      'Time a snapshot may give no byte before it is asked for once more; 8 unless given',
+      'Time a snapshot may give no byte before it is asked for once more (default 8)',
     ),
   }),
   simulated: help(bool(), 'Set by `mock kv start`: a rehearsal, not a database'),

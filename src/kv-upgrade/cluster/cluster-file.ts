@@ -15,7 +15,7 @@ const isCommandLine = (value: unknown): value is CommandLine =>
     ? (wordsOf(value)?.length ?? 0) > 0
     : Array.isArray(value) && value.every((word) => typeof word === 'string');
 
-/** Two hosts may use the same folder names; names and URLs never. */
+/** Two hosts may use the same directory names; names and URLs never. */
 const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
   (
     [
@@ -139,16 +139,16 @@ const pathKeys = [
   'manifest',
 ] as const;
 /** Paths in the file are relative to the file. Not those of other hosts, not a bare program name, and not words of a command. */
-const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile => {
+const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile => {
   const absolute = (path: string): string =>
-    isAbsolute(path) || !path.includes('/') ? path : resolve(folder, path);
+    isAbsolute(path) || !path.includes('/') ? path : resolve(directory, path);
   const isHere = cluster.driver !== 'ssh';
   const member = (spec: MemberSpec): MemberSpec => {
     const changed = pathKeys.flatMap((key) => {
       const value = spec[key];
       if (value === undefined || !isHere) return [];
       const isProgram = key === 'old_binary' || key === 'new_binary';
-      return [[key, isProgram ? absolute(value) : resolve(folder, value)]];
+      return [[key, isProgram ? absolute(value) : resolve(directory, value)]];
     });
     return { ...spec, ...Object.fromEntries(changed) };
   };
@@ -157,13 +157,13 @@ const withAbsolutePaths = (cluster: ClusterFile, folder: string): ClusterFile =>
     const named = keys.filter((key) => typeof part[key] === 'string');
     return {
       ...part,
-      ...Object.fromEntries(named.map((key) => [key, resolve(folder, part[key] as string)])),
+      ...Object.fromEntries(named.map((key) => [key, resolve(directory, part[key] as string)])),
     };
   };
   return {
     ...cluster,
     members: cluster.members.map(member),
-    ...(snapshot_dir === undefined ? {} : { snapshot_dir: resolve(folder, snapshot_dir) }),
+    ...(snapshot_dir === undefined ? {} : { snapshot_dir: resolve(directory, snapshot_dir) }),
     ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
     ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
     ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
@@ -176,8 +176,8 @@ export const readCluster = async (
   purpose: Purpose = 'read',
 ): Promise<ClusterFile> => {
   const absolute = resolve(host.cwd, path);
-  if ((await host.files.info(absolute))?.kind === 'folder')
-    throw new AppError('config', `${path} is a folder, not a cluster file`, {
+  if ((await host.files.info(absolute))?.kind === 'directory')
+    throw new AppError('config', `${path} is a directory, not a cluster file`, {
       code: 'NO_CLUSTER_FILE',
       tryThis: [`--cluster ${join(path, 'cluster.yaml')}`],
     });

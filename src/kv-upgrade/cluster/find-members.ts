@@ -3,7 +3,7 @@ import type { Host } from '../../platform/host.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import type { ListedMember } from '../types.ts';
 
-/** A member's process on this machine, with everything that is needed to start it again from any folder. */
+/** A member's process on this machine, with everything that is needed to start it again from any directory. */
 export type FoundProcess = {
   readonly pid: number;
   readonly binary: string;
@@ -16,7 +16,7 @@ export type FoundProcess = {
   readonly pid_file?: string;
   /** The systemd unit whose main process it is. */
   readonly unit?: string;
-  /** Settings of its configuration file that only hold in the folder it was started from. */
+  /** Settings of its configuration file that only hold in the directory it was started from. */
   readonly relative: readonly string[];
 };
 type Running = { readonly pid: number; readonly argv: readonly string[] };
@@ -71,7 +71,7 @@ const settingsOf = async (
 };
 
 const isPathFlag = (name: string): boolean => /^(data-dir|wal-dir|config-file)$|-file$/.test(name);
-/** The driver starts members in a folder of its own. */
+/** The driver starts members in a directory of its own. */
 const withAbsolutePaths = (words: readonly string[], cwd: string): string[] =>
   words.map((word, i) => {
     const [, dashes, name, value] = /^(--?)([a-z][a-z0-9-]*)=([\s\S]+)$/.exec(word) ?? [];
@@ -92,10 +92,10 @@ const logOf = async (host: Host, pid: number): Promise<string | undefined> => {
 
 /** A file near the member, or where such files are, that names its process: whoever started it keeps one there. */
 const pidFileOf = async (host: Host, pid: number, near: readonly string[]): Promise<string | undefined> => {
-  for (const folder of new Set([...near, '/run', '/var/run'])) {
-    const names = (await host.files.list(folder).catch(() => [])).filter((name) => /pid$/i.test(name));
+  for (const directory of new Set([...near, '/run', '/var/run'])) {
+    const names = (await host.files.list(directory).catch(() => [])).filter((name) => /pid$/i.test(name));
     const found = names
-      .map((name) => join(folder, name))
+      .map((name) => join(directory, name))
       .find((path) => wordsAt(host, path)[0]?.trim() === String(pid));
     if (found !== undefined) return found;
   }
@@ -147,7 +147,7 @@ const described = async (
   ]);
   const unit = await unitOf(host, pid);
   const flags = withAbsolutePaths(argv.slice(1), cwd);
-  // Without one the server makes its folder where it was started.
+  // Without one the server makes its directory where it was started.
   const isImplied = given === undefined && config_file === undefined;
   const relative = ['data-dir', 'wal-dir'].filter(
     (key) => config_file !== undefined && get(key) !== undefined && !(get(key) as string).startsWith('/'),

@@ -13,9 +13,9 @@ const finding = (
   key: string,
   message: string,
   hint: string,
-  isMended?: true,
+  isFixed?: true,
 ): ConfigFinding =>
-  isMended === undefined ? { level, key, message, hint } : { level, key, message, hint, isMended };
+  isFixed === undefined ? { level, key, message, hint } : { level, key, message, hint, isFixed };
 
 const [RETENTION, MODE] = ['auto-compaction-retention', 'auto-compaction-mode'];
 
@@ -246,9 +246,9 @@ export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> 
     throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
   const document = parseDocument(text);
   const { file } = parsed;
-  const mended = lintFile(file, to).filter(({ isMended }) => isMended);
+  const fixed = lintFile(file, to).filter(({ isFixed }) => isFixed);
   const changes: string[] = [];
-  for (const { key } of mended) {
+  for (const { key } of fixed) {
     const node = document.get(key, true) as unknown;
     if (key === RETENTION) {
       if (isScalar(node) && typeof node.value === 'number') {

@@ -4,6 +4,6 @@ export type ConfigFinding = {
   readonly key: string;
   readonly message: string;
   readonly hint: string;
-  /** Present when `migrateConfig` mends it. */
-  readonly isMended?: true;
+  /** Present when `migrateConfig` fixes it. */
+  readonly isFixed?: true;
 };

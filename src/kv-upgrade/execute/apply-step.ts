@@ -76,7 +76,7 @@ const moveLeader: Act = async (run, step) => {
 
 const heirsWithinMs = 10_000;
 const heirsPollMs = 100;
-/** What only time may mend gets some. */
+/** What only time may fix gets some. */
 export const patienceMs = 3000;
 /** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
 const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
@@ -120,7 +120,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   }
 };
 
-/** The binary may have been changed since the plan: a wrong one must not get near the data folder (facts A5: the servers do not refuse it). */
+/** The binary may have been changed since the plan: a wrong one must not get near the data directory (facts A5: the servers do not refuse it). */
 export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =>
   wrongBinary(run, name, await hostOf(run, name, false));
 const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> =>
@@ -193,7 +193,7 @@ const stopMember: Act = async (run, step) => {
   wrongBinary(run, member.name, facts);
   const room = memberRoomProblem(member.name, facts, run.plan.options);
   if (room !== undefined)
-    throw new AppError('stopped', `${room} on the disk of its data folder; it was not stopped`, {
+    throw new AppError('stopped', `${room} on the disk of its data directory; it was not stopped`, {
       code: 'DISK',
       tryThis: ['make room there'],
     });
@@ -232,21 +232,21 @@ const copyData: Act = async (run, step) => {
   return { copy: to };
 };
 
-/** The old text goes into the run's folder first; a second try starts from it, not from a half-migrated file. */
+/** The old text goes into the run's directory first; a second try starts from it, not from a half-migrated file. */
 const configure: Act = async (run, step) => {
   const { host, driver, plan } = run;
   const member = memberOf(run, nameOf(step));
-  const before = (await configBefore(host, run.folder, member.name)) ?? (await driver.readConfig(member));
+  const before = (await configBefore(host, run.directory, member.name)) ?? (await driver.readConfig(member));
   if (before === undefined)
     throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
-  await keepConfigBefore(host, run.folder, member.name, before);
+  await keepConfigBefore(host, run.directory, member.name, before);
   const { text, changes } = await migrateConfig(before, plan.to);
   await driver.writeConfig(member, text);
   return { changes };
 };
 
 export const restoreConfig = async (run: Run, name: string): Promise<void> => {
-  const before = await configBefore(run.host, run.folder, name);
+  const before = await configBefore(run.host, run.directory, name);
   if (before !== undefined) await run.driver.writeConfig(memberOf(run, name), before);
 };
 

@@ -163,7 +163,7 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
     error: new AppError('rolled-back', message, {
       code: 'MEMBER_RETURNED',
       tryThis: [
-        `mend the new version of ${failure.member}, then opsctl kv resume`,
+        `fix the new version of ${failure.member}, then opsctl kv resume`,
         'opsctl kv rollback, to bring every member back',
       ],
     }),
@@ -185,7 +185,7 @@ const refusedBy = (findings: readonly Finding[]): Ending => {
 const lookPollMs = 200;
 /** Whoever watches over members brings one up again within this time. */
 const fallenMs = 1000;
-/** An election, or packets that are lost for a moment, look like a sick member: what only time may mend gets some. */
+/** An election, or packets that are lost for a moment, look like a sick member: what only time may fix gets some. */
 const patientDecision = async (run: Run): Promise<Decision> => {
   const until = run.host.elapsed() + patienceMs;
   for (;;) {

@@ -17,7 +17,7 @@ import type { GateCheck, MemberHash, MemberSpec } from '../types.ts';
 const pollMs = 15;
 type Verdict = {
   readonly ok: boolean;
-  readonly detail: string /** No waiting will mend it. */;
+  readonly detail: string /** No waiting will fix it. */;
   readonly isFinal?: true;
 };
 const good = (detail: string): Verdict => ({ ok: true, detail });
@@ -72,12 +72,12 @@ const versionIsRight: Check = async ({ store, minor }) => {
     : hopeless(`runs ${server}, not ${minor}: the wrong program was started`);
 };
 
-/** Facts A5: a member with another data folder joins empty, under another id. */
+/** Facts A5: a member with another data directory joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
     return hopeless(
-      `is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data folder`,
+      `is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data directory`,
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
     return hopeless(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
@@ -207,12 +207,12 @@ const hashVerdict = (
       {
         code: 'DATA_DIFFERS',
         tryThis: [
-          `remove ${found.odd[0]} from the cluster, add it again with an empty data folder, then opsctl kv resume`,
+          `remove ${found.odd[0]} from the cluster, add it again with an empty data directory, then opsctl kv resume`,
         ],
       },
     );
   return hopeless(
-    `different data at revision ${revision}: ${found.detail}; remove ${member.name} and add it again with an empty data folder`,
+    `different data at revision ${revision}: ${found.detail}; remove ${member.name} and add it again with an empty data directory`,
   );
 };
 

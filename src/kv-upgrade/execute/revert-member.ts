@@ -22,7 +22,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
       {
         code: 'NO_WAY_BACK',
         tryThis: [
-          `mend ${name} on ${plan.to}, then opsctl kv resume`,
+          `fix ${name} on ${plan.to}, then opsctl kv resume`,
           'opsctl kv restore, to go back with the snapshots',
         ],
       },
@@ -40,7 +40,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
 };
 
 const silentGraceMs = 15_000;
-/** Old binary, old configuration, same data folder. Returns when the member has passed the gate on its old version. */
+/** Old binary, old configuration, same data directory. Returns when the member has passed the gate on its old version. */
 export const giveBack = async (run: Run, name: string, reason: string): Promise<void> => {
   const { host, driver, cluster, access, plan, journal } = run;
   const member = memberOf(run, name);

@@ -6,7 +6,7 @@ import type { Driver } from '../supervisors/driver.ts';
 import { detailText } from '../format/detail-text.ts';
 import { execute } from './execute.ts';
 import type { Confirmation, Ending } from './execute.ts';
-import { crashedRun, openJournal, runFolder, unfinishedError } from '../journal/journal.ts';
+import { crashedRun, openJournal, runDirectory, unfinishedError } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal.ts';
 import { ownerOf } from '../locks/lock-holder.ts';
 import type { Lock } from '../locks/lock-holder.ts';
@@ -39,7 +39,7 @@ export type SessionInput = {
   readonly clusterFile: string;
   readonly access: Access;
   readonly driver: Driver;
-  /** Folder of all clusters. */
+  /** Directory of all clusters. */
   readonly state: string;
   readonly plan: Plan;
   readonly run: string;
@@ -49,7 +49,7 @@ export type SessionInput = {
   readonly confirmed: Confirmation;
   readonly hasCanary: boolean;
   readonly canKill: boolean;
-  /** The loop to run; an upgrade unless given. */
+  /** The loop to run (default: an upgrade). */
   readonly loop?: (run: Run, confirmed: Confirmation) => Promise<Ending>;
 };
 export type SessionResult = { readonly ending: Ending; readonly report: Report };
@@ -83,7 +83,7 @@ const snapshotsOf = (journal: Journal): SnapshotRecord[] =>
 
 const open = async (input: SessionInput): Promise<Journal> => {
   const { host, state, plan, run, clusterFile } = input;
-  const journal = await openJournal(host, runFolder(state, plan.cluster, run));
+  const journal = await openJournal(host, runDirectory(state, plan.cluster, run));
   const owner = ownerOf(host);
   if (journal.entries.length === 0)
     journal.write({
@@ -134,7 +134,7 @@ const unbegun = (error: unknown): never => {
   const isDisk =
     error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
   if (!isDisk) throw error;
-  const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another folder'];
+  const tryThis = ['make room there, or set its permissions right; OPSCTL_HOME names another directory'];
   throw new AppError('unsafe', `refused, nothing was changed: ${message}`, {
     code: 'DISK',
     tryThis,
@@ -144,14 +144,14 @@ const unbegun = (error: unknown): never => {
 
 /** What was done is done: that it could not be written down must not hide it. */
 const writtenDown = async (
-  { host, folder, journal, emit }: Run,
+  { host, directory, journal, emit }: Run,
   report: Report,
   events: readonly UpgradeEvent[],
 ): Promise<void> => {
-  const unwritten = await writeReports(host, folder, report, events).then(
+  const unwritten = await writeReports(host, directory, report, events).then(
     () => journal.failure()?.message,
     (error: unknown) =>
-      `the report in ${folder} could not be written: ${error instanceof Error ? error.message : String(error)}`,
+      `the report in ${directory} could not be written: ${error instanceof Error ? error.message : String(error)}`,
   );
   if (unwritten !== undefined) emit({ event: 'note', level: 'warn', text: unwritten });
 };
@@ -196,7 +196,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   try {
     await refuseUnfinished(input);
     const journal = await open(input).catch(unbegun);
-    const folder = runFolder(state, cluster.name, run);
+    const directory = runDirectory(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
     if (action !== 'upgrade') await tellBefore(input, journal, emit);
     const signal = AbortSignal.any([input.signal, lost.signal]);
@@ -207,7 +207,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     const parts: Run = {
       ...common,
       id: run,
-      folder,
+      directory,
       journal,
       signal,
       holdLock: holding(lock),
@@ -224,7 +224,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     const finishedAt = new Date(host.now()).toISOString();
     const { outcome, message } = ending;
-    const before = await partsBefore(host, folder, journal.entries, journal.path);
+    const before = await partsBefore(host, directory, journal.entries, journal.path);
     const whole = joined(before, {
       events,
       startedAt,

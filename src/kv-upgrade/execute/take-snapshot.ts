@@ -7,7 +7,7 @@ import type { Status } from '../../etcd-client/etcd-client.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { memberOf } from '../run.ts';
 import type { Act, Run } from '../run.ts';
-import { seeFolder, snapshotFolder } from '../observe/snapshot-space.ts';
+import { seeDirectory, snapshotDirectory } from '../observe/snapshot-space.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 
 /** Without a byte for so long a stream is dead: packets that are lost say nothing. */
@@ -18,7 +18,7 @@ const fileErrors = ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO', 'EFBIG'];
 const aboutFile = (name: string, what: string, error: unknown): unknown => {
   const { code, message } = error as Error & { code?: string };
   if (error instanceof AppError || !fileErrors.includes(code ?? '')) return error;
-  const tryThis = ['make room on its disk, or name another folder with snapshot_dir in the cluster file'];
+  const tryThis = ['make room on its disk, or name another directory with snapshot_dir in the cluster file'];
   return new AppError('stopped', `${name}: ${message} (${what})`, { code: 'DISK', tryThis, cause: error });
 };
 
@@ -29,14 +29,14 @@ const refuseLittleRoom = async (
   path: string,
   wanted: number,
 ): Promise<void> => {
-  const { free_bytes: free } = await seeFolder(host.files, dirname(path));
+  const { free_bytes: free } = await seeDirectory(host.files, dirname(path));
   if (free === undefined || free >= wanted) return;
   throw new AppError(
     'stopped',
     `${name}: no room for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} wanted`,
     {
       code: 'DISK',
-      tryThis: ['make room there, or name another folder with snapshot_dir in the cluster file'],
+      tryThis: ['make room there, or name another directory with snapshot_dir in the cluster file'],
     },
   );
 };
@@ -58,7 +58,7 @@ const save = async ({ host, access, cluster }: Run, member: MemberSpec, path: st
   const status = await access.store(member.client_url).status();
   await refuseLittleRoom(host, member.name, path, status.db_size_bytes);
   try {
-    await host.files.makeFolder(dirname(path), 0o700);
+    await host.files.makeDirectory(dirname(path), 0o700);
     return { status, verified: await saveSnapshot(host, store, path) };
   } catch (error) {
     throw aboutFile(member.name, `its snapshot ${path}`, error);
@@ -95,7 +95,7 @@ export const takeSnapshot: Act = async (run, { member: name }) => {
   const { host, cluster } = run;
   const member = memberOf(run, name as string);
   const began = host.elapsed();
-  const path = join(snapshotFolder(cluster, run.folder), `${cluster.name}-${member.name}-${run.id}.db`);
+  const path = join(snapshotDirectory(cluster, run.directory), `${cluster.name}-${member.name}-${run.id}.db`);
   const { status, verified } = await saveOrRetry(run, member, path);
   const { revision, raft_index } = status;
   const snapshot = {

@@ -10,9 +10,9 @@ const fleetFields: Fields = {
   name: help(str(100, { min: 1 }), 'Name of the fleet'),
   canary: help(
     str(undefined, { min: 1 }),
-    'Cluster file that goes first, alone; the first of the list unless given',
+    'Cluster file that goes first, alone (default: the first of the list)',
   ),
-  at_once: help(int({ min: 1, max: 50 }), 'How many clusters at a time after the canary; 1 unless given'),
+  at_once: help(int({ min: 1, max: 50 }), 'How many clusters at a time after the canary (default 1)'),
   clusters: req(help(list(str(undefined, { min: 1 }), { min: 1, max: 1000 }), 'Cluster files')),
 };
 export type Fleet = {

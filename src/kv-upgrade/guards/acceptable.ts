@@ -5,6 +5,6 @@ export const acceptable: readonly string[] = [
   'members-keep-up',
   'disk-space',
   'configuration-fits',
-  'data-folders',
+  'data-directories',
   'leader-agreed',
 ];

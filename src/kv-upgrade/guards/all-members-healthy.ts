@@ -5,7 +5,7 @@ import { guard } from './guard.ts';
 export const allMembersHealthy = guard(
   'all-members-healthy',
   'every member answers and is healthy',
-  ({ observation }, say) => {
+  ({ observation }, log) => {
     // Those that are away first: without them, members that wait for a new leader are not healthy either, and the cause would come second.
     const causesFirst = observation.members.toSorted(
       (a, b) => Number(a.is_reachable) - Number(b.is_reachable),
@@ -13,19 +13,19 @@ export const allMembersHealthy = guard(
     for (const member of causesFirst) {
       // It runs; how it is called is wrong, and the text says what to change.
       if (member.error_code === 'TLS')
-        say.stop({
+        log.stop({
           member: member.name,
           message: `${member.name} cannot be asked: ${member.error}`,
           hint: 'opsctl kv version asks again',
         });
       else if (!member.is_reachable && member.host?.is_suspended === true)
-        say.stop({
+        log.stop({
           member: member.name,
           message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
           hint: `kill -CONT ${member.host.pid} lets it go on`,
         });
       else if (!member.is_reachable)
-        say.stop({
+        log.stop({
           member: member.name,
           message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
           hint: 'start it, or repair it, before an upgrade',
@@ -33,10 +33,10 @@ export const allMembersHealthy = guard(
       else if (!member.is_healthy) {
         const [alarm] = alarmsSaid(observation);
         const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
-        say.stop({
+        log.stop({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,
-          hint: 'read its log; an upgrade does not mend a sick member',
+          hint: 'read its log; an upgrade does not fix a sick member',
         });
       }
     }

@@ -6,7 +6,7 @@ import { binariesAreRight } from './binaries-are-right.ts';
 import { clocksAgree } from './clocks-agree.ts';
 import { configurationFits } from './configuration-fits.ts';
 import { dataAgrees } from './data-agrees.ts';
-import { dataFolders, dbFilePresent } from './data-folders.ts';
+import { dataDirectories, dbFilePresent } from './data-directories.ts';
 import { diskSpace } from './disk-space.ts';
 import type { Guard, GuardInput } from './guard.ts';
 import { leaderAgreed } from './leader-agreed.ts';
@@ -26,7 +26,7 @@ export const guards: readonly Guard[] = [
   versionPath,
   binariesAreRight,
   configurationFits,
-  dataFolders,
+  dataDirectories,
   dbFilePresent,
   diskSpace,
   membersKeepUp,

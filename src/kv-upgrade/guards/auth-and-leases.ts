@@ -8,17 +8,17 @@ const safePatch = '3.2.31';
 export const authAndLeases = guard(
   'auth-and-leases',
   'authentication and leases are no danger here',
-  ({ observation, cluster, from }, say) => {
+  ({ observation, cluster, from }, log) => {
     const { auth, members, shortest_lease_seconds: shortest } = observation;
     if (auth.is_on !== true) return;
     // A client certificate can name the user too; then the read went well.
     if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
-      say.stop({
+      log.stop({
         message: 'authentication is on and the cluster file names no user: members could not be tested',
         hint: 'user.name and user.password_file in the cluster file (a user with the root role)',
       });
     else if (auth.problem !== undefined)
-      say.stop({
+      log.stop({
         message: `user ${cluster.user?.name} cannot read: ${auth.problem}`,
         hint: 'a user with the root role is needed',
       });
@@ -32,13 +32,13 @@ export const authAndLeases = guard(
         shortest === undefined
           ? 'leases with a short time to live may exist (3.2 cannot list them)'
           : `the shortest lease lives ${shortest} s`;
-      say.stop({
+      log.stop({
         member: first.name,
         message: `authentication is on, ${leases}, and ${first.name} runs ${first.server_version}: data can become inconsistent`,
         hint: `upgrade every member to ${safePatch} or later first`,
       });
     }
-    say.warn({
+    log.warn({
       message:
         'authentication is on: tokens die with each member that is replaced; clients have to log in again',
       hint: 'clients should log in once, not once per failed request',

@@ -5,37 +5,37 @@ import { guard } from './guard.ts';
 export const binariesAreRight = guard(
   'binaries-are-right',
   'the new binary of every member says the right version',
-  ({ observation, from, to }, say) => {
+  ({ observation, from, to }, log) => {
     const fresh = new Set<string>();
     for (const { name, host, server_version } of observation.members) {
       if (host === undefined) continue;
       const { new_binary_version: version, new_binary_error: error, old_binary_version: old } = host;
       if (version === undefined)
-        say.stop({
+        log.stop({
           member: name,
           message: `${name}: the new binary cannot be asked for its version: ${error ?? 'unknown'}`,
           hint: 'check new_binary in the cluster file',
         });
       else if (to !== undefined && minorOf(version) !== to)
-        say.stop({
+        log.stop({
           member: name,
           message: `${name}: the new binary is ${version}, the upgrade goes to ${to}`,
           hint: `put a ${to} binary there; nothing was stopped`,
         });
       else fresh.add(version);
       if (old === undefined)
-        say.warn({
+        log.warn({
           member: name,
           message: `${name}: the old binary cannot be asked for its version: a failed start could not be taken back`,
           hint: 'check old_binary in the cluster file',
         });
       else if (server_version !== undefined && minorOf(server_version) === from && minorOf(old) !== from)
-        say.stop({
+        log.stop({
           member: name,
           message: `${name}: the old binary is ${old}, but the member runs ${server_version}: a failed start could not be taken back`,
           hint: 'check old_binary in the cluster file',
         });
     }
-    if (fresh.size > 1) say.warn({ message: `the new binaries differ: ${[...fresh].join(', ')}` });
+    if (fresh.size > 1) log.warn({ message: `the new binaries differ: ${[...fresh].join(', ')}` });
   },
 );

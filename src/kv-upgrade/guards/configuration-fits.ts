@@ -7,7 +7,7 @@ import { guard } from './guard.ts';
 export const configurationFits = guard(
   'configuration-fits',
   'the new version understands the configuration',
-  ({ observation, cluster, to }, say) => {
+  ({ observation, cluster, to }, log) => {
     if (to === undefined) return;
     for (const member of cluster.members) {
       const host = observation.members.find(({ name }) => name === member.name)?.host;
@@ -15,42 +15,46 @@ export const configurationFits = guard(
         argvOf(member.new_command, member.new_binary) ?? [],
         to,
       )) {
-        say[level]({
+        log[level]({
           member: member.name,
           message: `${member.name}: ${key} ${message}`,
           hint: `in new_command: ${hint}`,
         });
       }
       if (host?.config_error !== undefined)
-        say.stop({
+        log.stop({
           member: member.name,
           message: `${member.name}: ${host.config_error}`,
-          hint: 'mend the configuration file',
+          hint: 'fix the configuration file',
         });
-      const folder = host?.config?.['data-dir'];
-      if ((cluster.driver ?? 'local') === 'local' && typeof folder === 'string' && !folder.startsWith('/'))
-        say.warn({
+      const directory = host?.config?.['data-dir'];
+      if (
+        (cluster.driver ?? 'local') === 'local' &&
+        typeof directory === 'string' &&
+        !directory.startsWith('/')
+      )
+        log.warn({
           member: member.name,
-          message: `${member.name}: data-dir is ${folder}, which is found only when opsctl runs in the folder that the member was started from`,
+          message: `${member.name}: data-dir is ${directory}, which is found only when opsctl runs in the directory that the member was started from`,
           hint: `write the whole path${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
         });
-      for (const { level, key, message, hint, isMended } of host?.config === undefined
+      for (const { level, key, message, hint, isFixed } of host?.config === undefined
         ? []
         : lintFile(host.config, to)) {
-        const isRewritten = isMended === true && member.config_file !== undefined;
+        const isRewritten = isFixed === true && member.config_file !== undefined;
         if (isRewritten)
-          say.warn({
+          log.warn({
             member: member.name,
             message: `${member.name}: ${key} ${message}`,
             hint: `the plan rewrites it: ${hint}`,
           });
         else
-          say[level]({
+          log[level]({
             member: member.name,
             message: `${member.name}: ${key} ${message}`,
             // Not `config migrate` first: the running version could not start with that file any more.
             hint:
-              isMended === true
+              isFixed === true
                 ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
                 : hint,
           });

@@ -5,19 +5,19 @@ import { guard } from './guard.ts';
 export const dataAgrees = guard(
   'data-agrees',
   'no member holds other data than the others, as far as their versions can tell',
-  ({ observation }, say) => {
+  ({ observation }, log) => {
     const found = compareHashes(observation.hashes ?? []);
     if (found.kind === 'unproved')
-      return say.warn({
+      return log.warn({
         message: `members of different versions hash their data differently after a compaction, which proves nothing: ${found.detail}`,
         hint: 'opsctl kv endpoint hashkv, when all of them run the same version',
       });
     if (found.kind !== 'different') return;
     const [odd] = found.odd;
-    say.stop({
+    log.stop({
       ...(odd === undefined ? {} : { member: odd }),
       message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
-      hint: `remove ${odd ?? 'the member that is wrong'} from the cluster and add it again with an empty data folder`,
+      hint: `remove ${odd ?? 'the member that is wrong'} from the cluster and add it again with an empty data directory`,
     });
   },
 );

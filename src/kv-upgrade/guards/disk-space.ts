@@ -2,47 +2,47 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { guard, mebibytes } from './guard.ts';
 import type { GuardInput } from './guard.ts';
 import { sharedDiskFindings } from './shared-disk.ts';
-import type { Finding, FolderSeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
+import type { Finding, DirectorySeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
 
 /** Journal, events and report of a run: some hundred KiB, more when it waits for long. */
 const runBytes = 1024 * 1024;
 
-type Say = {
+type Logger = {
   stop(said: Omit<Finding, 'guard' | 'level'>): void;
   warn(said: Omit<Finding, 'guard' | 'level'>): void;
 };
 const sayRoom = (
-  say: Say,
-  { path, is_writable, free_bytes = Infinity }: FolderSeen,
+  log: Logger,
+  { path, is_writable, free_bytes = Infinity }: DirectorySeen,
   wanted: number,
   what: string,
   hint: string,
 ): void => {
   const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} are wanted for ${what}`;
-  if (!is_writable) say.stop({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
-  else if (free_bytes < wanted) say.stop({ message, hint });
-  else if (free_bytes < wanted * 2) say.warn({ message, hint });
+  if (!is_writable) log.stop({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
+  else if (free_bytes < wanted) log.stop({ message, hint });
+  else if (free_bytes < wanted * 2) log.warn({ message, hint });
 };
 
 /** The operator's own machine holds a snapshot of every member that will be touched, and what the run writes about itself. */
-const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, say: Say): void => {
+const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, log: Logger): void => {
   if (operator === undefined) return;
   const touched = members.filter(
     ({ is_reachable, server_version }) => is_reachable && minorOf(server_version) !== to,
   );
   const bytes = touched.reduce((sum, { db_size_bytes }) => sum + (db_size_bytes ?? 0), 0);
   const what = `the snapshots of ${touched.length} member${touched.length === 1 ? '' : 's'}`;
-  const place = 'make room there, or name another folder with snapshot_dir in the cluster file';
+  const place = 'make room there, or name another directory with snapshot_dir in the cluster file';
   const isOneDisk = operator.snapshots.path.startsWith(operator.run.path);
-  if (isOneDisk) sayRoom(say, operator.snapshots, bytes + runBytes, `${what} and the journal`, place);
+  if (isOneDisk) sayRoom(log, operator.snapshots, bytes + runBytes, `${what} and the journal`, place);
   else {
-    sayRoom(say, operator.snapshots, bytes, what, place);
+    sayRoom(log, operator.snapshots, bytes, what, place);
     sayRoom(
-      say,
+      log,
       operator.run,
       runBytes,
       'the journal and the report',
-      'make room there; OPSCTL_HOME names another folder',
+      'make room there; OPSCTL_HOME names another directory',
     );
   }
 };
@@ -50,7 +50,7 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, sa
 /** What a server takes for its next log file at each start. Without it the start fails: `read wal error (no space left on device)`, measured. */
 const walBytes = 64 * 1024 * 1024;
 
-/** What a member's disk must have free while it is replaced: the new version may rewrite the db file, and a copy of the folder comes on top. */
+/** What a member's disk must have free while it is replaced: the new version may rewrite the db file, and a copy of the directory comes on top. */
 const memberNeeds = (
   host: HostFacts,
   dbBytes: number,
@@ -60,16 +60,16 @@ const memberNeeds = (
 const memberRoom = (
   seen: Pick<MemberSeen, 'name' | 'host' | 'db_size_bytes'>,
   options: Pick<PlanOptions, 'copy_data'>,
-  say: Say,
+  log: Logger,
 ): void => {
   const { name, host, db_size_bytes } = seen;
   if (host?.free_bytes === undefined) return;
   const db = host.db_file_bytes ?? db_size_bytes ?? 0;
   const needed = memberNeeds(host, db, options);
   const message = `${name} has ${mebibytes(host.free_bytes)} free, ${mebibytes(needed)} are wanted`;
-  const said = { member: name, message, hint: 'make room on the disk of the data folder' };
-  if (host.free_bytes < needed) say.stop(said);
-  else if (host.free_bytes < needed + db) say.warn(said);
+  const said = { member: name, message, hint: 'make room on the disk of the data directory' };
+  if (host.free_bytes < needed) log.stop(said);
+  else if (host.free_bytes < needed + db) log.warn(said);
 };
 
 /** The same, just before a member is stopped: what speaks against it now. */
@@ -89,9 +89,9 @@ export const memberRoomProblem = (
 export const diskSpace = guard(
   'disk-space',
   'there is room for the new version, the snapshots and the copies',
-  (input, say) => {
-    operatorRoom(input, say);
-    for (const member of input.observation.members) memberRoom(member, input.options, say);
-    for (const said of sharedDiskFindings(input, walBytes)) say.stop(said);
+  (input, log) => {
+    operatorRoom(input, log);
+    for (const member of input.observation.members) memberRoom(member, input.options, log);
+    for (const said of sharedDiskFindings(input, walBytes)) log.stop(said);
   },
 );

@@ -17,7 +17,7 @@ type Said = Omit<Finding, 'guard' | 'level'>;
 export const guard = (
   id: string,
   good: string,
-  look: (input: GuardInput, say: { stop(said: Said): void; warn(said: Said): void }) => void,
+  look: (input: GuardInput, log: { stop(said: Said): void; warn(said: Said): void }) => void,
 ): Guard => ({
   id,
   findings: (input) => {

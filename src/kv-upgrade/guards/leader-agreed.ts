@@ -3,7 +3,7 @@ import { guard } from './guard.ts';
 export const leaderAgreed = guard(
   'leader-agreed',
   'all members follow the same leader',
-  ({ observation }, say) => {
+  ({ observation }, log) => {
     const leaders = new Set(
       observation.members.filter(({ is_reachable }) => is_reachable).map(({ leader_id }) => leader_id ?? ''),
     );
@@ -17,17 +17,17 @@ export const leaderAgreed = guard(
       return;
     // Nobody told who leads because the login failed: the password is to blame, and auth-and-leases says so.
     if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
-      say.stop({
+      log.stop({
         message: `who leads cannot be seen: ${auth.problem}`,
-        hint: 'mend the user of the cluster file first',
+        hint: 'fix the user of the cluster file first',
       });
     else if (observation.leader === undefined)
-      say.stop({
+      log.stop({
         message: `no leader: the cluster cannot accept writes${said ?? ''}`,
         hint: 'opsctl kv status; a majority of the members must be up',
       });
     else if (leaders.size > 1)
-      say.stop({
+      log.stop({
         message: 'the members do not agree on the leader',
         hint: 'an election may be under way: look again in a few seconds',
       });

@@ -21,10 +21,10 @@ export const alarmsSaid = ({
     return { member: name, message: `alarm ${alarm} is raised by ${name}`, hint };
   });
 
-/** An alarm in the middle of a run: no member's doing that is in work, and no return mends it. */
+/** An alarm in the middle of a run: no member's doing that is in work, and no return fixes it. */
 export const alarmError = ({ message, hint }: Said, where: string): AppError =>
   new AppError('stopped', `${message}${where}`, { code: 'ALARM', tryThis: [hint, 'opsctl kv alarm list'] });
 
-export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, say) => {
-  for (const said of alarmsSaid(observation)) say.stop(said);
+export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
+  for (const said of alarmsSaid(observation)) log.stop(said);
 });

@@ -4,15 +4,17 @@ import { flagsOf } from '../configuration/configuration.ts';
 import type { ClusterFile, Observation } from '../types.ts';
 import { guard } from './guard.ts';
 
-type Say = { stop(said: { readonly member: string; readonly message: string; readonly hint: string }): void };
+type Logger = {
+  stop(said: { readonly member: string; readonly message: string; readonly hint: string }): void;
+};
 /** Names are the operator's own, but not crosswise: then one member would be stopped and another one looked at. */
-const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, say: Say): void => {
+const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Logger): void => {
   const nameIn = (id: string | undefined): string | undefined => listed.find((row) => row.id === id)?.name;
   for (const { name, member_id, client_url } of members) {
     const called = nameIn(member_id);
     if (called === undefined || called === '') continue;
     if (called !== name && specs.some((spec) => spec.name === called))
-      say.stop({
+      log.stop({
         member: name,
         message: `client_url ${client_url} of ${name} is the one of member ${called}`,
         hint: 'opsctl kv member list shows names and URLs',
@@ -28,7 +30,7 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
         started !== called &&
         listed.some((row) => row.name === started)
       )
-        say.stop({
+        log.stop({
           member: name,
           message: `${which}_command of ${name} starts member ${started}, its client_url is the one of ${called}`,
           hint: 'check the commands in the cluster file',
@@ -41,17 +43,17 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
 export const oneCluster = guard(
   'one-cluster',
   'all members are of one cluster and know the same members',
-  ({ observation, cluster }, say) => {
+  ({ observation, cluster }, log) => {
     const { members, listed } = observation;
     const clusters = new Set(members.flatMap(({ cluster_id }) => cluster_id ?? []));
     if (clusters.size > 1)
-      say.stop({
+      log.stop({
         message: `the members belong to ${clusters.size} clusters: ${members.map((m) => `${m.name} ${m.cluster_id === undefined ? '?' : hexId(m.cluster_id)}`).join(', ')}`,
-        hint: 'one of the URLs or data folders is wrong',
+        hint: 'one of the URLs or data directories is wrong',
       });
     const views = new Set(members.flatMap(({ listed_ids }) => listed_ids?.join(',') ?? []));
     if (views.size > 1)
-      say.stop({
+      log.stop({
         message: 'the members do not agree on who is a member',
         hint: 'opsctl kv member list --endpoints URL for each',
       });
@@ -63,26 +65,26 @@ export const oneCluster = guard(
         members.findIndex((m) => m.member_id === member_id) !== i,
     );
     if (twice !== undefined)
-      say.stop({
+      log.stop({
         member: twice.name,
         message: `${twice.name} and another entry of the cluster file are the same member ${hexId(twice.member_id as string)}`,
         hint: 'check the client URLs',
       });
-    crossed(observation, cluster, say);
+    crossed(observation, cluster, log);
     for (const row of listed) {
       if (row.name === '')
-        say.stop({
+        log.stop({
           message: `member ${hexId(row.id)} (${row.peer_urls.join(', ')}) was added but never started`,
           hint: 'start it or remove it',
         });
       else if (row.is_learner)
-        say.stop({
+        log.stop({
           member: row.name,
           message: `${row.name} is a learner: it does not vote yet`,
           hint: 'promote it or remove it first',
         });
       else if (members.every(({ is_reachable }) => is_reachable) && !ids.includes(row.id))
-        say.stop({
+        log.stop({
           message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
           hint: 'add it: every member has to be upgraded',
         });

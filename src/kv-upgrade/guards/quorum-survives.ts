@@ -39,10 +39,10 @@ export const stopProblem = (
 export const quorumSurvives = guard(
   'quorum-survives',
   'any one member can be stopped and a majority stays',
-  ({ observation, options }, say) => {
+  ({ observation, options }, log) => {
     const { members } = observation;
     if (members.length === 1)
-      return say.warn({
+      return log.warn({
         message: 'one member: the store is away while it is replaced',
         hint: 'add members for an upgrade without downtime',
       });
@@ -51,14 +51,14 @@ export const quorumSurvives = guard(
         message: 'two members: no write is possible while one of them is replaced',
         hint: 'add a member, or take the downtime with --accept quorum-survives',
       };
-      return options.accept.includes('quorum-survives') ? say.warn(said) : say.stop(said);
+      return options.accept.includes('quorum-survives') ? log.warn(said) : log.stop(said);
     }
     const found = members
       .filter(isGood)
       .map((member) => ({ member: member.name, problem: stopProblem(observation, member.name, false) }));
     const first = found.find(({ problem }) => problem !== undefined);
     if (first !== undefined)
-      say.stop({
+      log.stop({
         member: first.member,
         message: first.problem as string,
         hint: 'bring the other members back first',

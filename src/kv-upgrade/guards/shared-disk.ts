@@ -39,7 +39,7 @@ const memberShares = ({ observation, options, to }: GuardInput, passingBytes: nu
     ];
   });
 
-/** Folders that lie on one disk take its room together. `passingBytes`: what a start takes beside the db file. */
+/** Directories that lie on one disk take its room together. `passingBytes`: what a start takes beside the db file. */
 export const sharedDiskFindings = (
   input: GuardInput,
   passingBytes: number,
@@ -56,7 +56,7 @@ export const sharedDiskFindings = (
     return [
       {
         message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, ${mebibytes(wanted)} are wanted together`,
-        hint: 'make room there, or name a folder on another disk with snapshot_dir in the cluster file',
+        hint: 'make room there, or name a directory on another disk with snapshot_dir in the cluster file',
       },
     ];
   });

@@ -24,12 +24,12 @@ export const v2BytesOf = (observation: Observation): number =>
 export const v2Settle = guard(
   'v2-settle',
   'little or no v2 data: no waits between members',
-  ({ observation }, say) => {
+  ({ observation }, log) => {
     const settle = settleOf(v2BytesOf(observation));
     if (settle !== undefined)
-      say.warn({
+      log.warn({
         message: `${settle.why}; the plan waits ${settle.seconds} s between members`,
-        hint: 'snapshots hold only v3 data: keep a copy of the data folders (--copy-data)',
+        hint: 'snapshots hold only v3 data: keep a copy of the data directories (--copy-data)',
       });
   },
 );

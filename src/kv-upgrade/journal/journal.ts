@@ -16,10 +16,10 @@ export type Journal = {
   close(): void;
 };
 
-/** Folder of everything about one cluster: runs, lock. `state` is the folder of all clusters. */
-export const clusterFolder = (state: string, cluster: string): string => join(state, cluster);
-export const runFolder = (state: string, cluster: string, run: string): string =>
-  join(clusterFolder(state, cluster), run);
+/** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
+export const clusterDirectory = (state: string, cluster: string): string => join(state, cluster);
+export const runDirectory = (state: string, cluster: string, run: string): string =>
+  join(clusterDirectory(state, cluster), run);
 const fileName = 'journal.jsonl';
 
 /** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
@@ -55,9 +55,9 @@ const unwritable = (path: string, cause: unknown): AppError =>
     },
   );
 
-export const openJournal = async (host: Host, folder: string): Promise<Journal> => {
-  await host.files.makeFolder(folder, 0o700);
-  const path = join(folder, fileName);
+export const openJournal = async (host: Host, directory: string): Promise<Journal> => {
+  await host.files.makeDirectory(directory, 0o700);
+  const path = join(directory, fileName);
   const { entries, wholeBytes } = parseJournal((await host.files.read(path)) ?? '');
   const size = (await host.files.info(path))?.sizeBytes ?? 0;
   if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
@@ -93,26 +93,26 @@ export const openJournal = async (host: Host, folder: string): Promise<Journal> 
 
 export type FoundRun = {
   readonly run: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly entries: readonly JournalEntry[];
 };
-/** Folders of runs, newest first. */
+/** Directories of runs, newest first. */
 const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
-  (await host.files.list(clusterFolder(state, cluster)).catch(() => []))
+  (await host.files.list(clusterDirectory(state, cluster)).catch(() => []))
     .filter((name) => /^\d{8}T\d{6}Z/.test(name))
     .sort()
     .reverse();
 
 /** Runs of a cluster, newest first. */
 export const findRuns = async (host: Host, state: string, cluster: string): Promise<FoundRun[]> => {
-  const folder = clusterFolder(state, cluster);
+  const directory = clusterDirectory(state, cluster);
   const names = await runNames(host, state, cluster);
   const runs = await Promise.all(
     names.map(async (run) => {
-      const text = await host.files.read(join(folder, run, fileName));
+      const text = await host.files.read(join(directory, run, fileName));
       return text === undefined
         ? []
-        : [{ run, folder: join(folder, run), entries: parseJournal(text).entries }];
+        : [{ run, directory: join(directory, run), entries: parseJournal(text).entries }];
     }),
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');

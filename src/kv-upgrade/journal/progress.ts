@@ -91,7 +91,7 @@ const stepsFor = (
     if (member !== name || !remaining[state].includes(kind)) return false;
     if (kind === 'settle') return !isLast && !ended.has(id);
     if (kind === 'snapshot') return !ended.has(id);
-    // Once the new version has run on the folder, a copy of it is no copy of the old state any more.
+    // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
     return kind !== 'copy-data' || !begun.has(`${name}.start`);
   });
 

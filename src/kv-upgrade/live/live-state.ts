@@ -122,7 +122,7 @@ const canaryAfter = (
   return { writes: last.writes + 1, failed: last.failed, lastMs: event.latency_ms, longestGapMs };
 };
 const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
-const say = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
+const log = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
 
 const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
   switch (event.event) {
@@ -138,7 +138,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
     case 'leader-changed':
       return { ...state, members: state.members.map((one) => ({ ...one, isLeader: one.name === event.to })) };
     case 'returning':
-      return say(
+      return log(
         {
           ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })),
           now: `${event.member} gets its old version back`,
@@ -180,7 +180,7 @@ export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => 
     case 'step-finished':
       return setCell(state, event, 'done');
     case 'step-failed':
-      return say(setCell(state, event, 'failed'), `${event.step.title}: ${event.reason}`);
+      return log(setCell(state, event, 'failed'), `${event.step.title}: ${event.reason}`);
     case 'waiting':
       return {
         ...state,
@@ -198,9 +198,9 @@ export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => 
     case 'canary':
       return { ...state, canary: canaryAfter(state.canary, event) };
     case 'log-line':
-      return event.expected ? state : say(state, `log of ${event.member}: ${event.line}`);
+      return event.expected ? state : log(state, `log of ${event.member}: ${event.line}`);
     case 'note':
-      return say(state, event.text);
+      return log(state, event.text);
     case 'run-finished':
       return { ...state, outcome: event.outcome, now: event.message };
     default:

@@ -3,11 +3,11 @@ import { lookAt, thisProcess, tryLock, unlock } from '../../platform/file-lock.t
 import type { Holder, Seen } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { clusterFolder } from '../journal/journal.ts';
+import { clusterDirectory } from '../journal/journal.ts';
 import { taken } from './lock-holder.ts';
 import type { Held, Lock } from './lock-holder.ts';
 
-const pathOf = (state: string, cluster: string): string => join(clusterFolder(state, cluster), 'lock');
+const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
 
 const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppError => {
   const by = seen.kind === 'none' ? undefined : seen.by;
@@ -16,7 +16,7 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
       code: 'LOCKED',
       tryThis: ['try again', 'opsctl kv status'],
     });
-  // A shared home folder: a process of another machine cannot be asked, and is never taken for gone.
+  // A shared home directory: a process of another machine cannot be asked, and is never taken for gone.
   const hint =
     by.machine === host.hostname
       ? 'wait until it has ended'
@@ -32,7 +32,7 @@ export const lockMachine = async (
   held: Held,
 ): Promise<Pick<Lock, 'release'>> => {
   const path = pathOf(state, cluster);
-  await host.files.makeFolder(clusterFolder(state, cluster), 0o700);
+  await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
   const mine = { ...thisProcess(host), ...held };
   const seen = await tryLock(host, path, mine);
   if (seen !== true) throw takenHere(host, path, seen);

@@ -9,7 +9,7 @@ import { lockStore, refuseOtherIn } from './store-lock.ts';
 
 export type Locking = {
   readonly host: Host;
-  /** Folder of all clusters. */
+  /** Directory of all clusters. */
   readonly state: string;
   readonly cluster: ClusterFile;
   readonly access: Access;

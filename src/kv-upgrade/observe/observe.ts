@@ -6,7 +6,7 @@ import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { hashMembers, mostHashedBytes } from './hashes.ts';
-import { seeFolder, snapshotFolder } from './snapshot-space.ts';
+import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
 import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from '../types.ts';
 
 export type Look = {
@@ -15,12 +15,12 @@ export type Look = {
   readonly access: Access;
   /** Without a driver nothing of the hosts is looked at. */
   readonly driver?: Driver;
-  /** Sizes of whole data folders too: only when a copy of them is planned. */
+  /** Sizes of whole data directories too: only when a copy of them is planned. */
   readonly sizes?: boolean;
   /** Authentication, leases and hashes too. */
   readonly isDeep?: boolean;
-  /** Folder of the run that is prepared: whether there is room on this machine. */
-  readonly runFolder?: string;
+  /** Directory of the run that is prepared: whether there is room on this machine. */
+  readonly runDirectory?: string;
 };
 type Seen = MemberSeen & {
   readonly listed?: readonly ListedMember[];
@@ -182,11 +182,11 @@ const seeHashes = async (access: Access, seen: readonly Seen[]): Promise<Pick<Ob
 const seeOperator = async (
   { files }: Host,
   cluster: ClusterFile,
-  runFolder: string,
+  runDirectory: string,
 ): Promise<NonNullable<Observation['operator']>> => {
   const [snapshots, run] = await Promise.all([
-    seeFolder(files, snapshotFolder(cluster, runFolder)),
-    seeFolder(files, runFolder),
+    seeDirectory(files, snapshotDirectory(cluster, runDirectory)),
+    seeDirectory(files, runDirectory),
   ]);
   return { snapshots, run };
 };
@@ -199,7 +199,7 @@ export const observe = async ({
   driver,
   sizes = false,
   isDeep = false,
-  runFolder,
+  runDirectory,
 }: Look): Promise<Observation> => {
   const seen = await Promise.all(
     cluster.members.map(async (spec): Promise<Seen> => {
@@ -220,7 +220,8 @@ export const observe = async ({
           seeHashes(access, seen),
         ])
       : [{ is_on: undefined }, {}, {}];
-  const operator = runFolder === undefined ? {} : { operator: await seeOperator(host, cluster, runFolder) };
+  const operator =
+    runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
   return {
     ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases),
     ...hashes,

@@ -1,15 +1,15 @@
 import { dirname, join } from 'node:path';
 import type { Files } from '../../platform/host.ts';
-import type { ClusterFile, FolderSeen } from '../types.ts';
+import type { ClusterFile, DirectorySeen } from '../types.ts';
 
 /** Where the snapshots of a run are put. */
-export const snapshotFolder = (
+export const snapshotDirectory = (
   { snapshot_dir }: Pick<ClusterFile, 'snapshot_dir'>,
-  runFolder: string,
-): string => snapshot_dir ?? join(runFolder, 'snapshots');
+  runDirectory: string,
+): string => snapshot_dir ?? join(runDirectory, 'snapshots');
 
-/** Room in a folder of this machine, which need not be there yet: then in the one that will hold it. */
-export const seeFolder = async (files: Files, path: string): Promise<FolderSeen> => {
+/** Room in a directory of this machine, which need not be there yet: then in the one that will hold it. */
+export const seeDirectory = async (files: Files, path: string): Promise<DirectorySeen> => {
   let there = path;
   while ((await files.realPath(there).catch(() => undefined)) === undefined && dirname(there) !== there)
     there = dirname(there);

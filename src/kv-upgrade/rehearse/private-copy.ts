@@ -10,7 +10,7 @@ export type PrivateMember = {
 };
 export type PrivateCopy = { readonly cluster: ClusterFile; readonly members: readonly PrivateMember[] };
 
-/** Settings that name addresses, folders or the cluster: those of the copy take their place. */
+/** Settings that name addresses, directories or the cluster: those of the copy take their place. */
 const ownSettings = [
   'name',
   'data-dir',
@@ -53,7 +53,7 @@ const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<stri
   );
 
 export type CopyOptions = {
-  readonly folder: string /** Client and peer port of each member, in pairs. */;
+  readonly directory: string /** Client and peer port of each member, in pairs. */;
   readonly ports: readonly number[];
   readonly snapshot: string;
 };
@@ -72,10 +72,10 @@ const settingsOf = ({ name, client, peer, data }: Own, initial: string): Record<
   'initial-cluster-state': 'new',
 });
 
-const specOf = (member: MemberSpec, own: Own, initial: string, folder: string): MemberSpec => {
+const specOf = (member: MemberSpec, own: Own, initial: string, directory: string): MemberSpec => {
   const command = (which: 'old' | 'new'): string[] => {
     const [binary = '', ...words] = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-    if (member.config_file !== undefined) return [binary, ...withConfig(words, member, folder)];
+    if (member.config_file !== undefined) return [binary, ...withConfig(words, member, directory)];
     return [
       binary,
       ...withoutOwnFlags(words),
@@ -87,13 +87,13 @@ const specOf = (member: MemberSpec, own: Own, initial: string, folder: string): 
     client_url: own.client,
     peer_url: own.peer,
     data_dir: own.data,
-    pid_file: join(folder, `${own.name}.pid`),
-    log_file: join(folder, `${own.name}.log`),
+    pid_file: join(directory, `${own.name}.pid`),
+    log_file: join(directory, `${own.name}.log`),
     ...(member.old_binary === undefined ? {} : { old_binary: member.old_binary }),
     ...(member.new_binary === undefined ? {} : { new_binary: member.new_binary }),
     old_command: command('old'),
     new_command: command('new'),
-    ...(member.config_file === undefined ? {} : { config_file: configAt(folder, own.name) }),
+    ...(member.config_file === undefined ? {} : { config_file: configAt(directory, own.name) }),
     ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
   };
 };
@@ -113,21 +113,24 @@ const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: stri
   ];
 };
 
-/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data folders. Pure. */
-export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: CopyOptions): PrivateCopy => {
+/** A cluster file for the same members on this machine, with the same binaries and settings, and how to fill their data directories. Pure. */
+export const privateCopy = (
+  cluster: ClusterFile,
+  { directory, ports, snapshot }: CopyOptions,
+): PrivateCopy => {
   const places = cluster.members.map(({ name }, i): Own => {
     return {
       name,
       client: urlAt(ports[2 * i]),
       peer: urlAt(ports[2 * i + 1]),
-      data: join(folder, `${name}.data`),
+      data: join(directory, `${name}.data`),
     };
   });
   const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
   const members = cluster.members.map((member, i): PrivateMember => {
     const own = places[i] as Own;
     return {
-      spec: specOf(member, own, initial, folder),
+      spec: specOf(member, own, initial, directory),
       restore: restoreWords(own, initial, snapshot),
       settings: settingsOf(own, initial),
     };
@@ -144,23 +147,23 @@ export const privateCopy = (cluster: ClusterFile, { folder, ports, snapshot }: C
       name: `${cluster.name}-rehearsal`,
       ...kept,
       driver: 'local',
-      snapshot_dir: join(folder, 'snapshots'),
+      snapshot_dir: join(directory, 'snapshots'),
       members: specs,
     },
     members,
   };
 };
 
-export const configAt = (folder: string, name: string): string => join(folder, `${name}.conf.yaml`);
+export const configAt = (directory: string, name: string): string => join(directory, `${name}.conf.yaml`);
 /** A configuration file that the command names is the copy's own one. */
-const withConfig = (words: readonly string[], member: MemberSpec, folder: string): string[] =>
+const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] =>
   words.map((word) =>
     member.config_file === undefined
       ? word
-      : word.replaceAll(member.config_file, configAt(folder, member.name)),
+      : word.replaceAll(member.config_file, configAt(directory, member.name)),
   );
 
-/** The member's configuration with the addresses and folders of the copy; comments and everything else stay. */
+/** The member's configuration with the addresses and directories of the copy; comments and everything else stay. */
 export const privateConfig = async (
   text: string,
   settings: Readonly<Record<string, string>>,

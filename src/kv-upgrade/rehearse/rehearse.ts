@@ -16,8 +16,8 @@ export type RehearsalInput = {
   readonly observation: Observation;
   /** A verified snapshot file. */
   readonly snapshot: string;
-  /** An empty folder for the copy. */
-  readonly folder: string;
+  /** An empty directory for the copy. */
+  readonly directory: string;
   readonly isReal: boolean;
   readonly versions: { readonly old: string; readonly new: string };
   readonly options: PlanOptions;
@@ -46,7 +46,7 @@ export const canBeReal = (cluster: ClusterFile): boolean =>
   );
 
 const restoreCopy = async (
-  { host, cluster, folder, signal }: RehearsalInput,
+  { host, cluster, directory, signal }: RehearsalInput,
   copy: PrivateCopy,
 ): Promise<void> => {
   for (const { spec, restore, settings } of copy.members) {
@@ -63,30 +63,34 @@ const restoreCopy = async (
     const original = cluster.members.find((member) => member.name === spec.name)?.config_file;
     if (original === undefined) continue;
     const text = await host.files.read(original);
-    await host.files.replace(configAt(folder, spec.name), await privateConfig(text ?? '', settings), 0o600);
+    await host.files.replace(
+      configAt(directory, spec.name),
+      await privateConfig(text ?? '', settings),
+      0o600,
+    );
   }
 };
 const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
-  const { host, folder, snapshot } = input;
+  const { host, directory, snapshot } = input;
   const copy = privateCopy(input.cluster, {
-    folder,
+    directory,
     snapshot,
     ports: await host.network.freePorts(2 * input.cluster.members.length),
   });
   await restoreCopy(input, copy);
-  await host.files.replace(join(folder, 'cluster.yaml'), JSON.stringify(copy.cluster, null, 2), 0o600);
+  await host.files.replace(join(directory, 'cluster.yaml'), JSON.stringify(copy.cluster, null, 2), 0o600);
   const driver = localDriver(host);
   for (const { spec } of copy.members) await driver.start(spec, 'old');
   return copy.cluster;
 };
 
 const startSimulated = async (
-  { host, folder, versions, cluster, signal }: RehearsalInput,
+  { host, directory, versions, cluster, signal }: RehearsalInput,
   content: SnapshotKeys,
 ): Promise<ClusterFile> => {
-  const keys = join(folder, 'keys.json');
+  const keys = join(directory, 'keys.json');
   await host.files.replace(keys, JSON.stringify(content), 0o600);
-  const dir = join(folder, 'copy');
+  const dir = join(directory, 'copy');
   const args = [
     'mock',
     'kv',
@@ -104,7 +108,7 @@ const startSimulated = async (
     '-o',
     'name',
   ];
-  await runSelf(host, join(folder, 'home'), args, signal);
+  await runSelf(host, join(directory, 'home'), args, signal);
   return readCluster(host, join(dir, 'cluster.yaml'));
 };
 
@@ -138,13 +142,13 @@ const countKeys = async (copy: ClusterFile, access: Access): Promise<number | un
   return undefined;
 };
 const stopCopy = async (
-  { host, folder, isReal }: RehearsalInput,
+  { host, directory, isReal }: RehearsalInput,
   copy: ClusterFile | undefined,
 ): Promise<void> => {
   if (!isReal) {
-    const dir = join(folder, 'copy');
+    const dir = join(directory, 'copy');
     if ((await host.files.info(dir)) !== undefined)
-      await runSelf(host, join(folder, 'home'), [
+      await runSelf(host, join(directory, 'home'), [
         'mock',
         'kv',
         'stop',
@@ -160,8 +164,8 @@ const stopCopy = async (
   await Promise.all((copy?.members ?? []).map((member) => driver.kill(member)));
 };
 
-const upgradeArgs = (folder: string, isReal: boolean, options: PlanOptions): string[] => {
-  const file = join(folder, isReal ? 'cluster.yaml' : join('copy', 'cluster.yaml'));
+const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): string[] => {
+  const file = join(directory, isReal ? 'cluster.yaml' : join('copy', 'cluster.yaml'));
   const chosen = [
     ...(options.copy_data ? ['--copy-data'] : []),
     ...(options.to === undefined ? [] : ['--to', options.to]),
@@ -173,10 +177,10 @@ const upgradeArgs = (folder: string, isReal: boolean, options: PlanOptions): str
 
 /** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
-  const { host, folder, isReal } = input;
+  const { host, directory, isReal } = input;
   const bytes = await host.files.readBytes(input.snapshot);
   const content = snapshotKeys(Buffer.from(bytes ?? new Uint8Array()));
-  await host.files.makeFolder(join(folder, 'home'), 0o700);
+  await host.files.makeDirectory(join(directory, 'home'), 0o700);
   let copy: ClusterFile | undefined;
   try {
     copy = isReal ? await startCopy(input) : await startSimulated(input, content);
@@ -185,8 +189,8 @@ export const rehearse = async (input: RehearsalInput, access: Access): Promise<R
     const before = (await countKeys(copy, mine)) ?? content.keys.length;
     const run = await upgradeCopy(
       host,
-      join(folder, 'home'),
-      upgradeArgs(folder, isReal, input.options),
+      join(directory, 'home'),
+      upgradeArgs(directory, isReal, input.options),
       input.onEvent,
     );
     const after = await countKeys(copy, mine);

@@ -57,7 +57,7 @@ const legend = (report: Report, isInParts: boolean): string => {
 
 const membersTable = (report: Report): string =>
   table(
-    ['Member', 'Before', 'After', 'Away', 'Gate', 'Snapshot', 'Copy of the data folder'],
+    ['Member', 'Before', 'After', 'Away', 'Gate', 'Snapshot', 'Copy of the data directory'],
     report.members.map((member) => {
       const passed = new Set(member.gate.filter((gate) => gate.ok).map((gate) => gate.check)).size;
       return [

@@ -15,7 +15,7 @@ export type Part = {
 /** What was done before the part that is at work now: as it was written down, else as far as the journal tells. */
 export const partsBefore = async (
   host: Host,
-  folder: string,
+  directory: string,
   entries: readonly JournalEntry[],
   journal: string,
 ): Promise<Part | undefined> => {
@@ -28,7 +28,7 @@ export const partsBefore = async (
   );
   const [opened] = before;
   if (opened?.kind !== 'opened') return undefined;
-  const written = await readReport(host, folder).catch(() => undefined);
+  const written = await readReport(host, directory).catch(() => undefined);
   if (written !== undefined && broughtUpToDate(written, before) !== undefined) {
     const { started_at, duration_ms, canary } = written.report;
     return { events: written.events, startedAt: started_at, durationMs: duration_ms, canary };

@@ -10,7 +10,7 @@ import { quorumOf } from '../guards/quorum-survives.ts';
 import { dropLock } from '../locks/store-lock.ts';
 import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
-import { buildFolder, refuseWrongCtl, swapFolder } from './place.ts';
+import { buildDirectory, refuseWrongCtl, swapDirectory } from './place.ts';
 import type { RestorePlan } from './plan.ts';
 
 export type Restoring = {
@@ -19,31 +19,31 @@ export type Restoring = {
   readonly driver: Driver;
   readonly access: Access;
   readonly plan: RestorePlan;
-  /** Folder of the run that took the snapshot: configurations before it are kept there. */
-  readonly folder: string;
+  /** Directory of the run that took the snapshot: configurations before it are kept there. */
+  readonly directory: string;
   readonly shellFor: (member: MemberSpec) => Shell;
-  say(text: string): void;
+  log(text: string): void;
 };
 
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
 
-const stopAll = async ({ cluster, driver, say }: Restoring): Promise<void> => {
+const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
     if (!(await driver.stop(member, (cluster.timeouts?.stop_seconds ?? 120) * 1000)))
       throw new AppError('stopped', `${member.name} did not end`, {
         code: 'STOP_IGNORED',
         tryThis: ['end it by hand, then kv restore again'],
       });
-    say(`${member.name}: stopped`);
+    log(`${member.name}: stopped`);
   }
 };
 
 /** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (facts A4). */
-const startAll = async ({ host, cluster, driver, folder }: Restoring): Promise<void> => {
+const startAll = async ({ host, cluster, driver, directory }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
     await driver.install?.(member, 'old');
-    const before = await configBefore(host, folder, member.name);
+    const before = await configBefore(host, directory, member.name);
     if (before !== undefined) await driver.writeConfig(member, before);
     await driver.start(member, 'old');
   }
@@ -81,20 +81,20 @@ export type Restored = {
   readonly revision: number;
   readonly kept: readonly { readonly name: string; readonly kept_data: string }[];
 };
-/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the folders before are kept. */
+/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the directories before are kept. */
 export const restore = async (restoring: Restoring): Promise<Restored> => {
-  const { cluster, access, plan, shellFor, say } = restoring;
+  const { cluster, access, plan, shellFor, log } = restoring;
   const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
   for (const { member } of steps) await refuseWrongCtl(shellFor(member), plan);
-  // Nothing is stopped before every folder exists.
+  // Nothing is stopped before every directory exists.
   for (const { step, member } of steps) {
-    await buildFolder(shellFor(member), plan, step, member);
-    say(`${step.name}: new data folder built`);
+    await buildDirectory(shellFor(member), plan, step, member);
+    log(`${step.name}: new data directory built`);
   }
   await stopAll(restoring);
   const kept: { name: string; kept_data: string }[] = [];
   for (const { step, member } of steps)
-    kept.push({ name: step.name, kept_data: await swapFolder(shellFor(member), step, member) });
+    kept.push({ name: step.name, kept_data: await swapDirectory(shellFor(member), step, member) });
   await startAll(restoring);
   await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000);
   // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).

@@ -22,7 +22,7 @@ export const refuseWrongCtl = async (
   const what = version ?? `of an unknown version (${`${stdout}\n${stderr}`.trim().split('\n')[0] ?? ''})`;
   throw new AppError(
     'unsafe',
-    `refused, nothing was changed: the ctl program${place} is ${what}, the folders are for ${to}`,
+    `refused, nothing was changed: the ctl program${place} is ${what}, the directories are for ${to}`,
     {
       code: 'WRONG_CTL',
       tryThis: [`ctl_binary: PATH of the ${to} ctl program`],
@@ -32,7 +32,7 @@ export const refuseWrongCtl = async (
 
 const isInside = ({ data_dir }: MemberSpec, path: string): boolean =>
   path.startsWith(`${data_dir?.replace(/\/+$/, '')}/`);
-/** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new folder, on every version. */
+/** The ctl program of 3.2 knows no --wal-dir: what it made is taken out of the new directory, on every version. */
 const logScript = (member: MemberSpec, wal: string | undefined): string => {
   if (wal === undefined) return '';
   const place = isInside(member, wal)
@@ -45,15 +45,15 @@ if [ "$T" != "$D.restoring/member/wal" ]; then mkdir -p "$(dirname "$T")" && mv 
 if [ -d "$D" ] && [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$T" || exit 1; fi`;
 };
 
-/** The new folder stands beside the present one and belongs to the same user; nothing was stopped yet. */
+/** The new directory stands beside the present one and belongs to the same user; nothing was stopped yet. */
 const buildScript = (
   plan: RestorePlan,
   { words, wal_dir }: RestoreStep,
   member: MemberSpec,
   snapshot: string,
 ): string => {
-  const folder = quoted(member.data_dir);
-  return `D=${folder}
+  const directory = quoted(member.data_dir);
+  return `D=${directory}
 if mountpoint -q "$D" 2>/dev/null; then echo "$D is a mount point: it cannot be moved aside" >&2; exit 9; fi
 rm -rf "$D.restoring" || exit 1
 ETCDCTL_API=3 ${shellLine([plan.ctl, 'snapshot', 'restore', snapshot, ...words])} >&2 || exit 1
@@ -62,7 +62,7 @@ ${logScript(member, wal_dir)}
 if [ "$(id -u)" = 0 ]; then chown -R "$(stat -c %u:%g "$D")" "$D.restoring" || exit 1; fi
 chmod "$(stat -c %a "$D")" "$D.restoring"`;
 };
-export const buildFolder = async (
+export const buildDirectory = async (
   shell: Shell,
   plan: RestorePlan,
   step: RestoreStep,
@@ -75,12 +75,12 @@ export const buildFolder = async (
   const reason = done.stderr.trim().split('\n').at(-1) ?? done.startError ?? '';
   throw new AppError(
     'unsafe',
-    `nothing was stopped: the folder of ${step.name} could not be built: ${reason}`,
+    `nothing was stopped: the directory of ${step.name} could not be built: ${reason}`,
     { code: 'RESTORE_FAILED' },
   );
 };
 
-/** Kept beside its own place, under the ending that the data folder gets. */
+/** Kept beside its own place, under the ending that the data directory gets. */
 const swapLog = (
   wal: string,
   aside: string,
@@ -97,17 +97,17 @@ ${wal_dir === undefined || isInside(member, wal_dir) ? '' : swapLog(wal_dir, asi
 if [ -e "$D" ]; then mv "$D" "$K"; fi
 mv "$D.restoring" "$D"
 printf %s "$K"`;
-/** The present folder goes aside, the new one takes its place. Returns where the present one is kept. */
-export const swapFolder = async (shell: Shell, step: RestoreStep, member: MemberSpec): Promise<string> => {
+/** The present directory goes aside, the new one takes its place. Returns where the present one is kept. */
+export const swapDirectory = async (shell: Shell, step: RestoreStep, member: MemberSpec): Promise<string> => {
   const done = await shell.run(swapScript(step, member), { timeoutMs: 60_000 });
   if (done.code === 0) return done.stdout;
   throw new AppError(
     'stopped',
-    `${step.name}: its data folder could not be changed: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
+    `${step.name}: its data directory could not be changed: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
     {
       code: 'RESTORE_STOPPED',
       tryThis: [
-        'every member is stopped; mend the cause, then run kv restore again: what is kept aside stays',
+        'every member is stopped; fix the cause, then run kv restore again: what is kept aside stays',
       ],
     },
   );

@@ -20,9 +20,9 @@ export type RestorePlan = {
 };
 export type RestoreStep = {
   readonly name: string;
-  /** Where the present data folder is kept. */
+  /** Where the present data directory is kept. */
   readonly aside: string;
-  /** Folder of its log, where that is not part of the data folder. */
+  /** Directory of its log, where that is not part of the data directory. */
   readonly wal_dir?: string;
   /** Words of the ctl program after `snapshot restore FILE`. */
   readonly words: readonly string[];
@@ -35,7 +35,7 @@ export const newestSnapshot = (snapshots: readonly SnapshotRecord[]): SnapshotRe
 const peerUrl = (member: MemberSpec, { listed }: Observation): string | undefined =>
   member.peer_url ?? listed.find(({ name }) => name === member.name)?.peer_urls[0];
 
-/** Named by a flag, the environment or the configuration file. One inside the data folder is moved with it, but not built there by the ctl program. */
+/** Named by a flag, the environment or the configuration file. One inside the data directory is moved with it, but not built there by the ctl program. */
 const logOf = (member: MemberSpec, { members }: Observation): Pick<RestoreStep, 'wal_dir'> => {
   const config = members.find(({ name }) => name === member.name)?.host?.config?.['wal-dir'];
   const flag = flagsOf(argvOf(member.old_command, member.old_binary) ?? []).get('wal-dir');
@@ -46,7 +46,7 @@ const logOf = (member: MemberSpec, { members }: Observation): Pick<RestoreStep, 
   if (!wal_dir.startsWith('/'))
     throw new AppError(
       'config',
-      `the log folder ${wal_dir} of ${member.name} is relative: it cannot be told where that is`,
+      `the log directory ${wal_dir} of ${member.name} is relative: it cannot be told where that is`,
       {
         code: 'WAL_DIR',
         tryThis: ['write the whole path in --wal-dir, in old_command or the configuration file'],
@@ -60,7 +60,7 @@ export type RestoreInput = {
   readonly observation: Observation;
   readonly snapshot: SnapshotRecord;
   readonly to: Minor;
-  /** Part of the names of the folders that are moved aside. */
+  /** Part of the names of the directories that are moved aside. */
   readonly run: string;
 };
 
@@ -108,14 +108,14 @@ export const restoreText = (plan: RestorePlan): string => {
       ? 'an unknown number of revisions (no member answers)'
       : `${plan.lost_revisions} revisions`;
   const steps = plan.members.flatMap(({ name, aside, wal_dir, words }) => [
-    `  ${name}: the data folder goes to ${aside}${wal_dir === undefined ? '' : `, its log ${wal_dir} likewise`}`,
+    `  ${name}: the data directory goes to ${aside}${wal_dir === undefined ? '' : `, its log ${wal_dir} likewise`}`,
     `    $ ${shellLine([plan.ctl, 'snapshot', 'restore', plan.snapshot.path, ...words])}`,
   ]);
   return [
     `Rebuild of ${plan.cluster} on ${plan.to} from ${plan.snapshot.path} (revision ${plan.snapshot.revision}, taken from ${plan.snapshot.member})`,
     `LOST: ${lost} written after the snapshot; v2 data is not part of it; clients see no store meanwhile`,
-    '1. build new data folders beside the present ones, on every host',
-    '2. stop every member; the present folders are kept aside',
+    '1. build new data directories beside the present ones, on every host',
+    '2. stop every member; the present directories are kept aside',
     ...steps,
     `3. start every member with its ${plan.to} binary and configuration, and wait until all are healthy`,
   ].join('\n');

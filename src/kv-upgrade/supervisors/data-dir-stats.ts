@@ -4,21 +4,21 @@ import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import type { HostFacts, MemberSpec } from '../types.ts';
 
-const sizeOf = async (files: Files, folder: string): Promise<number> => {
+const sizeOf = async (files: Files, directory: string): Promise<number> => {
   let total = 0;
-  for (const name of await files.list(folder).catch(() => [])) {
-    const info = await files.info(join(folder, name));
-    if (info?.kind === 'folder') total += await sizeOf(files, join(folder, name));
+  for (const name of await files.list(directory).catch(() => [])) {
+    const info = await files.info(join(directory, name));
+    if (info?.kind === 'directory') total += await sizeOf(files, join(directory, name));
     else total += info?.sizeBytes ?? 0;
   }
   return total;
 };
 
 /** Largest of the v2 snapshot files: each holds all v2 data of its time. doc3 Limits: v2 data over 50 MB needs waits. */
-const v2Bytes = async (files: Files, snapFolder: string): Promise<number> => {
-  const names = (await files.list(snapFolder).catch(() => [])).filter((name) => name.endsWith('.snap'));
+const v2Bytes = async (files: Files, snapDirectory: string): Promise<number> => {
+  const names = (await files.list(snapDirectory).catch(() => [])).filter((name) => name.endsWith('.snap'));
   const sizes = await Promise.all(
-    names.map(async (name) => (await files.info(join(snapFolder, name)))?.sizeBytes ?? 0),
+    names.map(async (name) => (await files.info(join(snapDirectory, name)))?.sizeBytes ?? 0),
   );
   return Math.max(0, ...sizes);
 };
@@ -32,21 +32,21 @@ const isWritable = async (files: Files, dataDir: string): Promise<boolean> => {
     join(dataDir, 'member', 'snap', 'db'),
   ]) {
     const info = await files.info(path);
-    // Root may write anywhere; a folder without any write bit is still a sign that somebody closed it.
+    // Root may write anywhere; a directory without any write bit is still a sign that somebody closed it.
     if (info !== undefined && ((info.mode & 0o222) === 0 || !(await files.isWritable(path)))) return false;
   }
   return true;
 };
 
-/** What can be read of a data folder on this machine. */
-export const folderFacts = async (
+/** What can be read of a data directory on this machine. */
+export const directoryFacts = async (
   files: Files,
   dataDir: string | undefined,
   wantsSizes: boolean,
 ): Promise<HostFacts> => {
   if (dataDir === undefined) return {};
   const info = await files.info((await files.realPath(dataDir)) ?? dataDir);
-  if (info?.kind !== 'folder') return { data_dir_exists: false };
+  if (info?.kind !== 'directory') return { data_dir_exists: false };
   const snap = join(dataDir, 'member', 'snap');
   const [db, writable, free, v2, disk] = await Promise.all([
     files.info(join(snap, 'db')),

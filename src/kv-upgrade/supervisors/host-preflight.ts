@@ -16,13 +16,13 @@ const unwritable = async (
   if (named === undefined) return undefined;
   const path = await realOf(files, named);
   const info = await files.info(path).catch(() => undefined);
-  if (info?.kind === 'folder') return `${key} ${named} is a folder`;
+  if (info?.kind === 'directory') return `${key} ${named} is a directory`;
   if (info !== undefined)
     return (await files.isWritable(path)) ? undefined : `${key} ${named} cannot be written`;
-  const folder = await realOf(files, dirname(named));
-  if ((await files.info(folder).catch(() => undefined))?.kind !== 'folder')
-    return `${key} ${named}: there is no folder ${dirname(named)}`;
-  return (await files.isWritable(folder)) ? undefined : `${key} ${named}: its folder cannot be written`;
+  const directory = await realOf(files, dirname(named));
+  if ((await files.info(directory).catch(() => undefined))?.kind !== 'directory')
+    return `${key} ${named}: there is no directory ${dirname(named)}`;
+  return (await files.isWritable(directory)) ? undefined : `${key} ${named}: its directory cannot be written`;
 };
 
 const wrongCommand = async (
@@ -42,13 +42,13 @@ const wrongCommand = async (
     (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
   )
     return `${which}_command starts ${program}, which is not there`;
-  const folder = flagsOf(argv.slice(1)).get('data-dir');
-  if (folder === undefined || member.data_dir === undefined) return undefined;
-  // Members are started in the folder in which this program runs: a relative folder may be another one there, and empty.
-  const said = resolve(cwd, folder);
+  const directory = flagsOf(argv.slice(1)).get('data-dir');
+  if (directory === undefined || member.data_dir === undefined) return undefined;
+  // Members are started in the directory in which this program runs: a relative directory may be another one there, and empty.
+  const said = resolve(cwd, directory);
   if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
-  const from = isAbsolute(folder) ? '' : `, which is ${said} from here`;
-  return `${which}_command runs on the data folder ${folder}${from}; data_dir is ${member.data_dir}`;
+  const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
+  return `${which}_command runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
 };
 
 /** What would go wrong between stop and start, seen while nothing was touched. */

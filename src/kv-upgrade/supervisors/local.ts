@@ -4,7 +4,7 @@ import { argvOf, shellLine } from '../cluster/command-line.ts';
 import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
-import { configFacts, folderFacts } from './data-dir-stats.ts';
+import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { memberProcess, serversBelow, unnamedServer } from './member-process.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
@@ -23,7 +23,7 @@ export const binaryVersion = async (
   const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
   if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };
   if (version === undefined)
-    return { error: `${binary} --version does not say a version${done.timedOut ? ' within 1.2 s' : ''}` };
+    return { error: `${binary} --version does not log a version${done.timedOut ? ' within 1.2 s' : ''}` };
   return { version };
 };
 
@@ -77,16 +77,16 @@ const facts = async (
   versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
 ): Promise<HostFacts> => {
   const { pid, problem, isSuspended } = await memberProcess(host, member);
-  const [folder, fresh, old, config, places] = await Promise.all([
-    folderFacts(host.files, member.data_dir, sizes).catch(
-      (error: unknown): HostFacts => ({ problems: [`data folder: ${String(error)}`] }),
+  const [directory, fresh, old, config, places] = await Promise.all([
+    directoryFacts(host.files, member.data_dir, sizes).catch(
+      (error: unknown): HostFacts => ({ problems: [`data directory: ${String(error)}`] }),
     ),
     versionOf(startedProgram(member, 'new')),
     versionOf(startedProgram(member, 'old')),
     configFacts(host.files, member),
     placeProblems(host.files, member, host.cwd),
   ]);
-  const problems = [...(folder.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
+  const problems = [...(directory.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
   const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
   const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
   const isOther = owner !== undefined && data !== undefined && owner.uid !== data.uid;
@@ -94,13 +94,13 @@ const facts = async (
     is_running: pid !== undefined,
     ...(pid === undefined ? {} : { pid }),
     ...(isSuspended === true ? { is_suspended: true } : {}),
-    ...folder,
+    ...directory,
     ...(fresh.version === undefined
       ? { new_binary_error: fresh.error as string }
       : { new_binary_version: fresh.version }),
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
     ...(isOther
-      ? { owner_mismatch: `the folder belongs to uid ${data.uid}, the process to uid ${owner.uid}` }
+      ? { owner_mismatch: `the directory belongs to uid ${data.uid}, the process to uid ${owner.uid}` }
       : {}),
     ...config,
     clock_skew_ms: 0,
@@ -127,7 +127,7 @@ const askToEnd = ({ processes }: Host, pid: number): void => {
 };
 
 const killWithinMs = 10_000;
-/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data folder and ports. */
+/** Ends the process and then what it left behind: a shell that started the server ends alone, and the server would keep data directory and ports. */
 const end = async (
   host: Host,
   member: MemberSpec,

@@ -12,7 +12,7 @@ const textAt = ({ files }: Host, path: string): string | undefined => {
   try {
     return files.readNow(path);
   } catch {
-    // A folder in the place of the file, or a file that is not ours to read: nobody is named by it.
+    // A directory in the place of the file, or a file that is not ours to read: nobody is named by it.
     return undefined;
   }
 };
@@ -37,8 +37,8 @@ const inEnvironment = (host: Host, member: MemberSpec, { pid, words }: Running):
         ?.slice(variable.length)
     : undefined;
 
-/** The data folder that a server runs on, as far as its command line or environment says. */
-const folderOf = async (host: Host, member: MemberSpec, running: Running): Promise<string | undefined> => {
+/** The data directory that a server runs on, as far as its command line or environment says. */
+const directoryOf = async (host: Host, member: MemberSpec, running: Running): Promise<string | undefined> => {
   const { pid, words } = running;
   const named = flagsOf(words.slice(1)).get('data-dir') ?? inEnvironment(host, member, running);
   if (named === undefined) return undefined;
@@ -46,7 +46,7 @@ const folderOf = async (host: Host, member: MemberSpec, running: Running): Promi
   const path = resolve(from, named);
   return (await host.files.realPath(path).catch(() => undefined)) ?? path;
 };
-const ownFolder = async ({ files }: Host, { data_dir }: MemberSpec): Promise<string | undefined> =>
+const ownDirectory = async ({ files }: Host, { data_dir }: MemberSpec): Promise<string | undefined> =>
   data_dir === undefined
     ? undefined
     : ((await files.realPath(data_dir).catch(() => undefined)) ?? resolve(data_dir));
@@ -59,9 +59,9 @@ const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
 
 /** Why this process is not that member; undefined when it is, as far as can be seen. A pid that was given to another program must never be signalled. */
 const otherwise = async (host: Host, member: MemberSpec, running: Running): Promise<string | undefined> => {
-  const [folder, own] = [await folderOf(host, member, running), await ownFolder(host, member)];
-  if (folder !== undefined && own !== undefined)
-    return folder === own ? undefined : `which runs on the data folder ${folder}`;
+  const [directory, own] = [await directoryOf(host, member, running), await ownDirectory(host, member)];
+  if (directory !== undefined && own !== undefined)
+    return directory === own ? undefined : `which runs on the data directory ${directory}`;
   // A script of the operator's own says nothing of what it started: the server below it does.
   const isOurs =
     isNamedLike(running.words, member) || (await serversBelow(host, member, running.pid)).length > 0;
@@ -96,8 +96,8 @@ const parentOf = (host: Host, pid: number): number =>
 
 const isServer = async (host: Host, member: MemberSpec, running: Running): Promise<boolean> => {
   if (!programs(member).has(basename(running.words[0] ?? ''))) return false;
-  const folder = await folderOf(host, member, running);
-  if (folder !== undefined) return folder === (await ownFolder(host, member));
+  const directory = await directoryOf(host, member, running);
+  if (directory !== undefined) return directory === (await ownDirectory(host, member));
   return (
     member.config_file !== undefined &&
     running.words.some((word) => word.includes(member.config_file as string))

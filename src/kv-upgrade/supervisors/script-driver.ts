@@ -12,7 +12,7 @@ import type { Shell } from './shell.ts';
 /** Exit code by which a hook says that it cannot tell. */
 const UNKNOWN = 77;
 
-const folderScript = (path: string, wantsSizes: boolean): string => `D=${quoted(path)}
+const directoryScript = (path: string, wantsSizes: boolean): string => `D=${quoted(path)}
 if [ -d "$D" ]; then
   echo data_dir_exists=true
   w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
@@ -34,7 +34,7 @@ const factsScript = (steering: Steering, member: MemberSpec, wantsSizes: boolean
   return [
     'echo "now_s=$(date +%s)"',
     `( ${steering.isRunning(member)} ) >/dev/null 2>&1; echo "running=$?"`,
-    member.data_dir === undefined ? '' : folderScript(member.data_dir, wantsSizes),
+    member.data_dir === undefined ? '' : directoryScript(member.data_dir, wantsSizes),
     version('new'),
     version('old'),
     config === undefined

@@ -109,7 +109,7 @@ docker start ${quoted(member.container)} >/dev/null`,
   },
 });
 
-/** Outside the folder that the kubelet watches. */
+/** Outside the directory that the kubelet watches. */
 const parked = ({ manifest }: MemberSpec): string =>
   `$(dirname "$(dirname ${quoted(manifest)})")/$(basename ${quoted(manifest)}).parked`;
 const podRuns = (member: MemberSpec): string =>

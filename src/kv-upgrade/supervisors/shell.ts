@@ -41,7 +41,7 @@ export const sshWords = (host: Host, { ssh }: Pick<ClusterFile, 'ssh'>): string[
     '-o',
     'ControlMaster=auto',
     '-o',
-    `ControlPath=${host.files.temporaryFolder()}/opsctl-%C`,
+    `ControlPath=${host.files.temporaryDirectory()}/opsctl-%C`,
     '-o',
     'ControlPersist=15',
   ],

@@ -27,7 +27,7 @@ const meanings: readonly Meaning[] = [
   {
     text: /permission denied|read-only file system/,
     expected: false,
-    meaning: 'the data folder cannot be written',
+    meaning: 'the data directory cannot be written',
   },
   {
     text: /CORRUPT|hash.*mismatch|data inconsistency/,

@@ -2,7 +2,7 @@ import { scopeBase, scopeName } from '../../api-specs/oauth/scopes.ts';
 import { scopesFor } from '../../api-specs/labels/scopes.ts';
 import { authState } from '../oauth/state.ts';
 import { liveAccess } from '../oauth/tokens.ts';
-import type { MockRequest, World } from '../service.ts';
+import type { MockRequest, Environment } from '../service.ts';
 import { LabelError, denied } from './errors.ts';
 import { OWNER, isFirstUser, personOfUser } from './people.ts';
 import type { LabelRecord, LabelState, PermissionRecord } from './state.ts';
@@ -25,15 +25,19 @@ const tokenIn = (request: MockRequest, queryToken: string | undefined): string |
 };
 
 /** facts labels 7: no or broken bearer token is 401. With `--labels-auth any` every token will do (decisions 7). */
-export const callerFrom = (world: World, request: MockRequest, queryToken: string | undefined): Caller => {
+export const callerFrom = (
+  env: Environment,
+  request: MockRequest,
+  queryToken: string | undefined,
+): Caller => {
   const token = tokenIn(request, queryToken);
   if (token === undefined) {
     throw unauthenticated(
       'Request is missing required authentication credential. Expected an OAuth 2 access token: Authorization: Bearer <token>.',
     );
   }
-  if (world.options.labelsAuth === 'any') return { person: OWNER, isAdmin: true };
-  const auth = authState(world);
+  if (env.options.labelsAuth === 'any') return { person: OWNER, isAdmin: true };
+  const auth = authState(env);
   const access = liveAccess(auth, token);
   const user = access && auth.users.get(access.family.user);
   if (access === undefined || user === undefined) {
@@ -42,8 +46,8 @@ export const callerFrom = (world: World, request: MockRequest, queryToken: strin
     );
   }
   return {
-    person: personOfUser(world, user),
-    isAdmin: isFirstUser(world, user.id),
+    person: personOfUser(env, user),
+    isAdmin: isFirstUser(env, user.id),
     scopes: access.scopes.map(scopeName),
   };
 };

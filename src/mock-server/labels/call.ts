@@ -1,4 +1,4 @@
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import { type Caller, refuseRole, roleOf } from './access.ts';
 import { failed, invalid, notFound } from './errors.ts';
 import type { Json } from './proto-json.ts';
@@ -8,7 +8,7 @@ import { type LabelRecord, type LabelState, type Revision, latestId, latestOf, r
 /** One request after routing, mapping and admission. */
 export type Call = {
   readonly state: LabelState;
-  readonly world: World;
+  readonly env: Environment;
   readonly caller: Caller;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
@@ -18,9 +18,9 @@ export type Call = {
 };
 export type Handler = (call: Call) => Json;
 
-export const viewerOf = ({ state, world, caller, asAdmin }: Call): Viewer => ({
+export const viewerOf = ({ state, env, caller, asAdmin }: Call): Viewer => ({
   state,
-  world,
+  env,
   caller,
   asAdmin,
 });

@@ -20,11 +20,11 @@ export const draftOf = (
   published: publishedOf(call.state, label),
   locks,
   caller: call.caller.person,
-  now: call.world.now(),
+  now: call.env.now(),
   deletedFields: label.deletedFields,
   deletedChoices: { ...label.deletedChoices },
-  fieldId: () => newId(call.world, 10),
-  choiceId: () => newId(call.world, 10),
+  fieldId: () => newId(call.env, 10),
+  choiceId: () => newId(call.env, 10),
 });
 
 /** facts labels 9 Label.labelType: SHARED or ADMIN; the provider's own labels are not made here. */
@@ -54,8 +54,8 @@ const checkLink = (uri: string): void => {
 };
 
 /** facts labels 6 "standard labels per organisation": an option; labels of a provider do not count. */
-const fitsLabelCount = ({ state, world }: Call): void => {
-  const most = world.options.labelsAtMost;
+const fitsLabelCount = ({ state, env }: Call): void => {
+  const most = env.options.labelsAtMost;
   if (most === undefined) return;
   const count = state.labels.filter(({ labelType }) => labelType !== 'PROVIDER_APP').length;
   if (count >= most)
@@ -77,7 +77,7 @@ const withoutFields = (properties: Json, now: number, person: string): Revision 
 };
 
 export const createLabel = (call: Call): Json => {
-  const { body, world, caller } = call;
+  const { body, env, caller } = call;
   const type = textOf(body, 'labelType');
   typeMayBeCreated(call, type);
   if (body.properties === undefined) throw invalid('properties', 'is required', 'REQUIRED');
@@ -86,10 +86,10 @@ export const createLabel = (call: Call): Json => {
   const learnMoreUri = textOf(body, 'learnMoreUri');
   checkLink(learnMoreUri);
   fitsLabelCount(call);
-  const now = world.now();
-  const seq = world.store.next('labels.seq');
+  const now = env.now();
+  const seq = env.store.next('labels.seq');
   const label: LabelRecord = {
-    id: newId(world, 24),
+    id: newId(env, 24),
     seq,
     customer: CUSTOMER,
     labelType: type,

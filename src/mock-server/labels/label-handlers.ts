@@ -44,7 +44,7 @@ const step = (call: Call, action: Action): LabelRecord => {
   if (action !== 'delta') isFreeOfLocks(call, label, action === 'disable' || action === 'delete');
   return label;
 };
-const maker = (call: Call): revise.Maker => ({ caller: call.caller.person, now: call.world.now() });
+const maker = (call: Call): revise.Maker => ({ caller: call.caller.person, now: call.env.now() });
 
 /** facts labels 2 "customer": customers/<id>; other customers' labels are nobody's business. */
 export const isOwnCustomer = (customer: unknown): void => {
@@ -90,10 +90,10 @@ const get: Handler = (call) => {
 /** doc3 A.Label any, delete -> deleted: the label and all that hangs on it. */
 const remove: Handler = (call) => {
   const label = step(call, 'delete');
-  const { state, world } = call;
+  const { state, env } = call;
   refuse(
     mustBeDisabledFirst(
-      world.options.labelDeletePolicy,
+      env.options.labelDeletePolicy,
       standingOf(label, publishedOf(state, label)),
       label.id,
     ),

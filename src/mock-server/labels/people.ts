@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 
 /** facts labels 2: customers/<id>, the caller's own by default. */
 export const CUSTOMER = 'customers/C01opsctl';
@@ -45,21 +45,23 @@ type AuthUser = {
   readonly kind: string;
   readonly state: string;
 };
-const authUsers = (world: World): AuthUser[] =>
-  [...world.store.collection<AuthUser>('auth.users').values()].filter((u) => u.kind === 'person');
+const authUsers = (env: Environment): AuthUser[] =>
+  [...env.store.collection<AuthUser>('auth.users').values()].filter((u) => u.kind === 'person');
 /** The first user of the authorization server administers labels; the others do not. */
-export const isFirstUser = (world: World, user: string): boolean => authUsers(world)[0]?.id === user;
-export const personOfUser = (world: World, user: { readonly id: string; readonly email: string }): string =>
-  isFirstUser(world, user.id) ? OWNER : principalOf(user.email);
+export const isFirstUser = (env: Environment, user: string): boolean => authUsers(env)[0]?.id === user;
+export const personOfUser = (
+  env: Environment,
+  user: { readonly id: string; readonly email: string },
+): string => (isFirstUser(env, user.id) ? OWNER : principalOf(user.email));
 
 /** decisions 8: capabilities are answered for any known user: by person id, user id or address. */
-export const knownPerson = (world: World, id: string): string | undefined => {
-  const user = authUsers(world).find((u) => u.id === id || u.email === id);
-  if (user !== undefined) return personOfUser(world, user);
+export const knownPerson = (env: Environment, id: string): string | undefined => {
+  const user = authUsers(env).find((u) => u.id === id || u.email === id);
+  if (user !== undefined) return personOfUser(env, user);
   if (id.includes('@')) return directory[id.toLowerCase()];
   const person = `people/${id}`;
   if (Object.values(directory).includes(person)) return person;
-  return authUsers(world)
-    .map((u) => personOfUser(world, u))
+  return authUsers(env)
+    .map((u) => personOfUser(env, u))
     .find((p) => p === person);
 };

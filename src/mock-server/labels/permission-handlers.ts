@@ -80,7 +80,7 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
   const email = who.email ?? before?.email;
   const record: PermissionRecord = {
     id: idOf(who.principal),
-    seq: before?.seq ?? call.world.store.next('labels.permissionSeq'),
+    seq: before?.seq ?? call.env.store.next('labels.permissionSeq'),
     label: parent.label.id,
     role,
     principal: who.principal,

@@ -1,13 +1,13 @@
 import { makeRate, rateClock } from '../rate.ts';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import type { Caller } from './access.ts';
 import { LabelError } from './errors.ts';
 
 /** facts labels 6 "requests": reads and writes of one user are counted apart; one over the quota is 429 and does nothing. */
-export const quotaOf = (world: World): ((caller: Caller, method: string) => void) => {
-  const { labelsQuota: quota, rateRetryAfter } = world.options;
+export const quotaOf = (env: Environment): ((caller: Caller, method: string) => void) => {
+  const { labelsQuota: quota, rateRetryAfter } = env.options;
   if (quota === undefined) return () => {};
-  const clock = rateClock(world);
+  const clock = rateClock(env);
   const reads = makeRate(quota.reads, clock);
   const writes = makeRate(quota.writes, clock);
   return ({ person }, method) => {

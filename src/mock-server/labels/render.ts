@@ -1,4 +1,4 @@
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import { type Caller, rank, roleOf } from './access.ts';
 import { illegal, mustBeDisabledFirst, standingOf } from './lifecycle.ts';
 import { isLockTarget, lockAgainst } from './lock-rules.ts';
@@ -24,7 +24,7 @@ import {
 export type View = 'LABEL_VIEW_BASIC' | 'LABEL_VIEW_FULL';
 export type Viewer = {
   readonly state: LabelState;
-  readonly world: World;
+  readonly env: Environment;
   readonly caller: Caller;
   readonly asAdmin: boolean;
 };
@@ -41,8 +41,7 @@ const capabilities = (
   return {
     canUpdate: mayTouch,
     canDelete:
-      mayTake &&
-      mustBeDisabledFirst(viewer.world.options.labelDeletePolicy, standing, label.id) === undefined,
+      mayTake && mustBeDisabledFirst(viewer.env.options.labelDeletePolicy, standing, label.id) === undefined,
     canDisable: mayTake && illegal('disable', standing, label.id) === undefined,
     canEnable: mayTouch && illegal('enable', standing, label.id) === undefined,
   };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import type { Call, Handler } from './call.ts';
 import { labels } from './label-handlers.ts';
 import { COLLEAGUE, OWNER } from './people.ts';
@@ -8,16 +8,16 @@ import type { Json } from './proto-json.ts';
 import { type LabelState, labelState } from './state.ts';
 
 /** Ids of the demo are the same at every start, so that examples can name them. */
-const steady = (world: World): World => {
+const steady = (env: Environment): Environment => {
   let count = 0;
   const random = (bytes: number): Uint8Array => {
     count += 1;
     return createHash('sha512').update(`labels demo ${count}`).digest().subarray(0, bytes);
   };
-  return Object.create(world, { random: { value: random } }) as World;
+  return Object.create(env, { random: { value: random } }) as Environment;
 };
 
-type Maker = { readonly state: LabelState; readonly world: World };
+type Maker = { readonly state: LabelState; readonly env: Environment };
 type LabelJson = {
   readonly id: string;
   readonly fields: readonly { id: string; selectionOptions?: { choices: readonly { id: string }[] } }[];
@@ -109,13 +109,13 @@ const contract = (maker: Maker): LabelJson => {
 
 /** No method makes locks, so the demo has some (facts labels 6): on a label, a field, a choice, and one that is being removed. */
 const lock = (
-  { state, world }: Maker,
+  { state, env }: Maker,
   label: LabelJson,
   part: { fieldId?: string; choiceId?: string },
   isDeleting = false,
 ): void => {
-  const seq = world.store.next('labels.lockSeq');
-  const now = world.now();
+  const seq = env.store.next('labels.lockSeq');
+  const now = env.now();
   state.locks.put(`${label.id}/lock${seq}`, {
     id: `lock${seq}`,
     seq,
@@ -138,9 +138,9 @@ const providerLabel = (maker: Maker): LabelJson => {
 };
 
 /** Labels in every state, with every kind of field, permissions and locks. Call inside a transaction. */
-export const seedLabels = (real: World): void => {
-  const world = steady(real);
-  const maker: Maker = { state: labelState(real), world };
+export const seedLabels = (real: Environment): void => {
+  const env = steady(real);
+  const maker: Maker = { state: labelState(real), env };
   const first = contract(maker);
   lock(maker, first, { fieldId: first.fields[0]?.id, choiceId: 'signed' });
   lock(maker, first, { fieldId: first.fields[2]?.id });

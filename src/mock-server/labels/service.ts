@@ -1,7 +1,7 @@
 import type { Operation } from '../../core/operation.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import { routerFor } from '../router.ts';
-import type { MockReply, MockRequest, MockService, World } from '../service.ts';
+import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
 import { callerFrom, refuseAdmin, refuseScope } from './access.ts';
 import type { Call, Handler } from './call.ts';
 import { constraints } from './constraints.ts';
@@ -23,11 +23,11 @@ const getLimits: Handler = ({ query }) => {
 };
 
 /** decisions 8: the document lets any user be asked about; real services answer for `me` alone. */
-const getCapabilities: Handler = ({ params, query, caller, world }) => {
+const getCapabilities: Handler = ({ params, query, caller, env }) => {
   isOwnCustomer(query.customer);
   const name = params.name ?? '';
   const id = /^users\/([^/]+)\/capabilities$/.exec(name)?.[1];
-  const person = id === 'me' ? caller.person : id === undefined ? undefined : knownPerson(world, id);
+  const person = id === 'me' ? caller.person : id === undefined ? undefined : knownPerson(env, id);
   if (person === undefined) throw notFound(name);
   const isAdmin = person === caller.person ? caller.isAdmin : person === OWNER;
   return {
@@ -113,12 +113,12 @@ const render = (value: Json, system: System): MockReply => {
 const { basePath } = labelsService;
 
 /** Routes, maps, admits and handles one request; throws LabelError when it is refused. */
-const answererOf = (world: World) => {
+const answererOf = (env: Environment) => {
   const route = routerFor(labelsService.table);
-  const state = labelState(world);
-  const admit = quotaOf(world);
+  const state = labelState(env);
+  const admit = quotaOf(env);
   return (request: MockRequest, system: System): MockReply => {
-    const caller = callerFrom(world, request, system.token);
+    const caller = callerFrom(env, request, system.token);
     const method =
       request.method === 'POST'
         ? (request.headers['x-http-method-override'] ?? 'POST').toUpperCase()
@@ -138,17 +138,17 @@ const answererOf = (world: World) => {
     const asAdmin = (query.useAdminAccess ?? body.useAdminAccess) === true;
     refuseScope(caller, operation.method, asAdmin);
     refuseAdmin(caller, asAdmin);
-    const call: Call = { state, world, caller, params: match.params, query, body, asAdmin };
+    const call: Call = { state, env, caller, params: match.params, query, body, asAdmin };
     const handler = (handlers as Record<string, Record<string, Handler>>)[resource]?.[verb];
     if (handler === undefined) throw denied('NO_HANDLER', `${resource}.${verb} has no handler`);
-    const value = operation.method === 'GET' ? handler(call) : world.store.transact(() => handler(call));
+    const value = operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return render(value, system);
   };
 };
 
 /** doc3 A: the label service as a part of the mock server. */
-export const makeLabels = (world: World): MockService => {
-  const answer = answererOf(world);
+export const makeLabels = (env: Environment): MockService => {
+  const answer = answererOf(env);
   return {
     name: 'labels',
     owns: (path) => path === basePath || path.startsWith(`${basePath}/`),
@@ -162,7 +162,7 @@ export const makeLabels = (world: World): MockService => {
       }
     },
     seed: (kind) => {
-      if (kind === 'demo') seedLabels(world);
+      if (kind === 'demo') seedLabels(env);
     },
   };
 };

@@ -1,5 +1,5 @@
 import type { Collection } from '../store.ts';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 
 /** facts labels 3: the states of a label, a field and a choice; a deleted one is simply gone. */
 export type ComponentState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
@@ -112,7 +112,7 @@ export type LabelState = {
   readonly locks: Collection<LockRecord>;
 };
 
-export const labelState = ({ store }: World): LabelState => ({
+export const labelState = ({ store }: Environment): LabelState => ({
   labels: store.collection('labels.labels'),
   revisions: store.collection('labels.revisions'),
   permissions: store.collection('labels.permissions'),
@@ -135,5 +135,5 @@ export const permissionsOf = (state: LabelState, label: string): PermissionRecor
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 /** facts labels 9: ids match ([a-zA-Z0-9])+. */
-export const newId = (world: World, length: number): string =>
-  Array.from(world.random(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
+export const newId = (env: Environment, length: number): string =>
+  Array.from(env.random(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

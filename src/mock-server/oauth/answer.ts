@@ -1,4 +1,4 @@
-import type { MockReply, World } from '../service.ts';
+import type { MockReply, Environment } from '../service.ts';
 import { pageHeaders } from './pages/layout.ts';
 import type { Asked } from './state.ts';
 
@@ -9,7 +9,7 @@ const encode = (text: string): string =>
 export const answerUri = (
   asked: Pick<Asked, 'redirect_uri' | 'state'>,
   values: Readonly<Record<string, string>>,
-  stateIn: World['options']['stateIn'],
+  stateIn: Environment['options']['stateIn'],
 ): string => {
   const state = asked.state === null ? undefined : `state=${asked.state}`;
   const pairs = Object.entries(values).map(([name, value]) => `${name}=${encode(value)}`);
@@ -22,7 +22,7 @@ export const answerUri = (
 
 /** RFC 9700 4.12: never 307; 303 makes a GET of the redirected form. */
 export const redirectReply = (
-  world: World,
+  env: Environment,
   asked: Asked,
   values: Readonly<Record<string, string>>,
   cookies: readonly string[],
@@ -32,7 +32,7 @@ export const redirectReply = (
   headers: {
     ...pageHeaders(),
     // RFC 9207: which server answers.
-    location: answerUri(asked, { ...values, iss: issuer }, world.options.stateIn),
+    location: answerUri(asked, { ...values, iss: issuer }, env.options.stateIn),
     ...(cookies.length > 0 ? { 'set-cookie': cookies } : {}),
   },
 });

@@ -3,7 +3,7 @@ import { splitScopes } from '../../api-specs/oauth/scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { type Browser, browserOf } from './browser-session.ts';
 import { base64url } from './digest.ts';
-import { PageRefusal, RedirectRefusal } from './errors.ts';
+import { OAuthPageError, RedirectRefusal } from './errors.ts';
 import { type Visit, nextStep, refuse, scripted } from './flow.ts';
 import { submitted } from './forms.ts';
 import { issuerFor } from './issuer.ts';
@@ -80,14 +80,14 @@ const askedFrom = ({ params }: RequestCall): Asked => {
 const begin = (call: RequestCall, browser: Browser): MockReply => {
   const { auth } = call;
   broken(requestRules, call);
-  const id = base64url(auth.world.random(18));
+  const id = base64url(auth.env.random(18));
   const pending = {
     id,
     asked: askedFrom(call),
     browser: browser.hash,
     user: null,
     failures: 0,
-    created_at: auth.world.now(),
+    created_at: auth.env.now(),
   };
   const visit: Visit = {
     auth,
@@ -95,13 +95,12 @@ const begin = (call: RequestCall, browser: Browser): MockReply => {
     pending,
     client: clientOf(call),
     status: 302,
-    issuer: issuerFor(auth.world, call.request),
+    issuer: issuerFor(auth.env, call.request),
   };
   try {
     const done = scripted(visit);
     if (done !== undefined) return done;
-    if (!pending.asked.prompt.includes('none'))
-      auth.world.store.transact(() => auth.pending.put(id, pending));
+    if (!pending.asked.prompt.includes('none')) auth.env.store.transact(() => auth.pending.put(id, pending));
     return nextStep(visit);
   } catch (error) {
     if (error instanceof RedirectRefusal) return refuse(visit, pending.asked, error);
@@ -120,7 +119,7 @@ export const authorize = (auth: Auth, request: MockRequest): MockReply => {
     broken(pageRules, call);
     return submitted(call, browser, request.path.slice(authPaths.authorize.length + 1));
   } catch (error) {
-    if (error instanceof PageRefusal) return errorPage(error);
+    if (error instanceof OAuthPageError) return errorPage(error);
     throw error;
   }
 };

@@ -17,7 +17,7 @@ const cookieOf = (request: MockRequest): string | undefined =>
   new RegExp(`(?:^|;\\s*)${NAME}=([A-Za-z0-9_-]{32,64})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
 
 export const isSessionOver = (auth: Auth, session: Session): boolean =>
-  auth.world.now() - session.created_at >= LIFE_SECONDS * 1000;
+  auth.env.now() - session.created_at >= LIFE_SECONDS * 1000;
 
 export const browserOf = (auth: Auth, request: MockRequest): Browser => {
   const cookie = cookieOf(request);
@@ -32,12 +32,12 @@ export const browserOf = (auth: Auth, request: MockRequest): Browser => {
   };
 };
 const newBrowser = (auth: Auth): Browser => {
-  const cookie = base64url(auth.world.random(32));
+  const cookie = base64url(auth.env.random(32));
   return { cookie, hash: sha256(cookie), session: undefined, isNew: true };
 };
 
 export const setCookie = (auth: Auth, cookie: string): string =>
-  `${NAME}=${cookie}; Path=/o/; HttpOnly; SameSite=Lax; Max-Age=${LIFE_SECONDS}${auth.world.origin().startsWith('https:') ? '; Secure' : ''}`;
+  `${NAME}=${cookie}; Path=/o/; HttpOnly; SameSite=Lax; Max-Age=${LIFE_SECONDS}${auth.env.origin().startsWith('https:') ? '; Secure' : ''}`;
 
 /** The users of a session that can still act, the one who signed in last first. */
 export const signedIn = (auth: Auth, browser: Browser): User[] =>
@@ -52,7 +52,7 @@ export const signedIn = (auth: Auth, browser: Browser): User[] =>
  */
 export const signIn = (auth: Auth, browser: Browser, user: User): Browser => {
   const next = newBrowser(auth);
-  const now = auth.world.now();
+  const now = auth.env.now();
   const users = [user.id, ...(browser.session?.users ?? []).filter((id) => id !== user.id)];
   const session: Session = { id: next.hash.slice(0, 12), users, created_at: now, seen_at: now };
   auth.sessions.delete(browser.hash);

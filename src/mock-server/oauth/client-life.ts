@@ -25,14 +25,14 @@ const deleted = (at: number, because: 'asked' | 'unused'): ClientLife => ({
 export const clientLife = (auth: Auth, client: Client): ClientLife => {
   if (client.deleted_at !== null) return deleted(client.deleted_at, 'asked');
   const idleEnd = client.last_used_at + auth.settings().unused_client_days * dayMs;
-  return auth.world.now() >= idleEnd ? deleted(idleEnd, 'unused') : { state: 'active' };
+  return auth.env.now() >= idleEnd ? deleted(idleEnd, 'unused') : { state: 'active' };
 };
 export const isClientActive = (auth: Auth, client: Client): boolean =>
   clientLife(auth, client).state === 'active';
 
 /** Notes the use of a client; once an hour is enough for a period of months, and spares a write at each request. */
 export const noteUse = (auth: Auth, client: Client): void => {
-  const now = auth.world.now();
+  const now = auth.env.now();
   if (now - client.last_used_at < 3_600_000) return;
-  auth.world.store.transact(() => auth.clients.put(client.id, { ...client, last_used_at: now }));
+  auth.env.store.transact(() => auth.clients.put(client.id, { ...client, last_used_at: now }));
 };

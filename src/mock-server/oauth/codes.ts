@@ -14,7 +14,7 @@ export const issueCode = (
   accessForSeconds: number | null,
   signedInAt: number,
 ): { code: string; scopes: readonly string[] } => {
-  const code = codePrefix + base64url(auth.world.random(32));
+  const code = codePrefix + base64url(auth.env.random(32));
   const hash = sha256(code);
   // facts 4.6: incremental consent answers with the union.
   const earlier = asked.include_granted ? (grantOf(auth, user.id, asked.client)?.scopes ?? []) : [];
@@ -26,7 +26,7 @@ export const issueCode = (
     scopes,
     signed_in_at: signedInAt,
     access_for_seconds: accessForSeconds,
-    created_at: auth.world.now(),
+    created_at: auth.env.now(),
     used: null,
   };
   auth.codes.put(hash, record);
@@ -40,15 +40,15 @@ const noteChallenge = (auth: Auth, asked: Asked): void => {
   if (asked.challenge === null) return;
   const key = sha256(asked.challenge);
   if (auth.challenges.has(key)) {
-    const id = auth.world.store.next('auth.warnings');
+    const id = auth.env.store.next('auth.warnings');
     auth.warnings.put(id, {
-      at: auth.world.now(),
+      at: auth.env.now(),
       client: asked.client,
       text: 'the same code challenge came in two authorization requests',
     });
   }
-  auth.challenges.put(key, auth.world.now());
+  auth.challenges.put(key, auth.env.now());
 };
 
 export const isCodeOver = (auth: Auth, code: Code): boolean =>
-  auth.world.now() >= code.created_at + auth.settings().code_seconds * 1000;
+  auth.env.now() >= code.created_at + auth.settings().code_seconds * 1000;

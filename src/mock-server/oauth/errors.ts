@@ -3,11 +3,11 @@ import type { AuthorizationError, TokenErrorCode } from '../../api-specs/oauth/e
 export type PageError = AuthorizationError | 'invalid_client' | 'invalid_scope' | 'method_not_allowed';
 
 /** A rule of the authorization endpoint refuses: the user sees a page instead of the flow. */
-export class PageRefusal extends Error {
+export class OAuthPageError extends Error {
   readonly code: PageError;
   constructor(code: PageError, detail: string) {
     super(detail);
-    this.name = 'PageRefusal';
+    this.name = 'OAuthPageError';
     this.code = code;
   }
 }

@@ -93,7 +93,7 @@ export const nextStep = (visit: Visit): MockReply => {
 
 const remember = ({ auth, pending }: Visit, user: User): void => {
   if (pending.user !== user.id)
-    auth.world.store.transact(() => auth.pending.put(pending.id, { ...pending, user: user.id }));
+    auth.env.store.transact(() => auth.pending.put(pending.id, { ...pending, user: user.id }));
 };
 
 /** doc1 States: "at least one scope granted", else a denial. The redirect carries the code. */
@@ -107,7 +107,7 @@ export const grant = (
   if (scopes.length === 0) throw new RedirectRefusal('access_denied', 'no scope was granted');
   broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
   noteUse(auth, client);
-  const issued = auth.world.store.transact(() => {
+  const issued = auth.env.store.transact(() => {
     auth.pending.delete(pending.id);
     return issueCode(
       auth,
@@ -115,11 +115,11 @@ export const grant = (
       user,
       scopes,
       accessForSeconds,
-      visit.browser.session?.created_at ?? auth.world.now(),
+      visit.browser.session?.created_at ?? auth.env.now(),
     );
   });
   return redirectReply(
-    auth.world,
+    auth.env,
     pending.asked,
     { code: issued.code, scope: issued.scopes.join(' ') },
     cookiesFor(visit),
@@ -134,7 +134,7 @@ export const refuse = (
   refusal: RedirectRefusal,
 ): MockReply =>
   redirectReply(
-    visit.auth.world,
+    visit.auth.env,
     asked,
     { error: refusal.code, error_description: refusal.message },
     cookiesFor(visit),

@@ -3,7 +3,7 @@ import type { MockReply } from '../service.ts';
 import { type Browser, proofOf, setCookie, signIn, signedIn } from './browser-session.ts';
 import { isClientActive } from './client-life.ts';
 import { sameText } from './digest.ts';
-import { PageRefusal, RedirectRefusal } from './errors.ts';
+import { OAuthPageError, RedirectRefusal } from './errors.ts';
 import { type Visit, grant, hintedEmail, nextStep, refuse, showSignIn } from './flow.ts';
 import { issuerFor } from './issuer.ts';
 import { pageHeaders } from './pages/layout.ts';
@@ -20,10 +20,10 @@ const pendingOf = ({ auth, params }: RequestCall, browser: Browser): Pending => 
   const pending = auth.pending.get(params.get('request') ?? '');
   if (
     pending === undefined ||
-    auth.world.now() - pending.created_at > PENDING_MS ||
+    auth.env.now() - pending.created_at > PENDING_MS ||
     pending.browser !== browser.hash
   ) {
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'invalid_request',
       'This page was used already, is too old, or belongs to another browser. Start again from the application.',
     );
@@ -34,14 +34,14 @@ const visitOf = (call: RequestCall, browser: Browser): Visit => {
   const pending = pendingOf(call, browser);
   const client = call.auth.clients.get(pending.asked.client);
   if (client === undefined || !isClientActive(call.auth, client))
-    throw new PageRefusal('deleted_client', 'The OAuth client was deleted.');
+    throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
   return {
     auth: call.auth,
     browser,
     pending,
     client,
     status: 303,
-    issuer: issuerFor(call.auth.world, call.request),
+    issuer: issuerFor(call.auth.env, call.request),
   };
 };
 
@@ -49,7 +49,7 @@ const visitOf = (call: RequestCall, browser: Browser): Visit => {
 const proofIsRight = (call: RequestCall, visit: Visit, step: string): void => {
   const proof = proofOf(call.auth, visit.pending.id, step);
   if (!sameText(proof, call.params.get('proof') ?? '')) {
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'invalid_request',
       'The form does not carry the proof that it came from this server. Start again from the application.',
     );
@@ -78,7 +78,7 @@ const signin = (call: RequestCall, visit: Visit): MockReply => {
       ? undefined
       : 'This account is disabled or deleted.';
   if (problem !== undefined || user === undefined) return failed(visit, email, problem ?? '');
-  const next = auth.world.store.transact(() => {
+  const next = auth.env.store.transact(() => {
     auth.pending.put(visit.pending.id, { ...visit.pending, user: user.id });
     return signIn(auth, visit.browser, user);
   });
@@ -87,13 +87,16 @@ const signin = (call: RequestCall, visit: Visit): MockReply => {
 const failed = (visit: Visit, email: string, problem: string): MockReply => {
   const { auth, pending } = visit;
   const failures = pending.failures + 1;
-  auth.world.store.transact(() =>
+  auth.env.store.transact(() =>
     failures >= MOST_FAILURES
       ? auth.pending.delete(pending.id)
       : auth.pending.put(pending.id, { ...pending, failures }),
   );
   if (failures >= MOST_FAILURES)
-    throw new PageRefusal('invalid_request', 'Too many wrong passwords. Start again from the application.');
+    throw new OAuthPageError(
+      'invalid_request',
+      'Too many wrong passwords. Start again from the application.',
+    );
   return showSignIn(visit, email, problem);
 };
 
@@ -103,14 +106,14 @@ const account = (call: RequestCall, visit: Visit): MockReply => {
   if (chosen === 'other') return showSignIn(visit, '');
   if (!signedIn(call.auth, visit.browser).some(({ id }) => id === chosen))
     return showSignIn(visit, hintedEmail(call.auth, chosen));
-  call.auth.world.store.transact(() =>
+  call.auth.env.store.transact(() =>
     call.auth.pending.put(visit.pending.id, { ...visit.pending, user: chosen }),
   );
   return toPage(visit);
 };
 
 const deny = (visit: Visit): MockReply => {
-  visit.auth.world.store.transact(() => visit.auth.pending.delete(visit.pending.id));
+  visit.auth.env.store.transact(() => visit.auth.pending.delete(visit.pending.id));
   return refuse(visit, visit.pending.asked, new RedirectRefusal('access_denied', 'The user refused access'));
 };
 
@@ -141,7 +144,7 @@ export const submitted = (call: RequestCall, browser: Browser, step: string): Mo
   const post = Object.hasOwn(posts, step) ? posts[step] : undefined;
   const isPage = step === 'continue' && call.request.method === 'GET';
   if (!isPage && (post === undefined || call.request.method !== 'POST'))
-    throw new PageRefusal('invalid_request', 'There is no such page');
+    throw new OAuthPageError('invalid_request', 'There is no such page');
   const visit = visitOf(call, browser);
   try {
     return post !== undefined && !isPage ? post(call, visit) : nextStep({ ...visit, status: 303 });

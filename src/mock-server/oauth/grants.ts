@@ -11,7 +11,7 @@ export const addGrant = (auth: Auth, user: string, client: string, scopes: reado
   const before = auth.grants.get(id);
   const all = [...new Set([...(before?.scopes ?? []), ...scopes])];
   if (before !== undefined && all.length === before.scopes.length) return;
-  auth.grants.put(id, { id, user, client, scopes: all, granted_at: auth.world.now() });
+  auth.grants.put(id, { id, user, client, scopes: all, granted_at: auth.env.now() });
 };
 export const isGrantedBefore = (
   auth: Auth,

@@ -23,7 +23,7 @@ export const idToken = (
 ): { id_token?: string } => {
   const user = auth.users.get(code.user);
   if (user === undefined || !code.scopes.some(isIdentityScope)) return {};
-  const now = Math.floor(auth.world.now() / 1000);
+  const now = Math.floor(auth.env.now() / 1000);
   const claims = {
     iss: issuer,
     azp: client.id,

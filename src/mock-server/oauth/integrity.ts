@@ -3,7 +3,7 @@ import { base64url, hmac, sameText } from './digest.ts';
 
 /** doc1 States: a change of the integrity check is "effective within up to 15 minutes"; the last of several changes wins. */
 export const effectiveState = (auth: Auth, { integrity }: Client): IntegrityState =>
-  auth.world.now() >= integrity.effective_at ? integrity.state : integrity.before;
+  auth.env.now() >= integrity.effective_at ? integrity.state : integrity.before;
 
 export const noMetrics: Metrics = {
   verified: 0,
@@ -22,8 +22,8 @@ export const makeIntegrityToken = (
   auth: Auth,
   client: Client,
 ): { integrity_token: string; expires_in: number } => {
-  const ends = String(Math.floor(auth.world.now() / 1000) + LIFE_SECONDS);
-  const nonce = base64url(auth.world.random(9));
+  const ends = String(Math.floor(auth.env.now() / 1000) + LIFE_SECONDS);
+  const nonce = base64url(auth.env.random(9));
   return {
     integrity_token: `it1.${ends}.${nonce}.${signature(auth, client, ends, nonce)}`,
     expires_in: LIFE_SECONDS,
@@ -33,7 +33,7 @@ const isGenuine = (auth: Auth, client: Client, token: string): boolean => {
   const [, ends = '', nonce = '', signed = ''] = TOKEN.exec(token) ?? [];
   return (
     ends !== '' &&
-    Number(ends) * 1000 > auth.world.now() &&
+    Number(ends) * 1000 > auth.env.now() &&
     sameText(signed, signature(auth, client, ends, nonce))
   );
 };
@@ -53,7 +53,5 @@ export const categoryOf = (
 
 export const countRequest = (auth: Auth, client: Client, category: keyof Metrics): void => {
   const before = auth.metrics.get(client.id) ?? noMetrics;
-  auth.world.store.transact(() =>
-    auth.metrics.put(client.id, { ...before, [category]: before[category] + 1 }),
-  );
+  auth.env.store.transact(() => auth.metrics.put(client.id, { ...before, [category]: before[category] + 1 }));
 };

@@ -11,14 +11,14 @@ const signingKey = (auth: Auth, alg: Alg): SigningKey => {
     alg === 'RS256'
       ? generateKeyPairSync('rsa', { modulusLength: 2048 })
       : generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const kid = base64url(auth.world.random(9));
+  const kid = base64url(auth.env.random(9));
   const made: SigningKey = {
     kid,
     alg,
     pem: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     jwk: { ...pair.publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' },
   };
-  auth.world.store.transact(() => auth.keys.put(alg, made));
+  auth.env.store.transact(() => auth.keys.put(alg, made));
   return made;
 };
 

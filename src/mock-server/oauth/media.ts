@@ -1,6 +1,6 @@
 import { media, mediaScopes, partScopes, type mediaTable } from '../../api-specs/oauth/media.ts';
 import { scopeName } from '../../api-specs/oauth/scopes.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { type Call, type Handlers, tableService } from '../table-service.ts';
 import { bearerOf } from './bearer.ts';
@@ -22,7 +22,7 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** facts 8.13, and RFC 6750 3 for the header. */
-const refusal = (refused: Refused): MockReply => {
+const refusal = (refused: HttpError): MockReply => {
   const { reason = reasons[refused.status], challenge } = refused.body as {
     reason?: string;
     challenge?: string;
@@ -46,7 +46,9 @@ const refusal = (refused: Refused): MockReply => {
   };
 };
 const refuse = (status: number, reason: string, message: string, challenge?: string): never => {
-  throw new Refused(status, message, { body: { reason, ...(challenge === undefined ? {} : { challenge }) } });
+  throw new HttpError(status, message, {
+    body: { reason, ...(challenge === undefined ? {} : { challenge }) },
+  });
 };
 
 type Caller = { readonly access: Access; readonly user: User };
@@ -198,13 +200,13 @@ const handlers: Handlers<typeof mediaTable, State> = {
     create: (call) => {
       const { user } = enter(call);
       const { auth } = call.state;
-      const id = base64url(auth.world.random(8));
+      const id = base64url(auth.env.random(8));
       const video: Video = {
         id,
         user: user.id,
         title: call.body.title,
         description: call.body.description ?? '',
-        created_at: auth.world.now(),
+        created_at: auth.env.now(),
       };
       auth.videos.put(id, video);
       return videoItem(video) as never;
@@ -234,7 +236,7 @@ export const makeMedia = (auth: Auth) =>
     service: media,
     handlers,
     state: { auth },
-    world: auth.world,
+    env: auth.env,
     admit: (request) => void callerOf(auth, request),
     refusal,
     commonQuery: new Set(['access_token', 'alt', 'fields', 'key', 'prettyPrint', 'quotaUser', ...UNUSED]),

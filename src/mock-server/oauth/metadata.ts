@@ -11,7 +11,7 @@ import { liveAccess } from './tokens.ts';
 
 /** RFC 8414 and OpenID Connect Discovery; facts 12.1: true to fact. */
 export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
-  const origin = issuerFor(auth.world, request);
+  const origin = issuerFor(auth.env, request);
   const authentication = ['client_secret_post', 'client_secret_basic', 'none'];
   return {
     issuer: origin,
@@ -22,7 +22,7 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     jwks_uri: origin + authPaths.keys,
     scopes_supported: allScopes,
     response_types_supported: ['code'],
-    response_modes_supported: auth.world.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
+    response_modes_supported: auth.env.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
     token_endpoint_auth_methods_supported: authentication,
     revocation_endpoint_auth_methods_supported: ['none'],

@@ -21,7 +21,7 @@ const extensionProblem = (auth: Auth, client: Client, account: string): string |
   if (item === undefined) return `no item with the ID ${client.item_id} is registered in the store`;
   if (!has(item, account)) return `${account} is not the publisher of the item`;
   const delayMs = auth.settings().ownership_delay_seconds * 1000;
-  return auth.world.now() - item.granted_at < delayMs
+  return auth.env.now() - item.granted_at < delayMs
     ? 'access to the item was granted a moment ago: try again in a few minutes'
     : undefined;
 };

@@ -8,7 +8,7 @@ const derive = (password: string, salt: string): string =>
 export const hashedPassword = (
   auth: Auth,
   password: string,
-  salt = base64url(auth.world.random(12)),
+  salt = base64url(auth.env.random(12)),
 ): NonNullable<User['password']> => {
   return { salt, hash: derive(password, salt) };
 };

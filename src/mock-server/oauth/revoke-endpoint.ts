@@ -50,7 +50,7 @@ export const revokeEndpoint = (auth: Auth, keepRate: () => void, request: MockRe
     broken(rules, { auth, request, params: body });
     keepRate();
     const family = familyOf(auth, tokenOf(readParams(request.query), body));
-    auth.world.store.transact(() => {
+    auth.env.store.transact(() => {
       revokeFamily(auth, family);
       emitTokenRevoked(auth, family);
     });

@@ -17,9 +17,9 @@ const claimsOf = (
   id: string,
   more: Record<string, unknown>,
 ) => ({
-  iss: auth.world.origin(),
+  iss: auth.env.origin(),
   aud: subscription.client,
-  iat: Math.floor(auth.world.now() / 1000),
+  iat: Math.floor(auth.env.now() / 1000),
   jti: id,
   events: { [type]: { subject, ...more } },
 });
@@ -36,7 +36,7 @@ const emit = (
   for (const subscription of auth.subscriptions.values()) {
     if (!clients.has(subscription.client) || !subscription.types.includes(type)) continue;
     signer ??= makeSigner(auth);
-    const id = base64url(auth.world.random(16));
+    const id = base64url(auth.env.random(16));
     const alg = auth.clients.get(subscription.client)?.id_token_alg ?? 'RS256';
     const delivery: Delivery = {
       id,
@@ -49,17 +49,17 @@ const emit = (
       attempts: 0,
       last_status: null,
       last_error: null,
-      created_at: auth.world.now(),
+      created_at: auth.env.now(),
       done_at: null,
     };
     auth.deliveries.put(id, delivery);
-    auth.world.later(() => deliver(auth, id));
+    auth.env.later(() => deliver(auth, id));
   }
 };
 
 const subjectOf = (auth: Auth, user: string) => ({
   subject_type: 'iss-sub',
-  iss: auth.world.origin(),
+  iss: auth.env.origin(),
   sub: user,
 });
 /** Only applications that the user granted something hear of the user's account. */
@@ -83,7 +83,7 @@ export const emitVerification = (auth: Auth, { client, id }: Subscription): void
     auth,
     new Set([client]),
     eventTypes.verification,
-    { subject_type: 'iss-sub', iss: auth.world.origin() },
+    { subject_type: 'iss-sub', iss: auth.env.origin() },
     { state: id },
   );
 /** facts 11.8: what else happens to an account. */
@@ -110,7 +110,7 @@ type Attempt = {
 /** RFC 8935 2.3 and 2.4: 202 is acceptance, a 4xx is final, anything else is tried again. */
 const attempt = async (auth: Auth, delivery: Delivery): Promise<Attempt> => {
   try {
-    const reply = await auth.world.host.network.request({
+    const reply = await auth.env.host.network.request({
       method: 'POST',
       url: delivery.url,
       headers: { 'content-type': eventContentType, accept: 'application/json' },
@@ -145,9 +145,9 @@ const note = (auth: Auth, id: string, result: Attempt, most: number): Delivery |
     ...result,
     attempts,
     state,
-    done_at: state === 'pending' ? null : auth.world.now(),
+    done_at: state === 'pending' ? null : auth.env.now(),
   };
-  auth.world.store.transact(() => auth.deliveries.put(id, next));
+  auth.env.store.transact(() => auth.deliveries.put(id, next));
   return next;
 };
 
@@ -159,6 +159,6 @@ export const deliver = async (auth: Auth, id: string): Promise<void> => {
     if (delivery === undefined || delivery.state !== 'pending') return;
     const next = note(auth, id, await attempt(auth, delivery), most);
     if (next?.state !== 'pending') return;
-    await auth.world.host.sleep(backoffMs * 2 ** tries);
+    await auth.env.host.sleep(backoffMs * 2 ** tries);
   }
 };

@@ -82,7 +82,7 @@ export const seedDemo = (auth: Auth): void => {
     fingerprint: null,
     accounts: [demo.users[0].email],
   };
-  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.world.now() });
+  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.env.now() });
   const app = {
     kind: 'app' as const,
     item_id: null,
@@ -90,5 +90,5 @@ export const seedDemo = (auth: Auth): void => {
     fingerprint,
     accounts: [demo.users[0].email],
   };
-  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.world.now() });
+  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.env.now() });
 };

@@ -1,5 +1,5 @@
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
-import type { MockReply, MockRequest, MockService, World } from '../service.ts';
+import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
 import { authorize } from './authorize.ts';
 import { makeControlApi } from './console/control-api.ts';
 import { makeConsolePage } from './console/console-page.ts';
@@ -43,12 +43,12 @@ const readOnly: Readonly<Record<string, readonly string[]>> = {
 /** Events that were not delivered when the server stopped go on with the next one. */
 const resume = (auth: Auth): void => {
   for (const delivery of auth.deliveries.filter(({ state }) => state === 'pending'))
-    auth.world.later(() => deliver(auth, delivery.id));
+    auth.env.later(() => deliver(auth, delivery.id));
 };
 
 /** doc1: the installed-application authorization service with its data API and its developer console. */
-export const makeAuth = (world: World): MockService => {
-  const auth = authState(world);
+export const makeAuth = (env: Environment): MockService => {
+  const auth = authState(env);
   const exact = exactRoutes(auth);
   const sweep = makeSweeper(auth);
   const controlApi = makeControlApi(auth);
@@ -83,7 +83,7 @@ export const makeAuth = (world: World): MockService => {
       return reply;
     },
     seed: (kind) => {
-      if (kind === 'demo') world.store.transact(() => seedDemo(auth));
+      if (kind === 'demo') env.store.transact(() => seedDemo(auth));
     },
   };
 };

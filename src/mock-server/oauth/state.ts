@@ -2,7 +2,7 @@ import type { ClientType } from '../../api-specs/oauth/client-types.ts';
 import type { Value } from '../../core/field.ts';
 import type { consent as consentRecord } from '../../api-specs/oauth/console-records.ts';
 import type { Collection, Store } from '../store.ts';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import { type Settings, defaultSettings } from './settings.ts';
 
 export type Project = {
@@ -220,7 +220,7 @@ export const collectionsOf = (store: Store): Collections =>
 
 /** The state of the service and what it shares with the other services. */
 export type Auth = Collections & {
-  readonly world: World;
+  readonly env: Environment;
   settings(): Settings;
   consent(): Consent;
   secret(): string;
@@ -228,19 +228,19 @@ export type Auth = Collections & {
 
 const ask: Consent = { mode: 'ask', user: null, scopes: [], access_for_seconds: null };
 
-export const authState = (world: World): Auth => {
-  const all = collectionsOf(world.store);
+export const authState = (env: Environment): Auth => {
+  const all = collectionsOf(env.store);
   /** Signs access tokens and anti-forgery values; made at the first use. */
   const secret = (): string => {
     const found = all.single.get('secret');
     if (typeof found === 'string') return found;
-    const made = Buffer.from(world.random(32)).toString('base64url');
-    world.store.transact(() => all.single.put('secret', made));
+    const made = Buffer.from(env.random(32)).toString('base64url');
+    env.store.transact(() => all.single.put('secret', made));
     return made;
   };
   return {
     ...all,
-    world,
+    env,
     settings: () => (all.single.get('settings') as Settings | undefined) ?? defaultSettings,
     consent: () => (all.single.get('consent') as Consent | undefined) ?? ask,
     secret,

@@ -22,7 +22,7 @@ const sweeperOf = <T>(auth: Auth, { records, most, isOver }: Bin<T>): (() => voi
   };
   return () => {
     if (records.size <= Math.min(next, most)) return;
-    auth.world.store.transact(sweep);
+    auth.env.store.transact(sweep);
     next = Math.max(1000, records.size * 2);
   };
 };
@@ -31,7 +31,7 @@ const sweeperOf = <T>(auth: Auth, { records, most, isOver }: Bin<T>): (() => voi
 const isFamilyOver =
   (auth: Auth) =>
   (family: Family): boolean => {
-    const now = auth.world.now();
+    const now = auth.env.now();
     const { access_token_seconds: access, revoke_delay_seconds: delay } = auth.settings();
     const kept = rememberedMs(auth);
     const isPast = (at: number | null, ms: number): boolean => at !== null && at + Math.max(ms, kept) <= now;
@@ -47,7 +47,7 @@ const isFamilyOver =
  * record is constant. Returns the function to call after a request.
  */
 export const makeSweeper = (auth: Auth): (() => void) => {
-  const isOld = (since: number): boolean => auth.world.now() - since > PENDING_MS;
+  const isOld = (since: number): boolean => auth.env.now() - since > PENDING_MS;
   const all = [
     sweeperOf(auth, { records: auth.codes, isOver: (code) => isCodeOver(auth, code), most: 100_000 }),
     sweeperOf(auth, { records: auth.pending, isOver: (pending) => isOld(pending.created_at), most: 10_000 }),

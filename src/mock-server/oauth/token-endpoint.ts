@@ -79,7 +79,7 @@ export const formOf = (request: MockRequest): Params =>
 const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {
   const family = code.used === null ? undefined : auth.families.get(code.used);
   if (family !== undefined) {
-    auth.world.store.transact(() => {
+    auth.env.store.transact(() => {
       revokeFamily(auth, family);
       emitTokenRevoked(auth, family);
     });
@@ -96,7 +96,7 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
   if (code.used !== null && code.asked.client === client.id) usedAgain(exchangeCall, code);
   broken(exchangeRules, exchangeCall);
   tokenAccountIsActive({ auth, owner: code.user });
-  const { family, refreshToken } = auth.world.store.transact(() => {
+  const { family, refreshToken } = auth.env.store.transact(() => {
     const issued = issueFamily(auth, code);
     auth.codes.put(code.hash, { ...code, used: issued.family.id });
     return issued;
@@ -108,7 +108,7 @@ const exchange = (call: ClientCall, signer: Signer): MockReply => {
     ...idToken(
       auth,
       signer,
-      { client, code, issuer: issuerFor(auth.world, call.request) },
+      { client, code, issuer: issuerFor(auth.env, call.request) },
       answer.access_token,
     ),
   });
@@ -122,10 +122,7 @@ const refresh = (call: ClientCall): MockReply => {
   broken(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
   const asked = splitScopes(params.get('scope') ?? '');
-  return jsonReply(
-    200,
-    accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.world.now()),
-  );
+  return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
 };
 
 /** doc1 Endpoints 2 and 3: `POST /token`. */

@@ -24,7 +24,7 @@ export const makeAccess = (auth: Auth, family: Family, endsAt: number, scopes: r
   let mask = 0;
   for (let i = 0; i < family.scopes.length; i++) if (scopes.includes(family.scopes[i] ?? '')) mask |= 1 << i;
   bytes.writeUInt32BE(mask >>> 0, 12);
-  bytes.set(auth.world.random(8), 16);
+  bytes.set(auth.env.random(8), 16);
   mac(auth, bytes.subarray(0, BODY)).copy(bytes, BODY);
   return accessPrefix + bytes.toString('base64url');
 };
@@ -43,7 +43,7 @@ export const readAccess = (auth: Auth, token: string): Access | undefined => {
     return undefined;
   const family = auth.families.get(bytes.readUIntBE(0, 6));
   const endsAt = bytes.readUIntBE(6, 6);
-  if (family === undefined || endsAt <= auth.world.now()) return undefined;
+  if (family === undefined || endsAt <= auth.env.now()) return undefined;
   const mask = bytes.readUInt32BE(12);
   return { family, endsAt, scopes: family.scopes.filter((_, i) => (mask & (1 << i)) !== 0) };
 };
@@ -53,7 +53,7 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
   const found = readAccess(auth, token);
   if (found === undefined) return undefined;
   const { family } = found;
-  const now = auth.world.now();
+  const now = auth.env.now();
   if (family.revoked_at !== null && now >= family.revoked_at + auth.settings().revoke_delay_seconds * 1000)
     return undefined;
   const client = auth.clients.get(family.client);
@@ -74,7 +74,7 @@ const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Famil
   return Math.min(...[ends_at, stopped_at, revoked_at, tooOld].map((at) => at ?? Number.POSITIVE_INFINITY));
 };
 export const isLive = (auth: Auth, family: Family): boolean =>
-  family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.world.now();
+  family.stopped_at === null && family.revoked_at === null && endOf(auth, family) > auth.env.now();
 
 /** How long a token that was ended is remembered for the words of its refusal. */
 export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
@@ -82,7 +82,7 @@ export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_tex
 export const refusedRefresh = (auth: Auth, family: Family | undefined): TokenRefusal => {
   const isSaid =
     auth.settings().refusal_text_hours === null ||
-    (family !== undefined && auth.world.now() < endOf(auth, family) + rememberedMs(auth));
+    (family !== undefined && auth.env.now() < endOf(auth, family) + rememberedMs(auth));
   return new TokenRefusal('invalid_grant', isSaid ? 'Token has been expired or revoked.' : 'Bad Request');
 };
 
@@ -95,10 +95,10 @@ export const readRefresh = (auth: Auth, token: string): Family | undefined => {
 
 /** A new refresh token for a code; the oldest ones over the limits stop. Call inside a transaction. */
 export const issueFamily = (auth: Auth, code: Code): { family: Family; refreshToken: string } => {
-  const { world } = auth;
-  const id = world.store.next('auth.families');
-  const refreshToken = `${refreshPrefix}${id.toString(36)}-${base64url(world.random(32))}`;
-  const now = world.now();
+  const { env } = auth;
+  const id = env.store.next('auth.families');
+  const refreshToken = `${refreshPrefix}${id.toString(36)}-${base64url(env.random(32))}`;
+  const now = env.now();
   const family: Family = {
     id,
     client: code.asked.client,
@@ -143,7 +143,7 @@ const keepWithinLimits = (auth: Auth, newest: Family): void => {
       if (oldest.length === over) break;
       oldest.push(family);
     }
-    for (const family of oldest) auth.families.put(family.id, { ...family, stopped_at: auth.world.now() });
+    for (const family of oldest) auth.families.put(family.id, { ...family, stopped_at: auth.env.now() });
   }
 };
 
@@ -155,7 +155,7 @@ export const familiesOf = (auth: Auth, user: string): Family[] => [
 export const revokeFamily = (auth: Auth, family: Family): void => {
   if (auth.settings().revoke_delay_seconds === 0 && rememberedMs(auth) === 0) auth.families.delete(family.id);
   else if (family.revoked_at === null)
-    auth.families.put(family.id, { ...family, revoked_at: auth.world.now() });
+    auth.families.put(family.id, { ...family, revoked_at: auth.env.now() });
 };
 
 /** doc1 Authentication 1: clients that have a secret send it. */

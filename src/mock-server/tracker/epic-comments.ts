@@ -1,6 +1,6 @@
 import type { Values } from '../../core/field.ts';
 import type { epicComments } from '../../api-specs/tracker/epic-comments.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
 import { commentTree, commentTrees, parentOfComment } from './epic-view.ts';
 import { epicCommentEvent } from './events.ts';
@@ -15,7 +15,7 @@ type Params = { readonly 'epic-public-id': number; readonly 'comment-public-id':
 const commentOf = (state: Tracker, params: Params): StoredEpicComment => {
   const epic = found(state.epics, params['epic-public-id']);
   const comment = found(state.comments, params['comment-public-id']);
-  if (comment.epic_id !== epic.id) throw new Refused(404, 'Resource not found.');
+  if (comment.epic_id !== epic.id) throw new HttpError(404, 'Resource not found.');
   return comment;
 };
 

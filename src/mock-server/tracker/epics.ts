@@ -94,7 +94,7 @@ const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic
   planningtool_name: null,
   planningtool_plugin_id: null,
   planningtool_url: null,
-  position: state.world.store.next('tracker.epic-position'),
+  position: state.env.store.next('tracker.epic-position'),
   requested_by_id: ownerId(state),
 });
 

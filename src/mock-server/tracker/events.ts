@@ -89,7 +89,7 @@ const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>):
   return [...seen.values()];
 };
 
-const send = async ({ world }: Tracker, hook: StoredWebhook, body: string): Promise<boolean> => {
+const send = async ({ env }: Tracker, hook: StoredWebhook, body: string): Promise<boolean> => {
   const headers: Record<string, string> = {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': 'opsctl-mock',
@@ -98,7 +98,7 @@ const send = async ({ world }: Tracker, hook: StoredWebhook, body: string): Prom
   if (hook.secret !== null)
     headers['payload-signature'] = createHmac('sha256', hook.secret).update(body).digest('hex');
   try {
-    const reply = await world.host.network.request({
+    const reply = await env.host.network.request({
       method: 'POST',
       url: hook.webhook_url,
       headers,
@@ -120,7 +120,7 @@ const FIRST_WAIT_MS = 250;
  * when the server stops and this receiver did not take the last delivery.
  */
 const deliver = async (state: Tracker, id: number, body: string): Promise<void> => {
-  const { host, stopping } = state.world;
+  const { host, stopping } = state.env;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const hook = state.webhooks.get(id);
     if (hook === undefined || (stopping?.aborted && state.failing.has(id))) return;
@@ -142,7 +142,7 @@ const emit = (
   const owner = state.members.get(ownerId(state));
   const event = {
     id: newUuid(state),
-    changed_at: timestamp(state.world.now()),
+    changed_at: timestamp(state.env.now()),
     version: 'v1',
     primary_id: primaryId,
     member_id: ownerId(state),
@@ -155,7 +155,7 @@ const emit = (
     const before = state.deliveries.get(id) ?? Promise.resolve();
     const sent = before.then(() => deliver(state, id, body));
     state.deliveries.set(id, sent);
-    state.world.later(() => sent);
+    state.env.later(() => sent);
   }
 };
 

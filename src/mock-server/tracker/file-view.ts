@@ -16,7 +16,7 @@ export const storiesWithLinkedFile = (state: Tracker, id: number): StoredStory[]
 export const fileRecord = (state: Tracker, file: StoredFile) => ({
   ...file,
   story_ids: storiesWithFile(state, file.id).map(({ id }) => id),
-  url: `${state.world.origin()}${tracker.basePath}/files/${file.id}/download`,
+  url: `${state.env.origin()}${tracker.basePath}/files/${file.id}/download`,
 });
 export const linkedFileRecord = (state: Tracker, file: StoredLinkedFile) => ({
   ...file,

@@ -1,6 +1,6 @@
 import { check } from '../../core/check.ts';
 import { files } from '../../api-specs/tracker/files.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import { Bytes, type Call, type Handlers } from '../table-service.ts';
 import { fileRecord, storiesWithFile } from './file-view.ts';
 import { found, given, instant, mentions, newId, now, ownerId } from './records.ts';
@@ -41,7 +41,7 @@ const namesFit = (body: Call<Tracker, (typeof files)['create']>['body']): void =
     body[part] === undefined ? [] : check(files.update.body.name, body[part].filename, `${part}.filename`),
   );
   if (problems.length > 0)
-    throw new Refused(400, 'The request included invalid or missing parameters.', { problems });
+    throw new HttpError(400, 'The request included invalid or missing parameters.', { problems });
 };
 
 const create = ({ state, body }: Call<Tracker, (typeof files)['create']>) => {

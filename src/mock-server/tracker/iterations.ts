@@ -28,7 +28,7 @@ const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => 
 
 /** facts tracker 2: unstarted, started, done; what it is follows from the day. */
 export const iterationStatus = (state: Tracker, one: StoredIteration): string => {
-  const today = timestamp(state.world.now()).slice(0, 10);
+  const today = timestamp(state.env.now()).slice(0, 10);
   if (today < one.start_date) return 'unstarted';
   return today > one.end_date ? 'done' : 'started';
 };

@@ -30,7 +30,7 @@ const create = (state: Tracker, body: Values<typeof objectiveCreate>) => {
     completed_at_override: instant(body.completed_at_override) ?? null,
     started_at_override: instant(body.started_at_override) ?? null,
     state: name,
-    position: state.world.store.next('tracker.objective-position'),
+    position: state.env.store.next('tracker.objective-position'),
     entity_type: 'objective',
     created_at: at,
     updated_at: at,

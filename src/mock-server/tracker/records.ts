@@ -1,10 +1,10 @@
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { Collection } from '../store.ts';
 import type { Tracker } from './state.ts';
 
 /** Whole seconds in UTC (facts tracker 7). */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-export const now = ({ world }: Tracker): string => timestamp(world.now());
+export const now = ({ env }: Tracker): string => timestamp(env.now());
 const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const inUtc = (text: string): string =>
   IN_UTC.test(text) ? text : new Date(text).toISOString().replace('.000Z', 'Z');
@@ -13,17 +13,17 @@ export const instant = <T extends string | null | undefined>(text: T): T =>
   typeof text === 'string' ? (inUtc(text) as T) : text;
 
 /** facts tracker 7: one sequence for all records with whole-number ids. */
-export const newId = ({ world }: Tracker): number => world.store.next('tracker.ids', 101);
-export const newUuid = ({ world }: Tracker): string => world.uuid();
+export const newId = ({ env }: Tracker): number => env.store.next('tracker.ids', 101);
+export const newUuid = ({ env }: Tracker): string => env.uuid();
 
 /** Where a person would look at a record. */
-export const appUrl = ({ world }: Tracker, kind: string, id: number | string): string =>
-  `${world.origin()}/app/${kind}/${id}`;
+export const appUrl = ({ env }: Tracker, kind: string, id: number | string): string =>
+  `${env.origin()}/app/${kind}/${id}`;
 
 /** doc2 Errors 404. */
 export const found = <T>(collection: Collection<T>, id: number | string): T => {
   const record = collection.get(typeof id === 'string' ? id.toLowerCase() : id);
-  if (record === undefined) throw new Refused(404, 'Resource not found.');
+  if (record === undefined) throw new HttpError(404, 'Resource not found.');
   return record;
 };
 

@@ -52,7 +52,7 @@ const epicStateNames = (state: Tracker, stateId: number) => (): string[] => {
   return [];
 };
 const isOverdue = (state: Tracker, deadline: string | null, completed: boolean) => (): boolean =>
-  deadline !== null && !completed && Date.parse(deadline) < state.world.now();
+  deadline !== null && !completed && Date.parse(deadline) < state.env.now();
 const customValues = (story: StoredStory, state: Tracker, name: string) => (): string[] =>
   story.custom_fields.flatMap((one) =>
     (state.customFields.get(one.field_id)?.canonical_name ?? '').replaceAll('_', '-') === name

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { problem } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { search } from '../../api-specs/tracker/search.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { Call, Handlers } from '../table-service.ts';
 import { epicSlim, fullEpic } from './epic-view.ts';
 import { iterationSlimRecord } from './iterations.ts';
@@ -27,7 +27,7 @@ const placeOf = (token: string | undefined): Place | undefined => {
     Buffer.from(token, 'base64url').toString(),
   );
   if (found === null)
-    throw new Refused(400, 'The request included invalid or missing parameters.', {
+    throw new HttpError(400, 'The request included invalid or missing parameters.', {
       problems: [problem('next', 'format', 'is not a place that this search gave')],
     });
   return { group: found[1] ?? '', given: Number(found[2]), after: Number(found[3]) };
@@ -75,15 +75,15 @@ const pageOf = <T extends { readonly id: number }, R>(
   const { given, after } = place?.group === one.group ? place : { given: 0, after: -1 };
   if (given >= MOST) {
     const message = `Only the first ${MOST} results of a search can be read; make the search narrower.`;
-    throw new Refused(400, message, {
+    throw new HttpError(400, message, {
       body: { error: 'maximum-results-exceeded', message, 'maximum-results': MOST },
     });
   }
-  const now = state.world.now();
+  const now = state.env.now();
   // The same state and query give the same list within a minute, so a page does not search again.
   const found = state.cache.value(
     `search ${one.group} ${Math.floor(now / 60_000)} ${query.query}`,
-    state.world.store.version,
+    state.env.store.version,
     () =>
       [...one.records()]
         .filter((record) => matches(one.subject(state, record), terms, now))

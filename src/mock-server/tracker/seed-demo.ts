@@ -54,7 +54,7 @@ const seedFields = (state: Tracker, at: string): void => {
 
 const seedObjective = (state: Tracker, at: string): StoredObjective => {
   const { id: category } = put(state.categories, {
-    id: state.world.store.next('tracker.ids', 101),
+    id: state.env.store.next('tracker.ids', 101),
     name: 'Growth',
     color: '#2266cc',
     external_id: 'cat-growth',
@@ -64,7 +64,7 @@ const seedObjective = (state: Tracker, at: string): StoredObjective => {
     updated_at: at,
   });
   const objective = put(state.objectives, {
-    id: state.world.store.next('tracker.ids'),
+    id: state.env.store.next('tracker.ids'),
     name: 'Faster sign-up',
     description: 'A new customer is working within five minutes.',
     archived: false,
@@ -76,7 +76,7 @@ const seedObjective = (state: Tracker, at: string): StoredObjective => {
     started_at: at,
     started_at_override: null,
     state: 'in progress',
-    position: state.world.store.next('tracker.objective-position'),
+    position: state.env.store.next('tracker.objective-position'),
     entity_type: 'objective',
     created_at: at,
     updated_at: at,
@@ -145,7 +145,7 @@ const seedTeam = (state: Tracker, at: string): void => {
 
 const seedProject = (state: Tracker, at: string) =>
   put(state.projects, {
-    id: state.world.store.next('tracker.ids'),
+    id: state.env.store.next('tracker.ids'),
     name: 'Web shop',
     abbreviation: 'web',
     description: 'The shop in the browser',
@@ -165,9 +165,9 @@ const seedProject = (state: Tracker, at: string) =>
   });
 
 const seedIteration = (state: Tracker, at: string): StoredIteration => {
-  const now = state.world.now();
+  const now = state.env.now();
   return put(state.iterations, {
-    id: state.world.store.next('tracker.ids'),
+    id: state.env.store.next('tracker.ids'),
     name: 'Sprint 1',
     description: 'Two weeks for the sign-up form',
     start_date: timestamp(now - 2 * DAY_MS).slice(0, 10),

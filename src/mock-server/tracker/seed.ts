@@ -114,7 +114,7 @@ const seedEpicWorkflow = (state: Tracker, at: string): void => {
  * work with.
  */
 export const seedTracker = (state: Tracker, kind: 'demo' | 'empty'): void => {
-  const at = timestamp(state.world.now());
+  const at = timestamp(state.env.now());
   seedMembers(state, at);
   seedWorkflow(state, at);
   seedEpicWorkflow(state, at);

@@ -3,8 +3,8 @@ import { problem, problemText } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { readMultipart } from '../multipart.ts';
 import { makeRate, rateClock } from '../rate.ts';
-import { Refused } from '../http-error.ts';
-import type { MockReply, MockRequest, MockService, World } from '../service.ts';
+import { HttpError } from '../http-error.ts';
+import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
 import { tableService } from '../table-service.ts';
 import { trackerHandlers } from './handlers.ts';
 import { seedTracker } from './seed.ts';
@@ -13,7 +13,7 @@ import { type Tracker, trackerState } from './state.ts';
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
 /** decisions 8: `{"message", "errors"?, "tag"?}`; facts tracker 4 for the shapes that were seen. */
-const refusal = (refused: Refused): MockReply => {
+const refusal = (refused: HttpError): MockReply => {
   const errors = Object.fromEntries(
     refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
   );
@@ -34,18 +34,18 @@ const isEqual = (a: string, b: string): boolean => {
 };
 
 /** doc2 Authentication 1 and 3: header, or the deprecated query parameter. facts tracker 4 for the two bodies. */
-const tokenIsKnown = (world: World, request: MockRequest): string => {
+const tokenIsKnown = (env: Environment, request: MockRequest): string => {
   const inQuery = request.query.includes('token=')
     ? new URLSearchParams(request.query).get('token')
     : undefined;
   const token = request.headers['tracker-token'] || inQuery;
   if (token === undefined || token === null || token === '') {
-    throw new Refused(401, 'Sorry, the organization context for this request is missing.', {
+    throw new HttpError(401, 'Sorry, the organization context for this request is missing.', {
       body: { tag: 'organization2_missing' },
     });
   }
-  if (token !== world.options.trackerToken && !isEqual(token, world.options.trackerToken)) {
-    throw new Refused(401, 'Unauthorized', { body: { tag: 'unauthorized' } });
+  if (token !== env.options.trackerToken && !isEqual(token, env.options.trackerToken)) {
+    throw new HttpError(401, 'Unauthorized', { body: { tag: 'unauthorized' } });
   }
   return token;
 };
@@ -57,42 +57,42 @@ const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x
 const bodyIsJson = ({ headers, body }: MockRequest): void => {
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (body.length === 0 || JSON_TYPES.test(type)) return;
-  throw new Refused(400, 'The request body must be JSON.', {
+  throw new HttpError(400, 'The request body must be JSON.', {
     problems: [problem('content-type', 'format', `must be application/json; got ${type}`)],
   });
 };
 
 /** doc2 Authentication 4: "All requests must use HTTPS", where this server serves it. */
-const requestUsesTls = (world: World, request: MockRequest): void => {
-  if (world.origin().startsWith('https:') && !request.isTls)
-    throw new Refused(403, 'All requests must use HTTPS.');
+const requestUsesTls = (env: Environment, request: MockRequest): void => {
+  if (env.origin().startsWith('https:') && !request.isTls)
+    throw new HttpError(403, 'All requests must use HTTPS.');
 };
 
 /** doc2 Limits: "200 requests per minute; excess requests are not processed and return 429". */
 const requestIsInRate = (
   rate: ReturnType<typeof makeRate> | undefined,
-  world: World,
+  env: Environment,
   token: string,
 ): void => {
   const over = rate?.take(token);
   if (over === undefined) return;
-  const body = world.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
-  throw new Refused(429, `Too many requests: at most ${world.options.ratePerMinute} a minute.`, { body });
+  const body = env.options.rateRetryAfter ? { retry_after: Math.ceil(over.waitMs / 1000) } : {};
+  throw new HttpError(429, `Too many requests: at most ${env.options.ratePerMinute} a minute.`, { body });
 };
 
-export const makeTracker = (world: World): MockService => {
-  const { ratePerMinute } = world.options;
-  const state = trackerState(world);
-  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(world)));
+export const makeTracker = (env: Environment): MockService => {
+  const { ratePerMinute } = env.options;
+  const state = trackerState(env);
+  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(env)));
   let rate = newRate();
   const answer = tableService<(typeof tracker)['table'], Tracker>({
     service: tracker,
     handlers: trackerHandlers,
     state,
-    world,
+    env,
     admit: (request) => {
-      requestUsesTls(world, request);
-      requestIsInRate(rate, world, tokenIsKnown(world, request));
+      requestUsesTls(env, request);
+      requestIsInRate(rate, env, tokenIsKnown(env, request));
     },
     admitBody: bodyIsJson,
     refusal,

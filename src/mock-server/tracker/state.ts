@@ -1,6 +1,6 @@
 import type { Value } from '../../core/field.ts';
 import type { repository } from '../../api-specs/tracker/workspace-records.ts';
-import type { World } from '../service.ts';
+import type { Environment } from '../service.ts';
 import type { Collection } from '../store.ts';
 import { Cache } from './cache.ts';
 import type {
@@ -40,7 +40,7 @@ export type Feature =
   | 'objective-entitlement';
 
 export type Tracker = {
-  readonly world: World;
+  readonly env: Environment;
   readonly categories: Collection<StoredCategory>;
   readonly comments: Collection<StoredEpicComment>;
   readonly customFields: Collection<StoredCustomField>;
@@ -78,12 +78,12 @@ export type Tracker = {
   readonly failing: Set<number>;
 };
 
-export const trackerState = (world: World): Tracker => {
-  const of = <T>(name: string): Collection<T> => world.store.collection<T>(`tracker.${name}`);
+export const trackerState = (env: Environment): Tracker => {
+  const of = <T>(name: string): Collection<T> => env.store.collection<T>(`tracker.${name}`);
   const stories = of<StoredStory>('stories');
   const workflows = of<StoredWorkflow>('workflows');
   return {
-    world,
+    env,
     categories: of('categories'),
     comments: of('epic-comments'),
     customFields: of('custom-fields'),
@@ -112,7 +112,7 @@ export const trackerState = (world: World): Tracker => {
     workflows,
     workspace: of('workspace'),
     tallies: new Tallies(stories, workflows),
-    cache: new Cache(world.store),
+    cache: new Cache(env.store),
     deliveries: new Map(),
     failing: new Set(),
   };

@@ -110,7 +110,7 @@ const blank = (
   updated_at: at,
   entity_type: 'story',
   ...mentions(state, ''),
-  position: state.world.store.next('tracker.story-position') * ROOM,
+  position: state.env.store.next('tracker.story-position') * ROOM,
   requested_by_id: ownerId(state),
   story_type: 'feature',
 });

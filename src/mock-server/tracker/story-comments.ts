@@ -1,5 +1,5 @@
 import type { storyComments } from '../../api-specs/tracker/story-parts.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
 import { storyCommentEvent } from './events.ts';
 import { found, instant, mentions, newId, now, ownerId } from './records.ts';
@@ -14,7 +14,7 @@ const commentOf = (
 ): StoredStoryComment => {
   const story = found(state.stories, params['story-public-id']);
   const comment = found(state.storyComments, params['comment-public-id']);
-  if (comment.story_id !== story.id) throw new Refused(404, 'Resource not found.');
+  if (comment.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return comment;
 };
 

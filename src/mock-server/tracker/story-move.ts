@@ -1,4 +1,4 @@
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import { problem } from '../../core/problem.ts';
 import { byPosition } from './rules/moves.ts';
 import { found } from './records.ts';
@@ -13,7 +13,7 @@ const neighbour = (state: Tracker, id: number, wanted: Wanted): StoredStory | un
     const other = wanted[field];
     if (other === undefined || (other !== id && state.stories.has(other))) continue;
     const message = other === id ? 'names the story itself' : `names ${other}, which does not exist`;
-    throw new Refused(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+    throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
   }
   const other = wanted.before_id ?? wanted.after_id;
   return other === undefined ? undefined : found(state.stories, other);

@@ -1,5 +1,5 @@
 import type { storyTasks, workflows } from '../../api-specs/tracker/story-parts.ts';
-import { Refused } from '../http-error.ts';
+import { HttpError } from '../http-error.ts';
 import type { Handlers } from '../table-service.ts';
 import { taskEvent } from './events.ts';
 import { found, given, instant, mentions, newId, now, uuidList } from './records.ts';
@@ -60,7 +60,7 @@ const taskOf = (
 ): StoredTask => {
   const story = found(state.stories, params['story-public-id']);
   const task = found(state.tasks, params['task-public-id']);
-  if (task.story_id !== story.id) throw new Refused(404, 'Resource not found.');
+  if (task.story_id !== story.id) throw new HttpError(404, 'Resource not found.');
   return task;
 };
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { FileInfo, Files } from '../host.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
-import { makeFolder } from './make-folder.ts';
+import { makeDirectory } from './make-directory.ts';
 import { replace, replaceStream } from './replace.ts';
 
 const isMissing = (error: unknown): boolean => {
@@ -31,7 +31,7 @@ const named = async <T>(path: string, read: Promise<T>): Promise<T> => {
 };
 
 const kindOf = (stats: fs.Stats): FileInfo['kind'] =>
-  stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other';
+  stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other';
 
 const infoFrom = (stats: fs.Stats): FileInfo => ({
   kind: kindOf(stats),
@@ -42,10 +42,10 @@ const infoFrom = (stats: fs.Stats): FileInfo => ({
   modifiedMs: stats.mtimeMs,
 });
 
-/** `fs.cp` keeps the times of files only; a folder's change when it is filled. */
-const copyFolderTimes = async (from: string, to: string): Promise<void> => {
+/** `fs.cp` keeps the times of files only; a directory's change when it is filled. */
+const copyDirectoryTimes = async (from: string, to: string): Promise<void> => {
   for (const entry of await fs.promises.readdir(from, { withFileTypes: true })) {
-    if (entry.isDirectory()) await copyFolderTimes(join(from, entry.name), join(to, entry.name));
+    if (entry.isDirectory()) await copyDirectoryTimes(join(from, entry.name), join(to, entry.name));
   }
   const { atime, mtime } = await fs.promises.stat(from);
   await fs.promises.utimes(to, atime, mtime);
@@ -53,7 +53,7 @@ const copyFolderTimes = async (from: string, to: string): Promise<void> => {
 
 const copy = async (from: string, to: string): Promise<void> => {
   await fs.promises.cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
-  if ((await fs.promises.lstat(from)).isDirectory()) await copyFolderTimes(from, to);
+  if ((await fs.promises.lstat(from)).isDirectory()) await copyDirectoryTimes(from, to);
 };
 
 const create = async (path: string, data: string, mode = 0o666, passing = false): Promise<boolean> => {
@@ -130,18 +130,18 @@ export const nodeFiles: Files = {
     return stats && infoFrom(stats);
   },
   realPath,
-  list: async (folder) => (await orMissing(fs.promises.readdir(folder))) ?? [],
-  makeFolder,
+  list: async (directory) => (await orMissing(fs.promises.readdir(directory))) ?? [],
+  makeDirectory,
   setMode: (path, mode) => fs.promises.chmod(path, mode),
   rename: (from, to) => fs.promises.rename(from, to),
   copy: async (from, to) => {
-    await makeFolder(dirname(to));
+    await makeDirectory(dirname(to));
     await copy(from, to);
   },
   remove: (path) => fs.promises.rm(path, { recursive: true, force: true }),
   freeBytes,
   diskOf,
   isWritable,
-  temporaryFolder: () => builtin.os.tmpdir(),
-  homeFolder: () => builtin.os.homedir(),
+  temporaryDirectory: () => builtin.os.tmpdir(),
+  homeDirectory: () => builtin.os.homedir(),
 };

@@ -37,10 +37,10 @@ const lazyNetwork = (env: Env): Network => {
 
 /** The built program, wherever this file stands: in `src` or in a chunk of the bundle. */
 const program = (): string => {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const found = join(folder, 'bin', 'opsctl.js');
+  for (let directory = dirname(fileURLToPath(import.meta.url)); ; directory = dirname(directory)) {
+    const found = join(directory, 'bin', 'opsctl.js');
     if (existsSync(found)) return found;
-    if (folder === dirname(folder)) return process.argv[1] ?? '';
+    if (directory === dirname(directory)) return process.argv[1] ?? '';
   }
 };
 

@@ -3,7 +3,7 @@ import type { Choice, Prompts } from '../host.ts';
 import { askAllowed, interrupted } from './ask-allowed.ts';
 import { builtin } from './builtin.ts';
 
-const say = (text: string): void => void process.stderr.write(text);
+const log = (text: string): void => void process.stderr.write(text);
 
 /** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
 const readLine = (question: string, isSecret = false): Promise<string> =>
@@ -24,12 +24,12 @@ const readLine = (question: string, isSecret = false): Promise<string> =>
     reader.once('SIGINT', () => reader.close());
     reader.once('close', () => {
       process.stdin.pause();
-      if (isSecret) say('\n');
+      if (isSecret) log('\n');
       if (line === undefined) reject(interrupted());
       else resolve(line);
     });
     // Only now: what somebody types at once must not be shown either.
-    say(question);
+    log(question);
   });
 
 const confirm = async (question: string, fallback: boolean): Promise<boolean> => {

@@ -17,10 +17,10 @@ const modeFor = async (path: string, mode: number | undefined): Promise<number |
   );
 };
 
-const syncFolder = async (folder: string): Promise<void> => {
-  // Windows cannot open a folder.
+const syncDirectory = async (directory: string): Promise<void> => {
+  // Windows cannot open a directory.
   if (process.platform === 'win32') return;
-  const handle = await fs.promises.open(folder, 'r');
+  const handle = await fs.promises.open(directory, 'r');
   try {
     await handle.sync();
   } finally {
@@ -49,9 +49,9 @@ const replaceWith = async (
   write: (file: fs.promises.FileHandle) => Promise<void>,
 ): Promise<void> => {
   const real = await target(path);
-  const folder = dirname(real);
+  const directory = dirname(real);
   const temporary = join(
-    folder,
+    directory,
     `.${basename(real)}.${process.pid}.${builtin.crypto.randomBytes(4).toString('hex')}.tmp`,
   );
   try {
@@ -61,7 +61,7 @@ const replaceWith = async (
     await fs.promises.rm(temporary, { force: true });
     throw error;
   }
-  await syncFolder(folder);
+  await syncDirectory(directory);
 };
 
 /** See `Files.replace`. */

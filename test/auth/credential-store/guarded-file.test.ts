@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   distrust,
-  makePrivateFolder,
+  makePrivateDirectory,
   readGuarded,
   writeGuarded,
 } from '../../../src/auth/credential-store/guarded-file.ts';
@@ -14,7 +14,7 @@ const info = { kind: 'file', sizeBytes: 1, mode: 0o100600, uid: 7, gid: 7, modif
 test.each([
   ['its owner alone', info, undefined],
   ['a link', { ...info, kind: 'link' } as const, 'symbolic link'],
-  ['a folder', { ...info, kind: 'folder' } as const, 'not a plain file'],
+  ['a directory', { ...info, kind: 'directory' } as const, 'not a plain file'],
   ['a foreign owner', { ...info, uid: 8 }, 'belongs to user 8'],
   ['readable by the group', { ...info, mode: 0o100640 }, 'others may open it (mode 640)'],
   ['writable by all', { ...info, mode: 0o100602 }, 'others may open it'],
@@ -34,28 +34,28 @@ beforeEach(async () => {
 afterEach(() => real.close());
 
 test('written with 0600, whatever the umask', async () => {
-  const path = join(real.folder, 'a');
+  const path = join(real.directory, 'a');
   await writeGuarded(real.host, path, 'secret');
   expect(((await real.host.files.info(path))?.mode ?? 0) & 0o777).toBe(0o600);
   expect(await readGuarded(real.host, path)).toBe('secret');
 });
 
 test('a link in its place is neither read nor written', async () => {
-  const other = join(real.folder, 'other');
+  const other = join(real.directory, 'other');
   await writeFile(other, 'x', { mode: 0o600 });
-  await symlink(other, join(real.folder, 'a'));
-  await expect(readGuarded(real.host, join(real.folder, 'a'))).rejects.toMatchObject({
+  await symlink(other, join(real.directory, 'a'));
+  await expect(readGuarded(real.host, join(real.directory, 'a'))).rejects.toMatchObject({
     category: 'config',
     detail: { code: 'UNSAFE_FILE' },
   });
-  await expect(writeGuarded(real.host, join(real.folder, 'a'), 'y')).rejects.toMatchObject({
+  await expect(writeGuarded(real.host, join(real.directory, 'a'), 'y')).rejects.toMatchObject({
     detail: { code: 'UNSAFE_FILE' },
   });
   expect(await real.host.files.read(other)).toBe('x');
 });
 
 test('a file that others may read is refused with the remedy', async () => {
-  const path = join(real.folder, 'a');
+  const path = join(real.directory, 'a');
   await writeFile(path, 'x');
   await chmod(path, 0o644);
   await expect(readGuarded(real.host, path)).rejects.toMatchObject({
@@ -63,20 +63,22 @@ test('a file that others may read is refused with the remedy', async () => {
   });
 });
 
-test('a folder that cannot be written is a matter of configuration', async () => {
-  await writeFile(join(real.folder, 'file'), 'x');
-  await expect(makePrivateFolder(real.host, join(real.folder, 'file', 'state'))).rejects.toMatchObject({
+test('a directory that cannot be written is a matter of configuration', async () => {
+  await writeFile(join(real.directory, 'file'), 'x');
+  await expect(makePrivateDirectory(real.host, join(real.directory, 'file', 'state'))).rejects.toMatchObject({
     category: 'config',
-    detail: { code: 'FOLDER_UNWRITABLE' },
+    detail: { code: 'DIRECTORY_UNWRITABLE' },
   });
   const readOnly = {
     ...real.host,
     hostname: real.host.hostname,
     files: { ...real.host.files, isWritable: async () => false },
   };
-  await expect(makePrivateFolder(readOnly, join(real.folder, 'state'))).rejects.toThrow('no permission');
-  await makePrivateFolder(real.host, join(real.folder, 'state'));
-  expect(((await real.host.files.info(join(real.folder, 'state')))?.mode ?? 0) & 0o777).toBe(0o700);
+  await expect(makePrivateDirectory(readOnly, join(real.directory, 'state'))).rejects.toThrow(
+    'no permission',
+  );
+  await makePrivateDirectory(real.host, join(real.directory, 'state'));
+  expect(((await real.host.files.info(join(real.directory, 'state')))?.mode ?? 0) & 0o777).toBe(0o700);
 });
 
 const failing = (code: string) => ({
@@ -92,16 +94,16 @@ test.each([
   ['EDQUOT', 'the disk quota is used up'],
   ['EACCES', 'no permission'],
 ])('a disk that says %s is named with the place', async (code, why) => {
-  const path = join(real.folder, 'a');
+  const path = join(real.directory, 'a');
   await expect(writeGuarded(failing(code), path, 'x')).rejects.toMatchObject({
     category: 'config',
     message: `credentials cannot be stored in ${path} (${why})`,
-    detail: { code: 'FOLDER_UNWRITABLE' },
+    detail: { code: 'DIRECTORY_UNWRITABLE' },
   });
 });
 
 test('what is no matter of the disk stays as it is', async () => {
-  await expect(writeGuarded(failing('EBADF'), join(real.folder, 'a'), 'x')).rejects.toMatchObject({
+  await expect(writeGuarded(failing('EBADF'), join(real.directory, 'a'), 'x')).rejects.toMatchObject({
     message: 'EBADF: on purpose',
   });
 });

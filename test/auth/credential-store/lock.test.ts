@@ -8,7 +8,7 @@ let real: RealHost;
 let path: string;
 beforeEach(async () => {
   real = await realHost();
-  path = join(real.folder, 'x.lock');
+  path = join(real.directory, 'x.lock');
 });
 afterEach(() => real.close());
 
@@ -50,7 +50,9 @@ test('the lock of a dead process is taken over, by one of many', async () => {
     }),
   );
   expect(taken).toHaveLength(20);
-  expect((await real.host.files.list(real.folder)).filter((name) => name.startsWith('x.lock'))).toEqual([]);
+  expect((await real.host.files.list(real.directory)).filter((name) => name.startsWith('x.lock'))).toEqual(
+    [],
+  );
 });
 
 test.each(['', 'garbage', '{}'])('a lock file that holds %j does not block for ever', async (text) => {

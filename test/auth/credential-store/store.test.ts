@@ -31,7 +31,7 @@ const account = (name: string): Account => ({
 test('a new vault is empty and leaves no file', async () => {
   const run = await around();
   expect((await openVault(run).read()).accounts).toEqual([]);
-  await expect(stat(join(run.folder, 'credentials.json'))).rejects.toThrow();
+  await expect(stat(join(run.directory, 'credentials.json'))).rejects.toThrow();
 });
 
 test('what is stored is encrypted, 0600, and read back', async () => {
@@ -44,7 +44,7 @@ test('what is stored is encrypted, 0600, and read back', async () => {
   expect(text).not.toContain('ada@demo');
   expect(text).not.toContain('secret');
   for (const name of ['credentials.json', 'credentials.key'])
-    expect((await stat(join(run.folder, name))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(run.directory, name))).mode & 0o777).toBe(0o600);
   expect((await openVault(run).read()).accounts[0]).toEqual(ada);
   expect(await vault.keyPlace()).toBe('file');
 });
@@ -73,8 +73,8 @@ test.each([
 ])('%s is an error, not an empty vault', async (_, file, text, why) => {
   const run = await around();
   await openVault(run).change((data) => withAccount(data, account('ada')));
-  if (text === undefined) await run.host.files.remove(join(run.folder, file));
-  else await writeFile(join(run.folder, file), text);
+  if (text === undefined) await run.host.files.remove(join(run.directory, file));
+  else await writeFile(join(run.directory, file), text);
   await expect(openVault(run).read()).rejects.toThrow(why);
   await expect(openVault(run).change((data) => data)).rejects.toThrow(why);
 });
@@ -99,7 +99,7 @@ test('the key lies in the keychain when there is one', async () => {
   expect(keychain.kept.size).toBe(1);
   expect(await openVault(run).keyPlace()).toBe('keychain');
   expect((await openVault(run).read()).accounts).toHaveLength(1);
-  await expect(stat(join(run.folder, 'credentials.key'))).rejects.toThrow();
+  await expect(stat(join(run.directory, 'credentials.key'))).rejects.toThrow();
 });
 
 test('a keychain that does not answer: the named fallback', async () => {
@@ -124,7 +124,7 @@ test('a keychain that is gone later is an error that names it', async () => {
     host: (host) => ({ ...host, hostname: host.hostname, keychain }),
   });
   await openVault(run).change((data) => withAccount(data, account('ada')));
-  const later = await around({ folder: run.folder });
+  const later = await around({ directory: run.directory });
   await expect(openVault(later).read()).rejects.toThrow('keychain, which is not available here');
   keychain.kept.clear();
   await expect(openVault(run).read()).rejects.toThrow('no longer in the keychain');

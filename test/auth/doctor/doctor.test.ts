@@ -70,7 +70,7 @@ test('a keychain that does not answer has a way around it', async () => {
 test('a vault that cannot be trusted is a failure with the remedy', async () => {
   const run = await around();
   expect(await vaultFinding(run)).toMatchObject({ state: 'ok' });
-  await writeFile(join(run.folder, 'credentials.json'), '{}', { mode: 0o644 });
+  await writeFile(join(run.directory, 'credentials.json'), '{}', { mode: 0o644 });
   expect(await vaultFinding(run)).toMatchObject({
     state: 'fails',
     remedy: expect.stringContaining('chmod 600'),

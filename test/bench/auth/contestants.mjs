@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
 const running = [];
 export const redirectUri = 'http://127.0.0.1:4567/callback';
 export const verifier = 'v'.repeat(64);
@@ -39,7 +39,7 @@ const start = async (args, env = {}) => {
 export const stopAll = () => {
   agent.destroy();
   for (const child of running) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 };
 
 /** One request on a kept connection; redirects are not followed. */
@@ -73,7 +73,7 @@ const asked = (client, scope) => ({
 /** `--seed demo`, and a consent without pages: what a signed-in browser with a remembered consent gets. */
 export const opsctl = async (scope) => {
   const flags = ['--ephemeral', '--seed', 'demo', '--rate-limit', 'off', '-o', 'json'];
-  const { auth, url } = await start([bin, 'mock', 'serve', ...flags], { OPSCTL_HOME: folder });
+  const { auth, url } = await start([bin, 'mock', 'serve', ...flags], { OPSCTL_HOME: directory });
   const body = JSON.stringify({ mode: 'auto' });
   await fetch(`${url}/__opsctl/oauth/consent`, {
     method: 'PUT',

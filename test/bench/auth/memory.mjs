@@ -8,13 +8,13 @@ import { build } from 'esbuild';
 
 const TOKENS = Number(process.env.OPSCTL_BENCH_TOKENS ?? 1_000_000);
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'opsctl-memory-'));
+const directory = mkdtempSync(join(tmpdir(), 'opsctl-memory-'));
 const contents = [
   "export { makeAuth } from './src/mock-server/oauth/service.ts';",
   "export { Store } from './src/mock-server/store.ts';",
   "export { defaultOptions } from './src/mock-server/defaults.ts';",
 ];
-const outfile = join(folder, 'service.mjs');
+const outfile = join(directory, 'service.mjs');
 await build({
   stdin: { contents: contents.join('\n'), resolveDir: root, loader: 'ts' },
   outfile,
@@ -25,7 +25,7 @@ await build({
   logLevel: 'error',
 });
 const { makeAuth, Store, defaultOptions } = await import(pathToFileURL(outfile).href);
-rmSync(folder, { recursive: true, force: true });
+rmSync(directory, { recursive: true, force: true });
 
 let now = 1_800_000_000_000;
 const store = new Store();

@@ -16,7 +16,7 @@ const freePort = () =>
   });
 
 export const startMembers = async (size, old, fresh, extra = []) => {
-  const folder = mkdtempSync(join(tmpdir(), 'kv-bench-'));
+  const directory = mkdtempSync(join(tmpdir(), 'kv-bench-'));
   const names = Array.from({ length: size }, (_, i) => `n${i + 1}`);
   const ports = await Promise.all(names.flatMap(() => [freePort(), freePort()]));
   const client = (i) => `http://127.0.0.1:${ports[i * 2]}`;
@@ -27,7 +27,7 @@ export const startMembers = async (size, old, fresh, extra = []) => {
         '--name',
         name,
         '--data-dir',
-        join(folder, `${name}.data`),
+        join(directory, `${name}.data`),
         '--listen-client-urls',
         client(i),
         '--advertise-client-urls',
@@ -44,9 +44,9 @@ export const startMembers = async (size, old, fresh, extra = []) => {
       ...extra,
     ];
     const files = {
-      data_dir: join(folder, `${name}.data`),
-      pid_file: join(folder, `${name}.pid`),
-      log_file: join(folder, `${name}.log`),
+      data_dir: join(directory, `${name}.data`),
+      pid_file: join(directory, `${name}.pid`),
+      log_file: join(directory, `${name}.log`),
     };
     return {
       name,
@@ -59,8 +59,8 @@ export const startMembers = async (size, old, fresh, extra = []) => {
       new_command: flags,
     };
   });
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, 'cluster.yaml');
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, 'cluster.yaml');
   writeFileSync(file, stringify({ name: 'bench', driver: 'local', members }));
   for (const member of members) {
     const log = openSync(member.log_file, 'a');
@@ -92,9 +92,9 @@ export const startMembers = async (size, old, fresh, extra = []) => {
       }
     }
     await pause(200);
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   };
-  return { folder, file, members, stop };
+  return { directory, file, members, stop };
 };
 
 const base64 = (text) => Buffer.from(text).toString('base64');

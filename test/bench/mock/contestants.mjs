@@ -10,7 +10,7 @@ import { peers } from '../../peers/install.mjs';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
-export const folder = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+export const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
 const running = [];
 
 const freePort = () =>
@@ -47,7 +47,7 @@ const start = async (args, { env = {}, port, isReady } = {}) => {
 };
 
 export const opsctl = async (name, ...flags) => {
-  const env = { OPSCTL_HOME: join(folder, name) };
+  const env = { OPSCTL_HOME: join(directory, name) };
   const ready = await start(
     [
       bin,
@@ -71,7 +71,7 @@ export const bare = () => start([here('bare-server.mjs')]);
 export const fastify = () => start([here('fastify-server.mjs')]);
 export const jsonServer = async (labels) => {
   const require = peers();
-  const db = join(folder, 'db.json');
+  const db = join(directory, 'db.json');
   writeFileSync(db, JSON.stringify({ labels }));
   const port = await freePort();
   return start(
@@ -92,7 +92,7 @@ export const jsonServer = async (labels) => {
 };
 export const prism = async (openApi) => {
   const require = peers();
-  const file = join(folder, 'openapi.json');
+  const file = join(directory, 'openapi.json');
   writeFileSync(file, openApi);
   const port = await freePort();
   const cli = require.resolve('@stoplight/prism-cli/dist/index.js');
@@ -111,5 +111,5 @@ export const stop = (pid) => {
 };
 export const stopAll = () => {
   for (const child of running) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 };

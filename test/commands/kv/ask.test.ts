@@ -29,7 +29,7 @@ it('of many that fail, a member that is there says more than one that is not', a
   const context = {
     host: real.host,
     settings: { get: () => undefined },
-    say: { debug: () => {} },
+    log: { debug: () => {} },
     signal: new AbortController().signal,
   };
   const put = (urls: string[]) => {

@@ -33,7 +33,7 @@ describe('what is said of a mistake', () => {
   ])('%j names the command, the flag and where to read on', async (words, command, problem) => {
     const { code, stderr } = await kv(...words);
     expect(code).toBe(2);
-    expect(stderr.split('\n')[0]).toBe(`error: ${command}: wrong usage`);
+    expect(stderr.split('\n')[0]).toBe(`error: ${command}: invalid arguments`);
     expect(stderr).toContain(`  ${problem}`);
     expect(stderr).toContain(`try: ${command} --help`);
   });

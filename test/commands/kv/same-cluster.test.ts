@@ -40,8 +40,8 @@ describe('a line to type next', () => {
 describe('a command of a cluster', () => {
   const values = { cluster: 'c.yaml' };
   const said: string[] = [];
-  const say = { info: (text: string) => said.push(text), warn: (text: string) => said.push(text) };
-  const context = { say } as unknown as Context;
+  const log = { info: (text: string) => said.push(text), warn: (text: string) => said.push(text) };
+  const context = { log } as unknown as Context;
   const commandOf = (run: Command['run']): Command => ({
     path: ['kv', 'x'],
     summary: 'x',
@@ -52,7 +52,7 @@ describe('a command of a cluster', () => {
 
   it('completes what it shows, never its data', async () => {
     const result = await ran(async (inner) => {
-      inner.say.info('go on: opsctl kv resume');
+      inner.log.info('go on: opsctl kv resume');
       return recordResult(
         { hint: 'opsctl kv resume' },
         { text: 'opsctl kv resume', message: 'opsctl kv status' },

@@ -204,10 +204,10 @@ test('what froze at publish is refused by the plan, with the rule', async () => 
   expect((await label('Everything')).revisionId).toBe('2');
 });
 
-test('several documents, files and a folder are applied one by one; what fails does not stop the rest', async () => {
+test('several documents, files and a directory are applied one by one; what fails does not stop the rest', async () => {
   const two = await at.file('two.yaml', 'title: One\n---\ntitle: Two\n');
   expect(await applied(two)).toMatchObject([{ title: 'One' }, { title: 'Two' }]);
-  const out = join(at.folder, 'out');
+  const out = join(at.directory, 'out');
   const exported = await at.run('export', '--all', '-f', out, '-o', 'json');
   expect(exported.json().map((row: { title: string }) => row.title)).toEqual(['One', 'Two']);
   expect(await readdir(out)).toEqual(['one.yaml', 'two.yaml']);
@@ -217,15 +217,15 @@ test('several documents, files and a folder are applied one by one; what fails d
 
 test('export into a name in .yaml is one file with all labels, and applying it sends nothing', async () => {
   await applied(await at.file('two.yaml', 'title: One\n---\ntitle: Two\n'));
-  const file = join(at.folder, 'all.yaml');
+  const file = join(at.directory, 'all.yaml');
   const exported = await at.run('export', 'One', 'Two', '-f', file, '-o', 'json');
   expect(exported.json().map((row: { file: string }) => row.file)).toEqual([file, file]);
   expect((await readFile(file, 'utf8')).match(/^title: .*$/gm)).toEqual(['title: One', 'title: Two']);
   expect(await applied(file)).toMatchObject([{ action: 'none' }, { action: 'none' }]);
   expect(
-    (await at.run('export', 'One', '-f', join(at.folder, 'dry.yml'), '--dry-run', '-o', 'json')).code,
+    (await at.run('export', 'One', '-f', join(at.directory, 'dry.yml'), '--dry-run', '-o', 'json')).code,
   ).toBe(0);
-  expect(await readdir(at.folder)).not.toContain('dry.yml');
+  expect(await readdir(at.directory)).not.toContain('dry.yml');
 });
 
 test("the service's own JSON is a definition as well", async () => {

@@ -7,7 +7,7 @@ import { type ProgramOptions, type Ran, opsctl } from '../../support/program.ts'
 
 export type Surrounding = {
   readonly server: LabelServer;
-  readonly folder: string;
+  readonly directory: string;
   /** Runs the program against the server; `opsctl labels …`. */
   run(...argv: string[]): Promise<Ran>;
   /** The same with a changed machine: answers to prompts, gates on the network. */
@@ -22,19 +22,19 @@ export type Surrounding = {
 /** A label server, an empty home, and the program between them. */
 export const surrounding = async (options: Parameters<typeof labelServer>[0] = {}): Promise<Surrounding> => {
   const server = await labelServer(options);
-  const folder = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  const directory = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
   const env = { OPSCTL_LABELS_URL: server.mock.origin, OPSCTL_LABELS_TOKEN: 'any-token' };
   const runWith = (more: ProgramOptions['env'], ...argv: string[]) =>
-    opsctl(['labels', ...argv], { home: folder, env: { ...env, ...more } });
+    opsctl(['labels', ...argv], { home: directory, env: { ...env, ...more } });
   return {
     server,
-    folder,
+    directory,
     run: (...argv) => runWith({}, ...argv),
     runOn: (host, ...argv) =>
-      opsctl(['labels', ...argv], { home: folder, env: { ...env, CI: undefined }, host }),
+      opsctl(['labels', ...argv], { home: directory, env: { ...env, CI: undefined }, host }),
     runWith,
     async file(name, text) {
-      const path = join(folder, name);
+      const path = join(directory, name);
       await writeFile(path, text);
       return path;
     },
@@ -45,7 +45,7 @@ export const surrounding = async (options: Parameters<typeof labelServer>[0] = {
     },
     async close() {
       await server.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 };

@@ -17,7 +17,7 @@ const edit = JSON.stringify([
   { updateLabel: { properties: { title: 'Renamed' } } },
 ]);
 
-test('-o name prints resource names everywhere, and a write that is done is never called wrong usage', async () => {
+test('-o name prints resource names everywhere, and a write that is done is never called invalid arguments', async () => {
   const name = (await printed('create', '--label-type', 'SHARED', '--title', 'Mine', '-o', 'name')).trim();
   expect(name).toMatch(/^labels\/\w+$/);
   expect(await printed('get', 'Mine', '-o', 'name')).toBe(`${name}\n`);
@@ -123,10 +123,10 @@ test('a missing flag is told under the words that were typed, before a title is 
   expect(await at.run('update-copy-mode', 'No such label')).toMatchObject({
     code: 2,
     stderr:
-      'error: opsctl labels update-copy-mode: wrong usage\n  --copy-mode is required\n  try: opsctl labels update-copy-mode --help\n',
+      'error: opsctl labels update-copy-mode: invalid arguments\n  --copy-mode is required\n  try: opsctl labels update-copy-mode --help\n',
   });
   expect((await at.run('revisions', 'permissions', 'batch-update', 'Contract')).stderr).toContain(
-    'opsctl labels revisions permissions batch-update: wrong usage\n  --requests is required',
+    'opsctl labels revisions permissions batch-update: invalid arguments\n  --requests is required',
   );
 });
 

@@ -88,11 +88,11 @@ test('a word that could be an id and is none is looked for among the titles', as
 
 test('files of exported labels have names without accents', async () => {
   for (const title of ['Ärger & Überblick', '日本', 'a/../b']) await make(title);
-  expect((await around.run('export', '--all', '-f', join(around.folder, 'out'))).code).toBe(0);
+  expect((await around.run('export', '--all', '-f', join(around.directory, 'out'))).code).toBe(0);
   const [japan] = (await around.server.send('GET', '/labels')).json.labels.filter(
     (label: any) => label.properties.title === '日本',
   );
-  expect((await readdir(join(around.folder, 'out'))).sort()).toEqual(
+  expect((await readdir(join(around.directory, 'out'))).sort()).toEqual(
     ['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`].sort(),
   );
 });

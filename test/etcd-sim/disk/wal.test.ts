@@ -51,14 +51,14 @@ describe('the member log on disk', () => {
       );
   });
   it('removes the torn end from the file and goes on behind it', async () => {
-    const { host, folder, close } = await realHost();
-    await host.files.makeFolder(`${folder}/member/wal`);
-    await host.files.replace(walPath(folder), `${text}{"e":[4,`);
-    const { wal, stored } = await Wal.open(host, folder);
+    const { host, directory, close } = await realHost();
+    await host.files.makeDirectory(`${directory}/member/wal`);
+    await host.files.replace(walPath(directory), `${text}{"e":[4,`);
+    const { wal, stored } = await Wal.open(host, directory);
     expect(stored.entries).toHaveLength(3);
     wal.write([entryLine(put(4, 'd'))]);
     wal.close();
-    expect(storedFrom((await host.files.read(walPath(folder))) ?? '').entries).toHaveLength(4);
+    expect(storedFrom((await host.files.read(walPath(directory))) ?? '').entries).toHaveLength(4);
     await close();
   });
 });

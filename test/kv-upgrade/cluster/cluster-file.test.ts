@@ -32,8 +32,8 @@ describe('a cluster file', () => {
     const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
     const [, text = ''] = /```yaml\n(name: orders\n[\s\S]*?)```/.exec(readme) ?? [];
     const real = await realHost();
-    writeFileSync(join(real.folder, 'orders.yaml'), text);
-    const cluster = await readCluster(real.host, join(real.folder, 'orders.yaml'), 'upgrade');
+    writeFileSync(join(real.directory, 'orders.yaml'), text);
+    const cluster = await readCluster(real.host, join(real.directory, 'orders.yaml'), 'upgrade');
     expect(cluster).toMatchObject({
       to: '3.3',
       driver: 'local',
@@ -45,10 +45,10 @@ describe('a cluster file', () => {
     const real = await realHost();
     const read = async (to: string): Promise<unknown> => {
       writeFileSync(
-        join(real.folder, 'c.yaml'),
+        join(real.directory, 'c.yaml'),
         `name: a\nto: ${to}\nmembers: [{ name: n1, client_url: "http://127.0.0.1:1" }]\n`,
       );
-      return readCluster(real.host, join(real.folder, 'c.yaml')).then(
+      return readCluster(real.host, join(real.directory, 'c.yaml')).then(
         (cluster) => cluster.to,
         (error: Error) => error.message,
       );
@@ -168,16 +168,16 @@ describe('reading a cluster file', () => {
   });
   afterEach(() => real.close());
   it('paths are relative to the file, program names are not', async () => {
-    mkdirSync(join(real.folder, 'sub'));
+    mkdirSync(join(real.directory, 'sub'));
     writeFileSync(
-      join(real.folder, 'sub', 'c.yaml'),
+      join(real.directory, 'sub', 'c.yaml'),
       'name: a\nmembers:\n  - {name: n1, client_url: "http://x:1", data_dir: d, pid_file: ../p, old_binary: bin/kv, new_binary: kv}\n',
     );
     const { members } = await readCluster(real.host, 'sub/c.yaml');
     expect(members[0]).toMatchObject({
-      data_dir: join(real.folder, 'sub/d'),
-      pid_file: join(real.folder, 'p'),
-      old_binary: join(real.folder, 'sub/bin/kv'),
+      data_dir: join(real.directory, 'sub/d'),
+      pid_file: join(real.directory, 'p'),
+      old_binary: join(real.directory, 'sub/bin/kv'),
       new_binary: 'kv',
     });
   });
@@ -186,12 +186,12 @@ describe('reading a cluster file', () => {
       'tls: {ca_file: ca.pem, cert_file: /etc/c.pem, key_file: ../k.pem, server_name: kv}\nuser: {name: root, password_file: pw}\nctl_binary: ./ctl\nsnapshot_dir: snaps\n';
     const member =
       'members:\n  - {name: n1, client_url: "https://x:1", data_dir: d, new_binary: bin/kv, host: h}\n';
-    mkdirSync(join(real.folder, 'sub'));
+    mkdirSync(join(real.directory, 'sub'));
     const read = async (text: string) => {
-      writeFileSync(join(real.folder, 'sub', 'c.yaml'), `name: a\n${text}`);
+      writeFileSync(join(real.directory, 'sub', 'c.yaml'), `name: a\n${text}`);
       return readCluster(real.host, 'sub/c.yaml');
     };
-    const at = (path: string): string => join(real.folder, path);
+    const at = (path: string): string => join(real.directory, path);
     const here = await read(parts + member);
     expect(here).toMatchObject({
       tls: { ca_file: at('sub/ca.pem'), cert_file: '/etc/c.pem', key_file: at('k.pem'), server_name: 'kv' },
@@ -207,7 +207,7 @@ describe('reading a cluster file', () => {
       members: [{ data_dir: 'd', new_binary: 'bin/kv' }],
     });
   });
-  it('the schema says to which folder a path is relative', () => {
+  it('the schema says to which directory a path is relative', () => {
     type Described = { properties: Record<string, { description?: string }> };
     const { properties } = clusterSchema() as unknown as {
       properties: Record<string, Described & { items: Described; description?: string }>;
@@ -225,7 +225,7 @@ describe('reading a cluster file', () => {
   it('every problem has its line', async () => {
     const text =
       'name: my cluster\ndrivr: local\nmembers:\n  - name: n1\n    client_url: x:1\n  - client_url: http://x:2\n    data_dir: 5\ntimeouts: { gate_seconds: 0 }\n';
-    writeFileSync(join(real.folder, 'c.yaml'), text);
+    writeFileSync(join(real.directory, 'c.yaml'), text);
     const error = await readCluster(real.host, 'c.yaml').catch((thrown) => thrown);
     expect(
       error.detail.problems.map(({ line, path }: { line: number; path: string }) => `${line} ${path}`),
@@ -241,7 +241,7 @@ describe('reading a cluster file', () => {
       'c.yaml: line 1: name may hold letters A-Z and a-z, digits, ".", "_" and "-" only; got "my cluster"',
     );
   });
-  it('a folder is no cluster file', async () => {
+  it('a directory is no cluster file', async () => {
     await expect(readCluster(real.host, '.')).rejects.toMatchObject({
       category: 'config',
       detail: { tryThis: ['--cluster cluster.yaml'] },
@@ -252,7 +252,7 @@ describe('reading a cluster file', () => {
     ['broken.yaml', 'name: [', /broken\.yaml is not YAML/],
     ['wrong.yaml', 'name: a\n', /wrong\.yaml: line 1: members is required/],
   ])('%s', async (name, text, message) => {
-    if (text !== undefined) writeFileSync(join(real.folder, name), text);
+    if (text !== undefined) writeFileSync(join(real.directory, name), text);
     await expect(readCluster(real.host, name)).rejects.toThrow(message);
     await expect(readCluster(real.host, name)).rejects.toMatchObject({ category: 'config' });
   });

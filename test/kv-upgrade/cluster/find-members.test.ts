@@ -74,12 +74,12 @@ describe('the process of a member is found by its client URL', () => {
   });
 });
 
-it('a data folder that nobody named is in the folder of the start, and named from now on', async () => {
+it('a data directory that nobody named is in the directory of the start, and named from now on', async () => {
   const process = await found(['etcd', '--name', 'n1', '--listen-client-urls', 'http://10.0.0.1:2379']);
   expect(process?.data_dir).toBe('/srv/n1/n1.etcd');
   expect(process?.flags.slice(-2)).toEqual(['--data-dir', '/srv/n1/n1.etcd']);
 });
-it('a relative folder in the configuration file is said: the next start may be elsewhere', async () => {
+it('a relative directory in the configuration file is said: the next start may be elsewhere', async () => {
   const text = 'name: n1\ndata-dir: data\nlisten-client-urls: http://10.0.0.1:2379\n';
   expect(await found(['etcd', '--config-file=/etc/n1.yml'], { '/etc/n1.yml': text })).toMatchObject({
     data_dir: '/srv/n1/data',

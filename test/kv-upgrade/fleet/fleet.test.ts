@@ -16,19 +16,19 @@ describe('the fleet file', () => {
     expect(fleetProblems(content)).toEqual([expect.objectContaining({ path, rule })]),
   );
   it('reads paths relative to itself; the first cluster is the canary unless another is named', async () => {
-    const { host, folder, close } = await realHost();
-    await host.files.replace(`${folder}/fleet.yaml`, 'clusters: [a.yaml, sub/b.yaml]\n');
+    const { host, directory, close } = await realHost();
+    await host.files.replace(`${directory}/fleet.yaml`, 'clusters: [a.yaml, sub/b.yaml]\n');
     expect(await readFleet(host, 'fleet.yaml')).toEqual({
       name: 'fleet',
-      canary: `${folder}/a.yaml`,
+      canary: `${directory}/a.yaml`,
       atOnce: 1,
-      clusters: [`${folder}/a.yaml`, `${folder}/sub/b.yaml`],
+      clusters: [`${directory}/a.yaml`, `${directory}/sub/b.yaml`],
     });
     await expect(readFleet(host, 'none.yaml')).rejects.toMatchObject({
       category: 'config',
       detail: { code: 'NO_FLEET_FILE' },
     });
-    await host.files.replace(`${folder}/bad.yaml`, 'clusters: [a\n');
+    await host.files.replace(`${directory}/bad.yaml`, 'clusters: [a\n');
     await expect(readFleet(host, 'bad.yaml')).rejects.toMatchObject({ detail: { code: 'FLEET_FILE' } });
     await close();
   });

@@ -126,10 +126,10 @@ const refused: [
     host({ config: { 'auto-compaction-retention': 1 } }),
   ],
   ['a broken configuration file', 'configuration-fits', host({ config_error: 'no mapping' })],
-  ['no data folder', 'data-folders', host({ data_dir_exists: false })],
-  ['a data folder that is not writable', 'data-folders', host({ data_dir_writable: false })],
-  ['a process that the driver does not find', 'data-folders', host({ is_running: false })],
-  ['a pid file of another process', 'data-folders', host({ problems: ['names sshd'] })],
+  ['no data directory', 'data-directories', host({ data_dir_exists: false })],
+  ['a data directory that is not writable', 'data-directories', host({ data_dir_writable: false })],
+  ['a process that the driver does not find', 'data-directories', host({ is_running: false })],
+  ['a pid file of another process', 'data-directories', host({ problems: ['names sshd'] })],
   ['no db file', 'db-file-present', host({ has_db_file: false })],
   ['a full disk', 'disk-space', host({ free_bytes: 100 })],
   [
@@ -141,12 +141,12 @@ const refused: [
   ],
   ['no room for the snapshots on this machine', 'disk-space', operator({ free_bytes: 61_000 }, {})],
   [
-    'no room for snapshots and journal in one folder',
+    'no room for snapshots and journal in one directory',
     'disk-space',
     operator({ path: '/state/run/snapshots', free_bytes: 1_100_000 }, {}),
   ],
   ['no room for the journal', 'disk-space', operator({}, { free_bytes: 1_000_000 })],
-  ['a snapshot folder that cannot be written', 'disk-space', operator({ is_writable: false }, {})],
+  ['a snapshot directory that cannot be written', 'disk-space', operator({ is_writable: false }, {})],
   ['a member far behind', 'members-keep-up', three({ raft_index: 100_000 })],
   ['a member with other data', 'data-agrees', observed(undefined, { hashes: hashes('a', 'b', 'a') })],
   ['NOSPACE', 'no-alarms', observed(undefined, { alarms: [{ member_id: '1002', alarm: 'NOSPACE' }] })],
@@ -204,7 +204,7 @@ const allowed: [
   ['a mixed cluster', three({ server_version: '3.4.23' })],
   ['authentication with a user', observed(undefined, { auth: { is_on: true } }), withUser],
   [
-    'authentication, short leases, the mended patch',
+    'authentication, short leases, the fixed patch',
     { ...all32('3.2.31'), auth: { is_on: true }, shortest_lease_seconds: 10 },
     withUser,
   ],
@@ -434,7 +434,7 @@ it('a configuration file that only the command names is asked for by name, not m
   );
 });
 
-it('a relative data folder in the configuration file of a local member is warned of', () => {
+it('a relative data directory in the configuration file of a local member is warned of', () => {
   const input = {
     observation: host({ config: { 'data-dir': 'data', 'enable-grpc-gateway': true } }),
     cluster: clusterFile(3),

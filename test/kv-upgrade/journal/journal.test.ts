@@ -7,7 +7,7 @@ import {
   openJournal,
   openRun,
   parseJournal,
-  runFolder,
+  runDirectory,
   nextRunId,
 } from '../../../src/kv-upgrade/journal/journal.ts';
 import type { JournalEntry } from '../../../src/kv-upgrade/types.ts';
@@ -24,12 +24,12 @@ const owner = { host: 'h', pid: 1 };
 
 describe('a journal', () => {
   it('keeps its lines, and a torn last line is cut off before the next', async () => {
-    const folder = join(real.folder, 'run');
-    const first = await openJournal(real.host, folder);
+    const directory = join(real.directory, 'run');
+    const first = await openJournal(real.host, directory);
     first.write({ kind: 'begin', step: 'n1.stop' });
     first.close();
     appendFileSync(first.path, '{"kind":"end","st');
-    const second = await openJournal(real.host, folder);
+    const second = await openJournal(real.host, directory);
     expect(second.entries.map(({ kind }) => kind)).toEqual(['begin']);
     second.write({ kind: 'end', step: 'n1.stop' });
     second.close();
@@ -50,7 +50,7 @@ describe('a journal', () => {
       close: () => {},
     };
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
-    (await openJournal(host, join(real.folder, 'run'))).write({ kind: 'begin', step: 'x' });
+    (await openJournal(host, join(real.directory, 'run'))).write({ kind: 'begin', step: 'x' });
     expect(order).toEqual(['write', 'sync']);
   });
   it('that cannot be written: what must be announced throws, what happened anyway is remembered and the first reason kept', async () => {
@@ -64,7 +64,7 @@ describe('a journal', () => {
       close: () => {},
     };
     const host = { ...real.host, files: { ...real.host.files, append: () => file } };
-    const journal = await openJournal(host, join(real.folder, 'run'));
+    const journal = await openJournal(host, join(real.directory, 'run'));
     expect(() => journal.write({ kind: 'begin', step: 'n1.stop' })).toThrow(
       `the journal ${journal.path} cannot be written: ENOSPC`,
     );
@@ -85,15 +85,15 @@ describe('a journal', () => {
   it('runs are found newest first; only the newest can be open', async () => {
     const made: string[] = [];
     for (const run of ['20260101T000000Z-aaaa', '20260102T000000Z-bbbb']) {
-      const journal = await openJournal(real.host, runFolder(real.folder, 'c', run));
+      const journal = await openJournal(real.host, runDirectory(real.directory, 'c', run));
       journal.write({ kind: 'opened', run, action: 'upgrade', plan: planned(), owner, cluster_file: 'f' });
       journal.close();
       made.unshift(run);
     }
-    const runs = await findRuns(real.host, real.folder, 'c');
+    const runs = await findRuns(real.host, real.directory, 'c');
     expect(runs.map(({ run }) => run)).toEqual(made);
     expect(openRun(runs)?.run).toBe(made[0]);
-    expect(await findRuns(real.host, real.folder, 'other')).toEqual([]);
+    expect(await findRuns(real.host, real.directory, 'other')).toEqual([]);
   });
   it.each([
     ['done', true],
@@ -113,10 +113,10 @@ describe('a journal', () => {
     expect(isFinal([begun('rollback'), closed, begun('upgrade'), closed])).toBe(false);
   });
   it('names of runs sort by time, also when the clock was set back', async () => {
-    const at = (ms: number) => nextRunId({ ...real.host, now: () => ms }, real.folder, 'c');
+    const at = (ms: number) => nextRunId({ ...real.host, now: () => ms }, real.directory, 'c');
     const first = await at(Date.UTC(2026, 0, 2, 3, 4, 59));
     expect(first).toMatch(/^20260102T030459Z-[0-9a-f]{4}$/);
-    await real.host.files.makeFolder(join(real.folder, 'c', first));
+    await real.host.files.makeDirectory(join(real.directory, 'c', first));
     expect(await at(Date.UTC(2026, 0, 2, 3, 5, 1))).toMatch(/^20260102T030501Z-/);
     for (const now of [Date.UTC(2026, 0, 2, 3, 4, 59), Date.UTC(2025, 0, 1)])
       expect(await at(now)).toMatch(/^20260102T030500Z-/);

@@ -99,11 +99,11 @@ const cluster: ClusterFile = {
     new_command: `--name ${name} --quota-backend-bytes 900 --log-level info`,
   })),
 };
-const copy = privateCopy(cluster, { folder: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' });
+const copy = privateCopy(cluster, { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' });
 
 describe('the private copy', () => {
   const [first] = copy.members;
-  it('has addresses and folders of its own and keeps every other setting', () => {
+  it('has addresses and directories of its own and keeps every other setting', () => {
     expect(first?.spec.old_command).toEqual([
       ...['/opt/3.3/server', '--quota-backend-bytes', '900', '--name', 'a', '--data-dir', '/tmp/r/a.data'],
       ...['--listen-client-urls', 'http://127.0.0.1:11', '--advertise-client-urls', 'http://127.0.0.1:11'],
@@ -151,7 +151,7 @@ describe('the private copy', () => {
     const members = cluster.members.map((member) => ({ ...member, env }));
     const made = privateCopy(
       { ...cluster, members },
-      { folder: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' },
+      { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' },
     );
     expect(made.members[0]?.spec.env).toEqual({ ETCD_QUOTA_BACKEND_BYTES: '9', TZ: 'UTC' });
   });
@@ -181,7 +181,7 @@ describe('the private copy', () => {
         old_command: ['--config-file', `/etc/${member.name}.yaml`],
       })),
     };
-    const made = privateCopy(withFile, { folder: '/tmp/r', ports: [11, 12, 21, 22], snapshot: 's' });
+    const made = privateCopy(withFile, { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: 's' });
     expect(made.members[0]?.spec.old_command).toEqual([
       '/opt/3.3/server',
       '--config-file',

@@ -117,18 +117,18 @@ describe('Markdown', () => {
 });
 
 it('writes all forms and reads the report and its events back', async () => {
-  const { host, folder, close } = await realHost();
-  await writeReports(host, folder, report, goodRun);
-  const found = await readReport(host, folder);
+  const { host, directory, close } = await realHost();
+  await writeReports(host, directory, report, goodRun);
+  const found = await readReport(host, directory);
   expect(found?.report).toEqual(report);
   expect(found?.events).toEqual(goodRun.filter((event) => event.event !== 'run-finished'));
-  expect((await host.files.list(folder)).toSorted()).toEqual([
+  expect((await host.files.list(directory)).toSorted()).toEqual([
     'events.ndjson',
     'report.html',
     'report.json',
     'report.md',
   ]);
-  expect(await readReport(host, `${folder}/none`)).toBeUndefined();
+  expect(await readReport(host, `${directory}/none`)).toBeUndefined();
   await close();
 });
 

@@ -98,7 +98,7 @@ describe('what was done before', () => {
     entry(seconds, { kind: 'closed', outcome: 'held', message: 'held' });
   const resumed = (seconds: number): JournalEntry =>
     entry(seconds, { kind: 'resumed', owner, action: 'upgrade' });
-  const earlier = (...entries: JournalEntry[]) => partsBefore(real.host, real.folder, entries, '/j');
+  const earlier = (...entries: JournalEntry[]) => partsBefore(real.host, real.directory, entries, '/j');
 
   it('is nothing in the first part', async () => {
     expect(await earlier(opened, ...step(1, 'n2.stop'))).toBeUndefined();
@@ -106,7 +106,7 @@ describe('what was done before', () => {
   it('is what was written down when that part ended', async () => {
     await writeReports(
       real.host,
-      real.folder,
+      real.directory,
       { ...report, started_at: at(0), finished_at: at(3), duration_ms: 2500 },
       goodRun,
     );
@@ -128,7 +128,7 @@ describe('what was done before', () => {
     ]);
   });
   it('a report that is older than the journal is not taken for the whole', async () => {
-    await writeReports(real.host, real.folder, { ...report, finished_at: at(3) }, goodRun);
+    await writeReports(real.host, real.directory, { ...report, finished_at: at(3) }, goodRun);
     const part = await earlier(
       opened,
       ...step(1, 'n2.stop'),

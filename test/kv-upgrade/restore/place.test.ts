@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { localShell } from '../../../src/kv-upgrade/supervisors/shell.ts';
-import { buildFolder, swapFolder } from '../../../src/kv-upgrade/restore/place.ts';
+import { buildDirectory, swapDirectory } from '../../../src/kv-upgrade/restore/place.ts';
 import { restorePlan } from '../../../src/kv-upgrade/restore/plan.ts';
 import type { MemberSpec } from '../../../src/kv-upgrade/types.ts';
 import { away, observed, seen } from '../../support/observations.ts';
@@ -12,11 +12,11 @@ import type { RealHost } from '../../support/real-host.ts';
 let real: RealHost;
 beforeEach(async () => {
   real = await realHost();
-  for (const folder of ['data/member/wal', 'data/member/snap', 'log'])
-    mkdirSync(at(folder), { recursive: true });
+  for (const directory of ['data/member/wal', 'data/member/snap', 'log'])
+    mkdirSync(at(directory), { recursive: true });
   for (const file of ['data/member/wal/0.wal', 'data/member/snap/db', 'log/0.wal'])
     writeFileSync(at(file), 'present');
-  // A ctl program that builds a folder as the real one does: the log is part of it.
+  // A ctl program that builds a directory as the real one does: the log is part of it.
   writeFileSync(
     at('ctl'),
     '#!/bin/sh\nwhile [ "$1" != --data-dir ]; do shift; done\nmkdir -p "$2/member/wal" "$2/member/snap"; echo new > "$2/member/wal/0.wal"; echo new > "$2/member/snap/db"\n',
@@ -25,7 +25,7 @@ beforeEach(async () => {
   chmodSync(at('data'), 0o700);
 });
 afterEach(() => real.close());
-const at = (name: string): string => join(real.folder, name);
+const at = (name: string): string => join(real.directory, name);
 const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   name: 'n1',
   client_url: 'http://127.0.0.1:2379',
@@ -54,13 +54,13 @@ const rebuilt = async (spec: MemberSpec): Promise<void> => {
   const plan = planOf(spec);
   const shell = localShell(real.host);
   const [step] = plan.members;
-  await buildFolder(shell, plan, step as never, spec);
-  await swapFolder(shell, step as never, spec);
+  await buildDirectory(shell, plan, step as never, spec);
+  await swapDirectory(shell, step as never, spec);
 };
 const text = (path: string): string => readFileSync(at(path), 'utf8').trim();
 
-describe('the folders of a member that is rebuilt', () => {
-  it('the data folder gets a new content, and its present one is kept aside', async () => {
+describe('the directories of a member that is rebuilt', () => {
+  it('the data directory gets a new content, and its present one is kept aside', async () => {
     await rebuilt(member());
     expect([
       text('data/member/wal/0.wal'),
@@ -80,14 +80,14 @@ describe('the folders of a member that is rebuilt', () => {
     ]);
     expect(readdirSync(at('data/member'))).toEqual(['snap']);
     await rebuilt(spec);
-    expect(readdirSync(real.folder).filter((name) => name.startsWith('log'))).toEqual([
+    expect(readdirSync(real.directory).filter((name) => name.startsWith('log'))).toEqual([
       'log',
       'log.before-restore-R',
       'log.before-restore-R.2',
     ]);
   });
 
-  it('and one inside of it, which moves with the folder', async () => {
+  it('and one inside of it, which moves with the directory', async () => {
     mkdirSync(at('data/own/log'), { recursive: true });
     await rebuilt(member({ env: { ETCD_WAL_DIR: at('data/own/log') } }));
     expect([text('data/own/log/0.wal'), readdirSync(at('data/member'))]).toEqual(['new', ['snap']]);
@@ -106,7 +106,7 @@ describe('where the log of a member is', () => {
   });
   it('a relative path is refused before anything is touched', () => {
     expect(() => planOf(member({ old_command: ['/bin/etcd', '--wal-dir', 'wal'] }))).toThrow(
-      'the log folder wal of n1 is relative',
+      'the log directory wal of n1 is relative',
     );
   });
 });

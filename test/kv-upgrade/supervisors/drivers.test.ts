@@ -37,8 +37,8 @@ const serverProgram = (name: string, version: string): string =>
     name,
     `[ "$1" = --version ] && { echo "kv Version: ${version}"; exit 0; }\n[ "$1" = --stubborn ] && trap '' TERM || trap 'echo bye; exit 0' TERM\necho "${name} $*"\nwhile :; do sleep 0.05; done`,
   );
-const folder = (): string => {
-  const data = join(real.folder, 'data');
+const directory = (): string => {
+  const data = join(real.directory, 'data');
   mkdirSync(join(data, 'member', 'snap'), { recursive: true });
   writeFileSync(join(data, 'member', 'snap', 'db'), 'x'.repeat(1000));
   writeFileSync(join(data, 'member', 'snap', '1.snap'), 'x'.repeat(300));
@@ -48,13 +48,13 @@ const folder = (): string => {
 const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   name: 'n1',
   client_url: 'http://127.0.0.1:2379',
-  data_dir: folder(),
-  pid_file: join(real.folder, 'n1.pid'),
-  log_file: join(real.folder, 'n1.log'),
+  data_dir: directory(),
+  pid_file: join(real.directory, 'n1.pid'),
+  log_file: join(real.directory, 'n1.log'),
   old_binary: serverProgram('old', '3.3.25'),
   new_binary: serverProgram('new', '3.4.23'),
-  old_command: ['--data-dir', join(real.folder, 'data')],
-  new_command: ['--data-dir', join(real.folder, 'data')],
+  old_command: ['--data-dir', join(real.directory, 'data')],
+  new_command: ['--data-dir', join(real.directory, 'data')],
   ...more,
 });
 /** A shell sets its traps a moment after it was started; its first line comes after them. */
@@ -112,7 +112,7 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
   });
   it('a process that ignores the stop is left alone until it is killed', async () => {
     const spec = {
-      ...member({ old_command: ['--stubborn', '--data-dir', join(real.folder, 'data')] }),
+      ...member({ old_command: ['--stubborn', '--data-dir', join(real.directory, 'data')] }),
       host: 'h',
     };
     const driver = await opened(spec);
@@ -133,8 +133,8 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     await driver.stop(spec, 300).catch(() => {});
     expect(real.host.processes.isAlive(other.pid)).toBe(true);
   });
-  it('configuration files are read, written and linted, data folders copied', async () => {
-    const config_file = join(real.folder, "it's.yaml");
+  it('configuration files are read, written and linted, data directories copied', async () => {
+    const config_file = join(real.directory, "it's.yaml");
     writeFileSync(config_file, 'auto-compaction-retention: 1\n', { mode: 0o640 });
     const spec = { ...member({ config_file }), host: 'h' };
     const driver = await opened(spec);
@@ -142,13 +142,13 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     expect(await driver.readConfig(spec)).toBe('auto-compaction-retention: 1\n');
     await driver.writeConfig(spec, 'a: "$x `y`"\n');
     expect(readFileSync(config_file, 'utf8')).toBe('a: "$x `y`"\n');
-    const copy = join(real.folder, 'copy');
+    const copy = join(real.directory, 'copy');
     await driver.copyData(spec, copy);
     expect(readFileSync(join(copy, 'member', 'snap', '2.snap'), 'utf8')).toHaveLength(200);
   });
   it('what is missing is said', async () => {
     const spec = {
-      ...member({ new_binary: join(bin, 'nothing'), data_dir: join(real.folder, 'none') }),
+      ...member({ new_binary: join(bin, 'nothing'), data_dir: join(real.directory, 'none') }),
       host: 'h',
     };
     const driver = await opened(spec);
@@ -162,12 +162,12 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
 describe('systemd', () => {
   /** What the driver asks of it: units as files that say whether they are active. */
   const systemctl = (): void => {
-    const state = join(real.folder, 'unit');
+    const state = join(real.directory, 'unit');
     program(
       'systemctl',
       `case "$1" in
 is-active) [ "$2" = --quiet ] && { [ "$(cat ${state} 2>/dev/null)" = active ]; exit; }; cat ${state} 2>/dev/null || echo inactive;;
-start) echo active > ${state}; echo "started $(${join(real.folder, 'server')} --version)" >> ${state}.log;;
+start) echo active > ${state}; echo "started $(${join(real.directory, 'server')} --version)" >> ${state}.log;;
 stop) echo inactive > ${state}; echo stopped >> ${state}.log;;
 esac`,
     );
@@ -175,8 +175,8 @@ esac`,
   };
   it('replaces the binary of the unit by rename, and puts the old one back', async () => {
     systemctl();
-    const spec = member({ unit: 'kv.service', binary_path: join(real.folder, 'server') });
-    writeFileSync(join(real.folder, 'server'), readFileSync(spec.old_binary as string), { mode: 0o755 });
+    const spec = member({ unit: 'kv.service', binary_path: join(real.directory, 'server') });
+    writeFileSync(join(real.directory, 'server'), readFileSync(spec.old_binary as string), { mode: 0o755 });
     const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
     await driver.start(spec, 'old');
     expect(await driver.isRunning(spec)).toBe(true);
@@ -198,10 +198,10 @@ esac`,
 
 describe('docker', () => {
   it('keeps the old container under another name as the way back', async () => {
-    const log = join(real.folder, 'calls');
+    const log = join(real.directory, 'calls');
     program(
       'docker',
-      `echo "$*" >> ${log}\ncase "$1 $2" in "inspect -f") echo true;; inspect*) [ -e ${join(real.folder, 'renamed')} ];; rename*) touch ${join(real.folder, 'renamed')};; run*) case "$*" in *--version) echo "etcd Version: 3.4.23";; esac;; esac`,
+      `echo "$*" >> ${log}\ncase "$1 $2" in "inspect -f") echo true;; inspect*) [ -e ${join(real.directory, 'renamed')} ];; rename*) touch ${join(real.directory, 'renamed')};; run*) case "$*" in *--version) echo "etcd Version: 3.4.23";; esac;; esac`,
     );
     const spec = member({
       container: 'kv1',
@@ -232,7 +232,7 @@ describe('docker', () => {
 
 describe('static pods', () => {
   it('take the manifest away, and write it with the other image', async () => {
-    const manifests = join(real.folder, 'etc', 'manifests');
+    const manifests = join(real.directory, 'etc', 'manifests');
     mkdirSync(manifests, { recursive: true });
     const manifest = join(manifests, 'kv.yaml');
     writeFileSync(manifest, 'spec:\n  containers:\n  - image: registry/kv:3.3.25 # pinned\n    name: kv\n');
@@ -267,26 +267,26 @@ describe('static pods', () => {
 
 describe('hooks', () => {
   it('are any commands, with the member filled in', async () => {
-    const log = join(real.folder, 'calls');
-    const say = program(
-      'say',
-      `echo "$*" >> ${log}; [ "$1" = running ] && exit 1; [ "$1" = version ] && echo "version 3.4.23"; exit 0`,
+    const calls = join(real.directory, 'calls');
+    const log = program(
+      'log',
+      `echo "$*" >> ${calls}; [ "$1" = running ] && exit 1; [ "$1" = version ] && echo "version 3.4.23"; exit 0`,
     );
     const hooks = {
-      stop: `${say} stop {name} {data_dir}`,
-      start_old: [say, 'start', '{version}', '{name}'],
-      start_new: [say, 'start', '{version}', '{binary}'],
-      is_running: `${say} running`,
-      new_version: `${say} version`,
-      log: `${say} log`,
+      stop: `${log} stop {name} {data_dir}`,
+      start_old: [log, 'start', '{version}', '{name}'],
+      start_new: [log, 'start', '{version}', '{binary}'],
+      is_running: `${log} running`,
+      new_version: `${log} version`,
+      log: `${log} log`,
     };
     const spec = member();
     const driver = await open(spec, { driver: 'hooks', hooks });
     expect(await driver.isRunning(spec)).toBe(false);
     expect(await driver.stop(spec, 1000)).toBe(true);
     expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
-    expect(driver.describe('stop', spec, 'new')).toEqual([`${say} stop n1 ${spec.data_dir}`]);
-    expect(readFileSync(log, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
+    expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
+    expect(readFileSync(calls, 'utf8')).toContain(`stop n1 ${spec.data_dir}\n`);
   });
   it('without is_running nobody can tell', async () => {
     const spec = member();

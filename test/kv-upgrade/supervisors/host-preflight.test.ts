@@ -16,7 +16,7 @@ beforeEach(async () => {
   }
 });
 afterEach(() => real.close());
-const at = (name: string): string => join(real.folder, name);
+const at = (name: string): string => join(real.directory, name);
 const spec = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   name: 'n1',
   client_url: 'http://127.0.0.1:2379',
@@ -31,13 +31,14 @@ const spec = (more: Partial<MemberSpec> = {}): MemberSpec => ({
 });
 
 describe('what a start needs', () => {
-  it('is there', async () => expect(await placeProblems(real.host.files, spec(), real.folder)).toEqual([]));
+  it('is there', async () =>
+    expect(await placeProblems(real.host.files, spec(), real.directory)).toEqual([]));
   it('is there by a relative path, from where the members are started', async () => {
     expect(
       await placeProblems(
         real.host.files,
         spec({ old_command: [at('old'), '--data-dir', './data/'] }),
-        real.folder,
+        real.directory,
       ),
     ).toEqual([]);
   });
@@ -49,25 +50,26 @@ describe('what a start needs', () => {
   });
   it.each<[string, () => Partial<MemberSpec>, () => string]>([
     [
-      'no folder for the log',
+      'no directory for the log',
       () => ({ log_file: at('no/n1.log') }),
-      () => `log_file ${at('no/n1.log')}: there is no folder ${at('no')}`,
+      () => `log_file ${at('no/n1.log')}: there is no directory ${at('no')}`,
     ],
-    ['a folder as log', () => ({ log_file: at('data') }), () => `log_file ${at('data')} is a folder`],
+    ['a directory as log', () => ({ log_file: at('data') }), () => `log_file ${at('data')} is a directory`],
     [
-      'no folder for the pid file',
+      'no directory for the pid file',
       () => ({ pid_file: at('no/n1.pid') }),
-      () => `pid_file ${at('no/n1.pid')}: there is no folder ${at('no')}`,
+      () => `pid_file ${at('no/n1.pid')}: there is no directory ${at('no')}`,
     ],
     [
-      'another data folder in the command',
+      'another data directory in the command',
       () => ({ new_command: [at('new'), `--data-dir=${at('other')}`] }),
-      () => `new_command runs on the data folder ${at('other')}; data_dir is ${at('data')}`,
+      () => `new_command runs on the data directory ${at('other')}; data_dir is ${at('data')}`,
     ],
     [
-      'a relative data folder that is another one from here',
+      'a relative data directory that is another one from here',
       () => ({ old_command: [at('old'), '--data-dir', 'data'] }),
-      () => `old_command runs on the data folder data, which is /data from here; data_dir is ${at('data')}`,
+      () =>
+        `old_command runs on the data directory data, which is /data from here; data_dir is ${at('data')}`,
     ],
     [
       'a program that is not there',

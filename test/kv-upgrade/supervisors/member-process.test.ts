@@ -22,20 +22,20 @@ afterEach(async () => {
   await real.close();
 });
 
-const at = (name: string): string => join(real.folder, name);
+const at = (name: string): string => join(real.directory, name);
 const script = (name: string, body: string): string => {
   writeFileSync(at(name), `#!/bin/sh\n${body}\n`);
   chmodSync(at(name), 0o755);
   return at(name);
 };
-/** A server: a program of that name that writes `NAME.up` in its data folder and ends when it is asked to. */
+/** A server: a program of that name that writes `NAME.up` in its data directory and ends when it is asked to. */
 const serverWords = (data: string): string[] => {
   const [program, code] = [at('server'), at('server.cjs')];
   if (!existsSync(program)) {
     symlinkSync(process.execPath, program);
     writeFileSync(
       code,
-      `const folder = process.argv[process.argv.indexOf('--data-dir') + 1]; require('node:fs').writeFileSync(folder + '/up', String(process.pid)); setInterval(() => {}, 1000); process.on('SIGTERM', () => process.exit(0));`,
+      `const directory = process.argv[process.argv.indexOf('--data-dir') + 1]; require('node:fs').writeFileSync(directory + '/up', String(process.pid)); setInterval(() => {}, 1000); process.on('SIGTERM', () => process.exit(0));`,
     );
   }
   mkdirSync(at(data), { recursive: true });
@@ -81,13 +81,13 @@ const started = async (words: readonly string[]): Promise<number> => {
 const driverOf = (spec: MemberSpec) => openDriver(real.host, { name: 'c', members: [spec] });
 
 describe('the process that a pid file names', () => {
-  it("is never taken for this member when it runs on another member's data folder", async () => {
+  it("is never taken for this member when it runs on another member's data directory", async () => {
     const [one, other] = [member('n1'), member('n2')];
     const pid = await started(other.old_command as string[]);
     await serverOf(other);
     writeFileSync(one.pid_file as string, `${pid}\n`);
     expect(await memberProcess(real.host, one)).toEqual({
-      problem: `${one.pid_file} names process ${pid}, which runs on the data folder ${other.data_dir} and not this member`,
+      problem: `${one.pid_file} names process ${pid}, which runs on the data directory ${other.data_dir} and not this member`,
     });
     const driver = await driverOf(one);
     await driver.stop(one, 1000);
@@ -95,7 +95,7 @@ describe('the process that a pid file names', () => {
     expect(real.host.processes.isAlive(pid)).toBe(true);
   });
 
-  it('may be started on the folder under another of its names', async () => {
+  it('may be started on the directory under another of its names', async () => {
     const spec = member('n1');
     symlinkSync(spec.data_dir as string, at('link'));
     const pid = await started([...(spec.old_command as string[]).slice(0, -1), at('link/')]);
@@ -121,11 +121,11 @@ describe('the process that a pid file names', () => {
     expect(await memberProcess(real.host, spec)).toEqual({});
   });
 
-  it('a folder in its place is no crash but a finding', async () => {
-    const spec = member('n1', { pid_file: real.folder });
+  it('a directory in its place is no crash but a finding', async () => {
+    const spec = member('n1', { pid_file: real.directory });
     expect(await (await driverOf(spec)).facts(spec, { sizes: false })).toMatchObject({
       is_running: false,
-      problems: [`pid_file ${real.folder} is a folder`],
+      problems: [`pid_file ${real.directory} is a directory`],
     });
   });
 });

@@ -27,7 +27,7 @@ const locked = async (
   await server.send('POST', `/labels/${json.id}:publish`, {});
   const [S, T] = json.fields.map((f: { id: string }) => f.id);
   const fieldId = part.field === 'S' ? S : part.field === 'T' ? T : undefined;
-  const { store } = server.world;
+  const { store } = server.env;
   store.transact(() =>
     store.collection('labels.locks').put(`${json.id}/l1`, {
       id: 'l1',

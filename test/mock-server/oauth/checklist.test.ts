@@ -9,15 +9,18 @@ const TAG = /\[OAS-(\d+\.\d+)\]/g;
 const TITLE = /\b(?:test|describe)(?:\.each)?\(/;
 
 const tagsIn = (text: string): string[] => [...text.matchAll(TAG)].map(([, number]) => number ?? '');
-const suites = ['contract', 'mock/auth', 'browser'].flatMap((folder) =>
-  readdirSync(`${root}${folder}`)
+const suites = ['contract', 'mock/auth', 'browser'].flatMap((directory) =>
+  readdirSync(`${root}${directory}`)
     .filter(
       (name) =>
         name.endsWith('.test.ts') &&
-        (folder !== 'contract' || name.startsWith('auth')) &&
+        (directory !== 'contract' || name.startsWith('auth')) &&
         name !== 'checklist.test.ts',
     )
-    .map((name) => ({ name: `${folder}/${name}`, text: readFileSync(`${root}${folder}/${name}`, 'utf8') })),
+    .map((name) => ({
+      name: `${directory}/${name}`,
+      text: readFileSync(`${root}${directory}/${name}`, 'utf8'),
+    })),
 );
 const held = new Set(suites.flatMap(({ text }) => tagsIn(text)));
 const rows = readSpec('oauth-checklist');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultOptions } from '../../../src/mock-server/defaults.ts';
-import type { World } from '../../../src/mock-server/service.ts';
+import type { Environment } from '../../../src/mock-server/service.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/digest.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
@@ -20,7 +20,7 @@ let now = 0;
 let auth: Auth;
 beforeEach(() => {
   now = 1_800_000_000_000;
-  const world = {
+  const env = {
     host: {},
     store: new Store(),
     options: defaultOptions,
@@ -30,8 +30,8 @@ beforeEach(() => {
     origin: () => 'http://127.0.0.1:1',
     later: () => {},
   };
-  makeAuth(world as unknown as World).seed('demo');
-  auth = authState(world as unknown as World);
+  makeAuth(env as unknown as Environment).seed('demo');
+  auth = authState(env as unknown as Environment);
 });
 const client = '417000000001-demodesktop000000000000000000000.apps.opsctl.example';
 const code = (more: Partial<Code> = {}): Code => ({
@@ -45,7 +45,7 @@ const code = (more: Partial<Code> = {}): Code => ({
   asked: { client } as Code['asked'],
   ...more,
 });
-const issue = (more: Partial<Code> = {}) => auth.world.store.transact(() => issueFamily(auth, code(more)));
+const issue = (more: Partial<Code> = {}) => auth.env.store.transact(() => issueFamily(auth, code(more)));
 
 describe('access tokens carry all they need', () => {
   test('number, scopes and end come back', () => {
@@ -81,11 +81,11 @@ describe('access tokens carry all they need', () => {
     const token = makeAccess(auth, family, now + 10_000, ['a']);
     expect(liveAccess(auth, token)).toBeDefined();
     const user = auth.users.get(family.user);
-    auth.world.store.transact(() => auth.users.put(family.user, { ...user, state: 'disabled' } as never));
+    auth.env.store.transact(() => auth.users.put(family.user, { ...user, state: 'disabled' } as never));
     expect(liveAccess(auth, token)).toBeUndefined();
-    auth.world.store.transact(() => auth.users.put(family.user, user as never));
+    auth.env.store.transact(() => auth.users.put(family.user, user as never));
     const app = auth.clients.get(client);
-    auth.world.store.transact(() => auth.clients.put(client, { ...app, deleted_at: now } as never));
+    auth.env.store.transact(() => auth.clients.put(client, { ...app, deleted_at: now } as never));
     expect(liveAccess(auth, token)).toBeUndefined();
   });
 });
@@ -110,7 +110,7 @@ test('a model of the limits: after any sequence of sign-ins at most N for a clie
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 1, max: 6 }),
       (logins, perClient, perUser) => {
-        auth.world.store.transact(() => {
+        auth.env.store.transact(() => {
           auth.single.put('settings', {
             ...auth.settings(),
             refresh_tokens_per_client: perClient,

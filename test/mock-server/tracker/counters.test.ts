@@ -10,13 +10,13 @@ import { Tallies } from '../../../src/mock-server/tracker/counters.ts';
 import { makeWorld } from '../../../src/mock-server/environment.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
-const world = (store: Store) => {
+const env = (store: Store) => {
   const host = fakeHost();
-  return makeWorld(host, store, { ...defaultOptions, trackerToken: 't' }, 'seed').world;
+  return makeWorld(host, store, { ...defaultOptions, trackerToken: 't' }, 'seed').env;
 };
 const workspace = (): Tracker => {
-  const state = trackerState(world(new Store()));
-  state.world.store.transact(() => seedTracker(state, 'demo'));
+  const state = trackerState(env(new Store()));
+  state.env.store.transact(() => seedTracker(state, 'demo'));
   return state;
 };
 const GROUP = '66666666-0000-4000-8000-000000000001';
@@ -74,7 +74,7 @@ test('counters kept up to date say what counting anew says, whatever happens to 
   fc.assert(
     fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
       const state = workspace();
-      const { store } = state.world;
+      const { store } = state.env;
       said(state.tallies);
       for (const one of actions) {
         const stories = [...state.stories.values()];
@@ -100,7 +100,7 @@ test('counters kept up to date say what counting anew says, whatever happens to 
 
 test('the time of the last change is right after each kind of change', () => {
   const state = workspace();
-  const { store } = state.world;
+  const { store } = state.env;
   const of = (id: number): StoredStory => state.stories.get(id) as StoredStory;
   const set = (id: number, at: string) =>
     store.transact(() => state.stories.put(id, { ...of(id), updated_at: at }));
@@ -127,6 +127,6 @@ test('a state of the workflow that changes its type moves its stories', () => {
   const states = workflow.states.map((one) =>
     one.type === 'started' ? { ...one, type: 'done' as const } : one,
   );
-  state.world.store.transact(() => state.workflows.put(1, { ...workflow, states }));
+  state.env.store.transact(() => state.workflows.put(1, { ...workflow, states }));
   expect(state.tallies.of('project', 103).stories).toMatchObject({ started: 0, done: 2 });
 });

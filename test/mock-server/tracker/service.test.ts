@@ -9,14 +9,14 @@ import { fakeHost } from '../../support/fake-host.ts';
 const at = (origin: string, ratePerMinute?: number) => {
   const host = fakeHost();
   const store = new Store();
-  const { world, clock, listensAt } = makeWorld(
+  const { env, clock, listensAt } = makeWorld(
     host,
     store,
     { ...defaultOptions, ratePerMinute, trackerToken: 't' },
     'seed',
   );
   listensAt(origin);
-  const service = makeTracker(world);
+  const service = makeTracker(env);
   store.transact(() => service.seed('demo'));
   const ask = (more: Partial<MockRequest> = {}): MockReply =>
     service.handle({

@@ -29,20 +29,20 @@ export type Program = {
   run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>;
   /** Everything the runs printed so far. */
   said(): string;
-  /** All files below the home folder as one text. */
+  /** All files below the home directory as one text. */
   files(): Promise<string>;
   close(): Promise<void>;
 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The built program with a home folder of its own, as a shell would run it. */
+/** The built program with a home directory of its own, as a shell would run it. */
 export const program = async (more: Record<string, string> = {}): Promise<Program> => {
-  const folder = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
-  const home = join(folder, 'home');
+  const directory = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
+  const home = join(directory, 'home');
   const env = {
     PATH: process.env.PATH ?? '',
-    HOME: folder,
+    HOME: directory,
     OPSCTL_HOME: home,
     OPSCTL_KEYCHAIN: 'never',
     ...more,
@@ -50,7 +50,10 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
   const all: string[] = [];
   const children = new Set<ChildProcess>();
   const start: Program['start'] = (args, options = {}) => {
-    const child = spawn(process.execPath, [bin, ...args], { env: { ...env, ...options.env }, cwd: folder });
+    const child = spawn(process.execPath, [bin, ...args], {
+      env: { ...env, ...options.env },
+      cwd: directory,
+    });
     children.add(child);
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (part) => {
@@ -95,7 +98,7 @@ export const program = async (more: Record<string, string> = {}): Promise<Progra
     },
     close: async () => {
       for (const child of children) child.kill('SIGKILL');
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 };

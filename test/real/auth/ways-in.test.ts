@@ -183,7 +183,7 @@ test.runIf(process.platform === 'linux')('a home where nothing can be made ends 
   for (const home of ['/proc/opsctl-nothing', '/dev/null/x']) {
     const ended = await opsctl.run(['login', ...server(), '--no-browser'], { env: { OPSCTL_HOME: home } });
     expect(ended.code).toBe(3);
-    expect(ended.stderr).toContain('OPSCTL_HOME=FOLDER');
+    expect(ended.stderr).toContain('OPSCTL_HOME=DIRECTORY');
   }
 });
 
@@ -277,7 +277,7 @@ test('--add-scope keeps what was granted', async () => {
   expect(JSON.parse((await opsctl.run(['auth', 'list'])).stdout)).toHaveLength(1);
 });
 
-test('a missing scope stops a command with the line that mends it', async () => {
+test('a missing scope stops a command with the line that fixes it', async () => {
   await signIn();
   const { code, stderr } = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id'], {
     env: { OPSCTL_API_URL: tokens.url },

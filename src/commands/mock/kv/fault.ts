@@ -5,12 +5,12 @@ import { type Fault, faultFile, faultKinds, readFaults } from '../../../etcd-sim
 import {
   type Rehearsal,
   type RehearsalMember,
-  faultsFolder,
+  faultsDirectory,
   passwordFile,
 } from '../../../etcd-sim/cluster/layout.ts';
 import { formOf } from '../../../etcd-sim/forms.ts';
 import type { Command, Context, Values } from '../../../cli/command.ts';
-import { chosen, dirFlag, rehearsalIn } from './folder.ts';
+import { chosen, dirFlag, rehearsalIn } from './directory.ts';
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
 const isAlarm = (kind: string): kind is 'nospace' | 'corrupt' => kind === 'nospace' || kind === 'corrupt';
@@ -32,7 +32,7 @@ const alarm = async (
   const memberID = BigInt(`0x${self?.data.id ?? '0'}`).toString();
   const headers: Record<string, string> = {};
   if (rehearsal.options.auth) {
-    const password = ((await host.files.read(passwordFile(rehearsal.folder))) ?? '').trim();
+    const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
     const token = await ask<{ token?: string }>(host, `${member.clientUrl}${prefix}/auth/authenticate`, {
       name: 'root',
       password,
@@ -56,7 +56,7 @@ const change = async (
   next: (before: Fault[]) => Fault[],
 ): Promise<void> => {
   const { ask } = await import('../../../etcd-sim/cluster/processes.ts');
-  const path = faultFile(faultsFolder(rehearsal.folder), member.name);
+  const path = faultFile(faultsDirectory(rehearsal.directory), member.name);
   await context.host.files.replace(path, JSON.stringify(next(await readFaults(context.host, path))));
   await ask(context.host, `${member.peerUrl}/simulation/faults`, {});
 };
@@ -100,13 +100,13 @@ export const fault: Command = {
     dir: dirFlag,
     member: {
       field: str(),
-      summary: 'The member that fails; all unless given',
+      summary: 'The member that fails (default all)',
       value: 'name',
       complete: 'kv-member',
     },
     ms: {
       field: int({ min: 0 }),
-      summary: 'Time for slow (100 unless given) and exit-after (1000 unless given)',
+      summary: 'Time for slow (default 100) and exit-after (default 1000)',
       value: 'ms',
     },
     'only-version': {

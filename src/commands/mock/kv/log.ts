@@ -1,7 +1,7 @@
 import { int } from '../../../core/field.ts';
 import { rawResult } from '../../../core/result.ts';
 import type { Command } from '../../../cli/command.ts';
-import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
+import { chosen, dirFlag, memberFlag, rehearsalIn } from './directory.ts';
 
 export const log: Command = {
   path: ['mock', 'kv', 'log'],
@@ -9,7 +9,7 @@ export const log: Command = {
   flags: {
     dir: dirFlag,
     member: memberFlag,
-    lines: { field: int({ min: 1 }), summary: 'How many lines from the end; 100 unless given', value: 'n' },
+    lines: { field: int({ min: 1 }), summary: 'How many lines from the end (default 100)', value: 'n' },
   },
   async run(context, values) {
     const rehearsal = await rehearsalIn(context, values);

@@ -21,7 +21,7 @@ export const member: Command = {
     'binary-version': { field: str(), summary: 'Version to speak', required: true },
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Word in fields and logs' },
     'monitor-ms': { field: int({ min: 50 }), summary: 'How often versions are compared' },
-    faults: { field: str(), summary: 'Folder with the faults of each member' },
+    faults: { field: str(), summary: 'Directory with the faults of each member' },
   },
   async run({ host }, values) {
     const { runMember } = await import('../../../etcd-sim/member/run.ts');

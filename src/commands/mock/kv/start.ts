@@ -4,7 +4,7 @@ import { type Result, recordResult } from '../../../core/result.ts';
 import type { Rehearsal, RehearsalOptions } from '../../../etcd-sim/cluster/layout.ts';
 import type { Content } from '../../../etcd-sim/cluster/start.ts';
 import type { Command, Context, Values } from '../../../cli/command.ts';
-import { chosen, dirFlag, folderOf, memberFlag, rehearsalIn } from './folder.ts';
+import { chosen, dirFlag, directoryOf, memberFlag, rehearsalIn } from './directory.ts';
 
 const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
 const optionsOf = (values: Values): RehearsalOptions => ({
@@ -30,11 +30,11 @@ const contentOf = async (context: Context, path: string | undefined): Promise<Co
 };
 
 const shown = (rehearsal: Rehearsal): Result => {
-  const { folder, members, options } = rehearsal;
-  const file = `${folder}/cluster.yaml`;
+  const { directory, members, options } = rehearsal;
+  const file = `${directory}/cluster.yaml`;
   const data = {
     simulated: true,
-    dir: folder,
+    dir: directory,
     cluster_file: file,
     version: options.version,
     new_version: options.newVersion,
@@ -53,7 +53,7 @@ const shown = (rehearsal: Rehearsal): Result => {
     ...members.map(({ name, clientUrl }) => `  ${name}  ${clientUrl}`),
     `Next: opsctl kv check --cluster ${file}`,
     `      opsctl kv upgrade --cluster ${file}`,
-    `End:  opsctl mock kv stop --dir ${folder}`,
+    `End:  opsctl mock kv stop --dir ${directory}`,
   ].join('\n');
   return recordResult(data, { text, name: 'cluster_file' });
 };
@@ -77,7 +77,7 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   const { startRehearsal } = await import('../../../etcd-sim/cluster/start.ts');
   const content = await contentOf(context, values.keys);
   const more = { mayReplace: values.replace ?? false, content, signal: context.signal };
-  return shown(await startRehearsal(context.host, folderOf(context, values), optionsOf(values), more));
+  return shown(await startRehearsal(context.host, directoryOf(context, values), optionsOf(values), more));
 };
 
 /** Of each minor the one whose answers were seen on real servers. */
@@ -87,19 +87,19 @@ export const start: Command = {
   noDryRun: 'opsctl mock kv start --help',
   summary: 'Start a simulated cluster to rehearse an upgrade on',
   about:
-    'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The folder gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
+    'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The directory gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
   flags: {
     dir: dirFlag,
-    members: { field: int({ min: 1, max: 9 }), summary: 'How many members; 3 unless given', value: 'n' },
+    members: { field: int({ min: 1, max: 9 }), summary: 'How many members (default 3)', value: 'n' },
     version: {
       field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
-      summary: `Version of the members and of the old binary; ${DEFAULT.version} unless given`,
+      summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
       value: '3.x.y',
       suggest: versions,
     },
     'new-version': {
       field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
-      summary: `Version of the new binary; ${DEFAULT.newVersion} unless given`,
+      summary: `Version of the new binary (default ${DEFAULT.newVersion})`,
       value: '3.x.y',
       suggest: versions,
     },
@@ -125,17 +125,17 @@ export const start: Command = {
     },
     'monitor-ms': {
       field: int({ min: 50, max: 60_000 }),
-      summary: "How often the leader looks at the members' versions; 5000 unless given",
+      summary: "How often the leader looks at the members' versions (default 5000)",
       value: 'ms',
     },
     'heartbeat-ms': {
       field: int({ min: 10, max: 10_000 }),
-      summary: 'Time between heartbeats; 100 unless given',
+      summary: 'Time between heartbeats (default 100)',
       value: 'ms',
     },
     'election-ms': {
       field: int({ min: 50, max: 50_000 }),
-      summary: 'Time without a leader before an election; 1000 unless given',
+      summary: 'Time without a leader before an election (default 1000)',
       value: 'ms',
     },
     keys: {
@@ -145,12 +145,12 @@ export const start: Command = {
       complete: 'file',
       hidden: true,
     },
-    replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the folder first' },
-    again: { field: bool(), summary: 'Start the stopped members of the folder again, with their data' },
-    member: { ...memberFlag, summary: 'Start only this stopped member of the folder again' },
+    replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the directory first' },
+    again: { field: bool(), summary: 'Start the stopped members of the directory again, with their data' },
+    member: { ...memberFlag, summary: 'Start only this stopped member of the directory again' },
     binary: {
       field: oneOf('old', 'new'),
-      summary: 'Binary for --again and --member; old unless given',
+      summary: 'Binary for --again and --member (default old)',
       value: 'old|new',
     },
     wait: {

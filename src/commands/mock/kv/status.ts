@@ -1,18 +1,18 @@
 import { rowsResult } from '../../../core/result.ts';
 import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layout.ts';
 import type { Command, Context } from '../../../cli/command.ts';
-import { dirFlag, rehearsalIn } from './folder.ts';
+import { dirFlag, rehearsalIn } from './directory.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
   const { ask, pidOf } = await import('../../../etcd-sim/cluster/processes.ts');
   const { faultFile, readFaults } = await import('../../../etcd-sim/faults.ts');
-  const { faultsFolder } = await import('../../../etcd-sim/cluster/layout.ts');
+  const { faultsDirectory } = await import('../../../etcd-sim/cluster/layout.ts');
   const pid = pidOf(host, member);
   const [version, health, self, faults] = await Promise.all([
     ask<Record<string, string>>(host, `${member.clientUrl}/version`),
     ask<{ health?: string }>(host, `${member.clientUrl}/health`),
     ask<{ leader?: string; id?: string }>(host, `${member.peerUrl}/simulation/state`),
-    readFaults(host, faultFile(faultsFolder(rehearsal.folder), member.name)),
+    readFaults(host, faultFile(faultsDirectory(rehearsal.directory), member.name)),
   ]);
   const { word } = rehearsal.options;
   return {

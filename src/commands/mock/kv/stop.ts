@@ -1,7 +1,7 @@
 import { bool } from '../../../core/field.ts';
 import { recordResult } from '../../../core/result.ts';
 import type { Command } from '../../../cli/command.ts';
-import { chosen, dirFlag, memberFlag, rehearsalIn } from './folder.ts';
+import { chosen, dirFlag, memberFlag, rehearsalIn } from './directory.ts';
 
 const GRACE_MS = 5_000;
 export const stop: Command = {
@@ -12,7 +12,7 @@ export const stop: Command = {
     dir: dirFlag,
     member: memberFlag,
     kill: { field: bool(), summary: 'Kill at once instead of a graceful end' },
-    remove: { field: bool(), summary: 'Remove the folder as well' },
+    remove: { field: bool(), summary: 'Remove the directory as well' },
   },
   async run(context, values) {
     const { pidOf, stopProcess } = await import('../../../etcd-sim/cluster/processes.ts');
@@ -26,8 +26,8 @@ export const stop: Command = {
         return { name: member.name, result: pid === undefined ? how : 'killed' };
       }),
     );
-    if (values.remove && values.member === undefined) await context.host.files.remove(rehearsal.folder);
+    if (values.remove && values.member === undefined) await context.host.files.remove(rehearsal.directory);
     const message = stopped.map(({ name, result }) => `${name} ${result}`).join(', ');
-    return recordResult({ dir: rehearsal.folder, members: stopped }, { text: message, name: 'dir' });
+    return recordResult({ dir: rehearsal.directory, members: stopped }, { text: message, name: 'dir' });
   },
 };

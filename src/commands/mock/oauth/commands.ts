@@ -9,7 +9,7 @@ import { consoleCommand } from './console-page.ts';
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
 const url: Flag = {
   field: str(),
-  summary: 'Address of a running server; the one of the state folder unless given',
+  summary: 'Address of a running server (default: the one of the state directory)',
   value: 'url',
 };
 

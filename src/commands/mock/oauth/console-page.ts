@@ -3,7 +3,7 @@ import { recordResult } from '../../../core/result.ts';
 import { liveServer } from '../../../mock-server/instance-lock.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import type { Command } from '../../../cli/command.ts';
-import { mockFolder } from '../embedded.ts';
+import { mockDirectory } from '../embedded.ts';
 
 /** The developer console as a page; only a server that goes on running can show one. */
 export const consoleCommand: Command = {
@@ -11,7 +11,7 @@ export const consoleCommand: Command = {
   summary: 'Show the address of the developer console, and open it',
   run: async (context) => {
     const given = context.host.env.OPSCTL_MOCK_URL;
-    const url = given || liveServer(context.host, mockFolder(context.settings))?.url;
+    const url = given || liveServer(context.host, mockDirectory(context.settings))?.url;
     if (url === undefined) {
       throw new AppError('config', 'no mock server is running, so there is no console to show', {
         code: 'NOT_RUNNING',

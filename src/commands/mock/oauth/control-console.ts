@@ -8,7 +8,7 @@ import { oauthConsole } from '../../../api-specs/oauth/console.ts';
 import type { Context } from '../../../cli/command.ts';
 import { steer } from '../remote.ts';
 
-/** Where a server runs that this user's state folder does not know of: `--url`. */
+/** Where a server runs that this user's state directory does not know of: `--url`. */
 const atUrl = async <R>(
   context: Context,
   url: string | undefined,
@@ -23,7 +23,7 @@ const send = async (
 ): Promise<unknown> => {
   const request = requestFrom(oauthConsole, operation, input, { baseUrl, headers: {} });
   if (context.isDryRun && operation.method !== 'GET') return dryRun(request);
-  context.say.debug(`${request.method} ${request.url}`);
+  context.log.debug(`${request.method} ${request.url}`);
   try {
     const reply = await context.host.network.request({ ...request, signal: context.signal });
     return answerFrom(

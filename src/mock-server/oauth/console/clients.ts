@@ -3,7 +3,7 @@ import type { Values } from '../../../core/field.ts';
 import { problem } from '../../../core/problem.ts';
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { clientLife } from '../client-life.ts';
 import { base64url, sha256 } from '../digest.ts';
@@ -16,19 +16,19 @@ import { clientView } from './views.ts';
 
 const checked = (draft: ClientDraft): void => {
   const problems = clientRules.flatMap((rule) => rule(draft));
-  if (problems.length > 0) throw new Refused(400, 'The OAuth client is not valid.', { problems });
+  if (problems.length > 0) throw new HttpError(400, 'The OAuth client is not valid.', { problems });
 };
 
-const refusedField = (status: number, field: string, message: string): Refused =>
-  new Refused(status, message, { problems: [problem(field, 'rule', message)] });
+const refusedField = (status: number, field: string, message: string): HttpError =>
+  new HttpError(status, message, { problems: [problem(field, 'rule', message)] });
 
 /** facts 1.20: project number, 32 characters, a domain. */
 const newId = (auth: Auth, project: number): string => {
   const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
-  const letters = [...auth.world.random(32)].map((byte) => alphabet[byte % 36]).join('');
+  const letters = [...auth.env.random(32)].map((byte) => alphabet[byte % 36]).join('');
   return `${project}-${letters}.apps.opsctl.example`;
 };
-const newSecret = (auth: Auth): string => `OCS-${base64url(auth.world.random(24))}`;
+const newSecret = (auth: Auth): string => `OCS-${base64url(auth.env.random(24))}`;
 
 type Draft = Values<typeof clientFields> & { readonly type: Client['type']; readonly name: string };
 /** A client from checked values; shared by the console and the seed. */
@@ -39,7 +39,7 @@ export const clientFrom = (
   body: Draft,
   secret: string | null,
 ): Client => {
-  const now = auth.world.now();
+  const now = auth.env.now();
   return {
     id,
     project,
@@ -94,7 +94,7 @@ const create = (
       integrity: {
         state: 'monitoring',
         before,
-        effective_at: auth.world.now() + auth.settings().integrity_delay_seconds * 1000,
+        effective_at: auth.env.now() + auth.settings().integrity_delay_seconds * 1000,
         was_used: true,
       },
     };
@@ -125,7 +125,7 @@ const integrityAllows = (
 };
 const mustBeActive = (auth: Auth, client: Client): Client => {
   if (clientLife(auth, client).state === 'deleted')
-    throw new Refused(409, `Client ${client.id} is deleted; restore it first.`);
+    throw new HttpError(409, `Client ${client.id} is deleted; restore it first.`);
   return client;
 };
 
@@ -158,18 +158,21 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
   // doc1 States: deletion; refresh tokens stop with the client and work again after a restore (facts 1.25).
   delete: ({ state: { auth }, params }) => {
     const client = mustBeActive(auth, clientById(auth, params.client));
-    const changed = { ...client, deleted_at: auth.world.now() };
+    const changed = { ...client, deleted_at: auth.env.now() };
     auth.clients.put(client.id, changed);
     return clientView(auth, changed);
   },
   restore: ({ state: { auth }, params }) => {
     const client = clientById(auth, params.client);
     const life = clientLife(auth, client);
-    if (life.state === 'active') throw new Refused(409, `Client ${client.id} is not deleted.`);
+    if (life.state === 'active') throw new HttpError(409, `Client ${client.id} is not deleted.`);
     // doc1 Limits: deleted client restore window, 30 days.
-    if (auth.world.now() > life.restorableUntil)
-      throw new Refused(409, `Client ${client.id} was deleted more than 30 days ago and cannot be restored.`);
-    const changed = { ...client, deleted_at: null, last_used_at: auth.world.now() };
+    if (auth.env.now() > life.restorableUntil)
+      throw new HttpError(
+        409,
+        `Client ${client.id} was deleted more than 30 days ago and cannot be restored.`,
+      );
+    const changed = { ...client, deleted_at: null, last_used_at: auth.env.now() };
     auth.clients.put(client.id, changed);
     return clientView(auth, changed);
   },

@@ -1,6 +1,6 @@
 import { problemText } from '../../../core/problem.ts';
 import { oauthConsole } from '../../../api-specs/oauth/console.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { MockReply, MockRequest } from '../../service.ts';
 import { tableService } from '../../table-service.ts';
 import type { Auth } from '../state.ts';
@@ -18,7 +18,7 @@ import {
 } from './others.ts';
 import { userHandlers } from './users.ts';
 
-const refusal = (refused: Refused): MockReply => {
+const refusal = (refused: HttpError): MockReply => {
   const errors = Object.fromEntries(
     refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
   );
@@ -41,10 +41,10 @@ const callerIsNotAForeignPage = (request: MockRequest): void => {
   const { host, origin } = request.headers;
   const page = origin?.replace(/^https?:\/\//, '');
   if (page !== undefined && page !== host && !LOCAL_HOST.test(page))
-    throw new Refused(403, 'The console takes no requests from pages of other sites.');
+    throw new HttpError(403, 'The console takes no requests from pages of other sites.');
   const type = request.headers['content-type'] ?? '';
   if (request.body.length > 0 && !/^application\/json\b/i.test(type))
-    throw new Refused(415, 'Send the body as application/json.');
+    throw new HttpError(415, 'Send the body as application/json.');
 };
 
 export type ControlApi = (request: MockRequest) => MockReply | Promise<MockReply>;
@@ -68,7 +68,7 @@ export const makeControlApi = (auth: Auth): ControlApi =>
       server: serverHandlers,
     },
     state: { auth },
-    world: auth.world,
+    env: auth.env,
     admit: callerIsNotAForeignPage,
     refusal,
   });

@@ -1,7 +1,7 @@
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { documentedEventTypes } from '../../../api-specs/oauth/events.ts';
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { base64url } from '../digest.ts';
 import { deliver, emitVerification } from '../security-events.ts';
@@ -17,15 +17,15 @@ export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>
   subscribe: ({ state: { auth }, body }) => {
     const client = clientById(auth, body.client);
     if (!/^https?:\/\//.test(body.receiver))
-      throw new Refused(400, 'The receiver must be an HTTP address.', {
+      throw new HttpError(400, 'The receiver must be an HTTP address.', {
         problems: [problem('receiver', 'format', 'must start with http:// or https://')],
       });
     const subscription: Subscription = {
-      id: base64url(auth.world.random(9)),
+      id: base64url(auth.env.random(9)),
       client: client.id,
       url: body.receiver,
       types: body.types ?? documentedEventTypes,
-      created_at: auth.world.now(),
+      created_at: auth.env.now(),
     };
     auth.subscriptions.put(subscription.id, subscription);
     emitVerification(auth, subscription);
@@ -44,7 +44,7 @@ export const eventHandlers: Handlers<Pick<typeof consoleTable, 'events'>, State>
       done_at: null,
     };
     auth.deliveries.put(delivery.id, delivery);
-    auth.world.later(() => deliver(auth, delivery.id));
+    auth.env.later(() => deliver(auth, delivery.id));
     return deliveryView(delivery);
   },
 };

@@ -1,7 +1,7 @@
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { problem } from '../../../core/problem.ts';
 import { scopeName } from '../../../api-specs/oauth/scopes.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { findUser } from '../passwords.ts';
 import { emitTokenRevoked, emitTokensRevoked } from '../security-events.ts';
@@ -44,7 +44,7 @@ export const grantHandlers: All['grants'] = {
     const grant = found(auth.grants, params.grant, 'grant');
     const name = scopeName(body.scope);
     if (!grant.scopes.some((scope) => scopeName(scope) === name)) {
-      throw new Refused(404, `The grant has no scope ${body.scope}.`, {
+      throw new HttpError(404, `The grant has no scope ${body.scope}.`, {
         problems: [problem('scope', 'rule', `is not one of ${grant.scopes.join(' ')}`)],
       });
     }
@@ -74,7 +74,7 @@ export const sessionHandlers: All['sessions'] = {
   list: ({ state: { auth } }) => [...auth.sessions.values()].map(sessionView),
   delete: ({ state: { auth }, params }) => {
     const entry = [...auth.sessions.entries()].find(([, session]) => session.id === params.session);
-    if (entry === undefined) throw new Refused(404, `There is no session ${params.session}.`);
+    if (entry === undefined) throw new HttpError(404, `There is no session ${params.session}.`);
     auth.sessions.delete(entry[0]);
     return undefined;
   },

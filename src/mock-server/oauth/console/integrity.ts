@@ -22,7 +22,7 @@ const change = (auth: Auth, id: string, verb: IntegrityVerb) => {
   const { to, guards } = integrityTransitions[verb];
   for (const guard of guards) guard(client);
   if (client.integrity.state === to) return integrityView(auth, client);
-  const effectiveAt = auth.world.now() + auth.settings().integrity_delay_seconds * 1000;
+  const effectiveAt = auth.env.now() + auth.settings().integrity_delay_seconds * 1000;
   const changed = {
     ...client,
     integrity: { state: to, before: effectiveState(auth, client), effective_at: effectiveAt, was_used: true },

@@ -1,7 +1,7 @@
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { problem } from '../../../core/problem.ts';
 import { scopeRow } from '../../../api-specs/oauth/scopes.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { base64url } from '../digest.ts';
 import { fingerprintIsSha1 } from '../rules/client-fields.ts';
@@ -11,12 +11,12 @@ import { policyView, projectView, storeItemView, warningView } from './views.ts'
 
 type State = { readonly auth: Auth };
 type All = Handlers<typeof consoleTable, State>;
-const newId = (auth: Auth): string => base64url(auth.world.random(9));
+const newId = (auth: Auth): string => base64url(auth.env.random(9));
 
 /** doc1 Errors org_internal: only a project that belongs to an organization can be restricted to it. */
 const internalHasAnOrganization = (project: Project): void => {
   if (!project.is_internal || project.organization) return;
-  throw new Refused(400, 'An internal project belongs to an organization.', {
+  throw new HttpError(400, 'An internal project belongs to an organization.', {
     problems: [problem('organization', 'required', 'is required for an internal project')],
   });
 };
@@ -31,7 +31,7 @@ export const projectFrom = (
     id?: string;
   },
 ): Project => {
-  const number = auth.world.store.next('auth.projects', 417_000_000_001);
+  const number = auth.env.store.next('auth.projects', 417_000_000_001);
   return {
     id: body.id ?? `project-${number}`,
     number,
@@ -39,7 +39,7 @@ export const projectFrom = (
     organization: body.organization ?? null,
     is_internal: body.is_internal ?? false,
     media_api: body.media_api ?? true,
-    created_at: auth.world.now(),
+    created_at: auth.env.now(),
   };
 };
 export const projectHandlers: All['projects'] = {
@@ -65,7 +65,7 @@ const scopesExist = (field: string, scopes: readonly string[]): void => {
       ? [problem(`${field}[${i}]`, 'rule', `is not a known scope: ${scope}`)]
       : [],
   );
-  if (problems.length > 0) throw new Refused(400, 'A scope is not known.', { problems });
+  if (problems.length > 0) throw new HttpError(400, 'A scope is not known.', { problems });
 };
 export const policyHandlers: All['policies'] = {
   list: ({ state: { auth } }) => [...auth.policies.values()].map(policyView),
@@ -76,7 +76,7 @@ export const policyHandlers: All['policies'] = {
       organization: body.organization,
       blocked_scopes: body.blocked_scopes,
       clients: body.clients ?? [],
-      created_at: auth.world.now(),
+      created_at: auth.env.now(),
     };
     auth.policies.put(policy.id, policy);
     return policyView(policy);
@@ -96,7 +96,7 @@ export const storeItemHandlers: All['storeItems'] = {
       .filter((name) => body[name] === undefined)
       .map((name) => problem(name, 'required', `is required for an ${body.kind}`));
     const problems = [...missing, ...fingerprintIsSha1({ type: 'mobile-a', fingerprint: body.fingerprint })];
-    if (problems.length > 0) throw new Refused(400, 'The store item is not valid.', { problems });
+    if (problems.length > 0) throw new HttpError(400, 'The store item is not valid.', { problems });
     const item: StoreItem = {
       id: newId(auth),
       kind: body.kind,
@@ -104,7 +104,7 @@ export const storeItemHandlers: All['storeItems'] = {
       fingerprint: body.fingerprint ?? null,
       item_id: body.item_id ?? null,
       accounts: body.accounts,
-      granted_at: auth.world.now(),
+      granted_at: auth.env.now(),
     };
     auth.storeItems.put(item.id, item);
     return storeItemView(item);
@@ -146,6 +146,6 @@ export const serverHandlers: All['server'] = {
   warnings: ({ state: { auth } }) => [...auth.warnings.values()].map(warningView),
   counts: ({ state: { auth } }) =>
     Object.fromEntries(
-      Object.entries(collectionsOf(auth.world.store)).map(([name, records]) => [name, records.size]),
+      Object.entries(collectionsOf(auth.env.store)).map(([name, records]) => [name, records.size]),
     ),
 };

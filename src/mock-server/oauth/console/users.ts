@@ -1,6 +1,6 @@
 import type { consoleTable } from '../../../api-specs/oauth/console.ts';
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Handlers } from '../../table-service.ts';
 import { hashedPassword } from '../passwords.ts';
 import {
@@ -17,7 +17,7 @@ import { userView } from './views.ts';
 type State = { readonly auth: Auth };
 /** facts: a sub is digits, never used again. */
 const newSub = (auth: Auth): string =>
-  `1${String(auth.world.store.next('auth.users')).padStart(5, '0')}${[...auth.world.random(15)].map((byte) => byte % 10).join('')}`;
+  `1${String(auth.env.store.next('auth.users')).padStart(5, '0')}${[...auth.env.random(15)].map((byte) => byte % 10).join('')}`;
 
 export type UserDraft = Pick<User, 'email'> &
   Partial<Pick<User, 'name' | 'organization' | 'kind' | 'channels' | 'is_content_owner' | 'id'>> & {
@@ -34,7 +34,7 @@ export const userFrom = (auth: Auth, body: UserDraft): User => ({
   kind: body.kind ?? 'person',
   channels: body.channels ?? 1,
   is_content_owner: body.is_content_owner ?? false,
-  created_at: auth.world.now(),
+  created_at: auth.env.now(),
 });
 
 const emailIsUnused = (auth: Auth, email: string): void => {
@@ -42,7 +42,7 @@ const emailIsUnused = (auth: Auth, email: string): void => {
     (user) => user.email.toLowerCase() === email.toLowerCase() && user.state !== 'deleted',
   );
   if (taken !== undefined)
-    throw new Refused(409, `There is a user ${email} already.`, {
+    throw new HttpError(409, `There is a user ${email} already.`, {
       problems: [problem('email', 'rule', 'is used by another account')],
     });
 };
@@ -64,7 +64,7 @@ const passwordChanged = (auth: Auth, user: User): void => {
   }
 };
 const notDeleted = (user: User): User => {
-  if (user.state === 'deleted') throw new Refused(409, `${user.email} is deleted.`);
+  if (user.state === 'deleted') throw new HttpError(409, `${user.email} is deleted.`);
   return user;
 };
 const put = (auth: Auth, user: User): User => {
@@ -74,10 +74,10 @@ const put = (auth: Auth, user: User): User => {
 
 const serviceToken = (auth: Auth, user: User, scopes: readonly string[]) => {
   if (user.kind !== 'service-account')
-    throw new Refused(409, `${user.email} is a person; tokens of people come from a sign-in.`);
-  const now = auth.world.now();
+    throw new HttpError(409, `${user.email} is a person; tokens of people come from a sign-in.`);
+  const now = auth.env.now();
   const life = auth.settings().access_token_seconds;
-  const id = auth.world.store.next('auth.families');
+  const id = auth.env.store.next('auth.families');
   const family: Family = {
     id,
     client: '',
@@ -102,7 +102,7 @@ export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['
   create: ({ state: { auth }, body }) => {
     emailIsUnused(auth, body.email);
     if (body.kind !== 'service-account' && body.password === undefined) {
-      throw new Refused(400, 'A person needs a password.', {
+      throw new HttpError(400, 'A person needs a password.', {
         problems: [problem('password', 'required', 'is required for a person')],
       });
     }

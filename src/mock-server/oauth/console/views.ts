@@ -79,7 +79,7 @@ export const tokenView = (auth: Auth, family: Family): Value<typeof rec.token> =
   state:
     family.stopped_at !== null || family.revoked_at !== null
       ? 'stopped'
-      : family.ends_at !== null && family.ends_at <= auth.world.now()
+      : family.ends_at !== null && family.ends_at <= auth.env.now()
         ? 'expired'
         : 'live',
   issued_at: time(family.issued_at),

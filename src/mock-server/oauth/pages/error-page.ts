@@ -1,11 +1,11 @@
 import { authorizationErrors, otherPageErrors } from '../../../api-specs/oauth/errors.ts';
 import type { MockReply } from '../../service.ts';
-import type { PageRefusal } from '../errors.ts';
+import type { OAuthPageError } from '../errors.ts';
 import { html } from './html.ts';
 import { pageReply } from './layout.ts';
 
 /** doc1 Errors: "shown to the user instead of the flow". The code stands in the text; nothing of the request becomes HTML. */
-export const errorPage = (refusal: PageRefusal): MockReply => {
+export const errorPage = (refusal: OAuthPageError): MockReply => {
   const row = { ...authorizationErrors, ...otherPageErrors }[refusal.code];
   const reply = pageReply({
     status: row.status,

@@ -1,4 +1,4 @@
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import { redirectForm } from '../redirect-uri.ts';
 import { type Rule, type RequestCall, clientOf } from './rule.ts';
 
@@ -7,7 +7,7 @@ export const customSchemeIsEnabled: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const isCustom = redirectForm(call.params.get('redirect_uri') ?? '').kind === 'custom';
   if (isCustom && client.type === 'mobile-a' && !client.custom_uri_scheme) {
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'invalid_request',
       'Custom URI scheme is not enabled for this client; switch it on in its advanced settings',
     );

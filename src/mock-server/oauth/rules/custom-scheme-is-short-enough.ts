@@ -1,5 +1,5 @@
 import { clientLimits } from '../../../api-specs/oauth/client-types.ts';
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import { redirectForm } from '../redirect-uri.ts';
 import { type Rule, type RequestCall, clientOf } from './rule.ts';
 
@@ -8,7 +8,7 @@ export const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
   const form = redirectForm(call.params.get('redirect_uri') ?? '');
   if (form.kind !== 'custom' || clientOf(call).type !== 'universal-desktop') return;
   if (form.scheme.length > clientLimits.universalScheme) {
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'invalid_request',
       `The custom scheme must have at most ${clientLimits.universalScheme} characters, has ${form.scheme.length}`,
     );

@@ -1,4 +1,4 @@
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import { customSchemeProblem, redirectForm } from '../redirect-uri.ts';
 import type { Rule, RequestCall } from './rule.ts';
 
@@ -6,5 +6,5 @@ import type { Rule, RequestCall } from './rule.ts';
 export const customSchemeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const form = redirectForm(params.get('redirect_uri') ?? '');
   const problem = form.kind === 'custom' ? customSchemeProblem(form) : undefined;
-  if (problem !== undefined) throw new PageRefusal('invalid_request', problem);
+  if (problem !== undefined) throw new OAuthPageError('invalid_request', problem);
 };

@@ -1,9 +1,9 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Client, IntegrityState } from '../state.ts';
 
 const conflict = (field: string, message: string): never => {
-  throw new Refused(409, message, { problems: [problem(field, 'rule', message)] });
+  throw new HttpError(409, message, { problems: [problem(field, 'rule', message)] });
 };
 
 /** doc1 Client types: only mobile platform B has an integrity check (facts 10.13). */

@@ -1,5 +1,5 @@
 import { scopeName } from '../../../api-specs/oauth/scopes.ts';
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import type { AccountCall, Rule } from './rule.ts';
 
 /** doc1 Errors admin_policy_enforced: one forbidden scope stops the whole request, for trusted and domain-wide apps too (facts 2.40, 3.10). */
@@ -13,6 +13,6 @@ export const policyAllowsTheScopes: Rule<AccountCall> = ({ auth, client, user, s
     const blocked = policy.blocked_scopes.map(scopeName);
     const hit = scopes.find((scope) => blocked.includes(scopeName(scope)));
     if (hit !== undefined)
-      throw new PageRefusal('admin_policy_enforced', `A policy of ${policy.organization} forbids ${hit}`);
+      throw new OAuthPageError('admin_policy_enforced', `A policy of ${policy.organization} forbids ${hit}`);
   }
 };

@@ -8,7 +8,7 @@ export const makeRateRule = (auth: Auth) => {
   return (): void => {
     const limit = auth.settings().rate_per_minute;
     if (limit === null) return;
-    const now = Math.floor(auth.world.now() / 60_000);
+    const now = Math.floor(auth.env.now() / 60_000);
     if (now !== minute) [minute, count] = [now, 0];
     count += 1;
     if (count > limit)

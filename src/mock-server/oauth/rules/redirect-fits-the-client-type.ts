@@ -1,5 +1,5 @@
 import { clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import { redirectForm } from '../redirect-uri.ts';
 import type { Auth, Client } from '../state.ts';
 import { type Rule, type RequestCall, clientOf } from './rule.ts';
@@ -19,7 +19,7 @@ export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
     (form.kind === 'custom' && row.redirects.customScheme) ||
     (form.kind === 'https' && row.redirects.https);
   if (!fits)
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'redirect_uri_mismatch',
       `This redirect URI is invalid for a client of the type ${row.title}: ${uri.slice(0, 300)}`,
     );

@@ -1,4 +1,4 @@
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import { isAuthorizedRedirect, redirectForm } from '../redirect-uri.ts';
 import type { Client } from '../state.ts';
 import { type Rule, type RequestCall, clientOf } from './rule.ts';
@@ -19,7 +19,7 @@ export const redirectIsAuthorized: Rule<RequestCall> = (call) => {
     !settings.accept_localhost &&
     !isRegistered(client);
   if (isLocalName || !isAuthorizedRedirect(client, uri, settings.any_loopback_path || client.any_path)) {
-    throw new PageRefusal(
+    throw new OAuthPageError(
       'redirect_uri_mismatch',
       `The redirect URI is not authorized for this client: ${uri.slice(0, 300)}`,
     );

@@ -1,4 +1,4 @@
-import { PageRefusal } from '../errors.ts';
+import { OAuthPageError } from '../errors.ts';
 import type { Rule, RequestCall } from './rule.ts';
 
 /** facts 2.38: marks of embedded browsers. A text browser or a script has none of them. */
@@ -34,5 +34,5 @@ export const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   const agent = request.headers['user-agent'] ?? '';
   const mark = marks.find(({ holds }) => holds(agent));
   if (mark !== undefined)
-    throw new PageRefusal('disallowed_useragent', `The browser says that it is ${mark.name}`);
+    throw new OAuthPageError('disallowed_useragent', `The browser says that it is ${mark.name}`);
 };

@@ -1,10 +1,10 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Tracker } from '../state.ts';
 import type { StoredCustomField } from '../row.ts';
 
 const conflict = (message: string): never => {
-  throw new Refused(409, message, { body: { error: 'data-conflict-error', message } });
+  throw new HttpError(409, message, { body: { error: 'data-conflict-error', message } });
 };
 
 type GivenValues = readonly { readonly id?: string; readonly value?: string }[];
@@ -38,13 +38,13 @@ export const valuesAreDistinct = (values: GivenValues): void => {
   const seen = new Set<string>();
   for (const [at, { id, value }] of values.entries()) {
     if (id === undefined && value === undefined) {
-      throw new Refused(400, 'The request included invalid or missing parameters.', {
+      throw new HttpError(400, 'The request included invalid or missing parameters.', {
         problems: [problem(`values[${at}]`, 'required', 'needs id or value')],
       });
     }
     const key = id?.toLowerCase() ?? `new ${value}`;
     if (seen.has(key))
-      throw new Refused(422, `values[${at}] stands in the list twice.`, {
+      throw new HttpError(422, `values[${at}] stands in the list twice.`, {
         problems: [problem(`values[${at}]`, 'rule', 'stands in the list twice')],
       });
     seen.add(key);
@@ -60,7 +60,7 @@ export const appliedValues = (
 ): { field_id: string; value: string; value_id: string }[] =>
   applied.map((one, at) => {
     const refuse = (message: string): never => {
-      throw new Refused(422, `custom_fields[${at}] ${message}.`, {
+      throw new HttpError(422, `custom_fields[${at}] ${message}.`, {
         problems: [problem(`custom_fields[${at}]`, 'rule', message)],
       });
     };

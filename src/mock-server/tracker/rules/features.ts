@@ -1,4 +1,4 @@
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Feature, Tracker } from '../state.ts';
 
 const isOn = ({ features }: Tracker, name: Feature): boolean => features.get(name) ?? true;
@@ -7,13 +7,13 @@ const isOn = ({ features }: Tracker, name: Feature): boolean => features.get(nam
 export const documentsAreOn = (state: Tracker): void => {
   if (isOn(state, 'documents')) return;
   const message = 'Documents are switched off in this workspace.';
-  throw new Refused(403, message, { body: { feature_tag: 'documents', message } });
+  throw new HttpError(403, message, { body: { feature_tag: 'documents', message } });
 };
 
 /** doc2 States "Story templates feature: on or off for the workspace". The document names no 403 here, so it is the common 422. */
 export const templatesAreOn = (state: Tracker): void => {
   if (!isOn(state, 'entity-templates')) {
-    throw new Refused(
+    throw new HttpError(
       422,
       'Story templates are switched off in this workspace; PUT /entity-templates/enable switches them on.',
       {
@@ -26,7 +26,7 @@ export const templatesAreOn = (state: Tracker): void => {
 /** doc2 States "Iterations feature: on or off for the workspace". The document names no 403 here, so it is the common 422. */
 export const iterationsAreOn = (state: Tracker): void => {
   if (!isOn(state, 'iterations')) {
-    throw new Refused(
+    throw new HttpError(
       422,
       'Iterations are switched off in this workspace; PUT /iterations/enable switches them on.',
       {
@@ -38,7 +38,7 @@ export const iterationsAreOn = (state: Tracker): void => {
 
 const entitled = (state: Tracker, feature: Feature, tag: string, message: string): void => {
   if (isOn(state, feature)) return;
-  throw new Refused(403, message, {
+  throw new HttpError(403, message, {
     body: { reason_tag: 'entitlement-violation', entitlement_tag: tag, message },
   });
 };

@@ -1,10 +1,10 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 
 /** doc2 POST /iterations: start_date and end_date are days; one that ends before it starts cannot be. */
 export const iterationEndsAfterItStarts = (start: string, end: string): void => {
   if (end >= start) return;
-  throw new Refused(422, `The iteration ends (${end}) before it starts (${start}).`, {
+  throw new HttpError(422, `The iteration ends (${end}) before it starts (${start}).`, {
     problems: [problem('end_date', 'rule', `is before start_date ${start}`)],
   });
 };

@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 
 type GivenValue = { readonly boolean_value?: boolean; readonly numeric_value?: string };
 
@@ -7,7 +7,7 @@ type GivenValue = { readonly boolean_value?: boolean; readonly numeric_value?: s
 export const valueFitsKeyResultType = (type: string, field: string, value: GivenValue | undefined): void => {
   if (value === undefined) return;
   const refuse = (message: string): never => {
-    throw new Refused(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
+    throw new HttpError(422, `${field} ${message}.`, { problems: [problem(field, 'rule', message)] });
   };
   if (type === 'boolean') {
     if (value.boolean_value === undefined)

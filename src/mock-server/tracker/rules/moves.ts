@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Collection } from '../../store.ts';
 
 type Positioned = { readonly id: number | string; readonly position: number };
@@ -14,11 +14,11 @@ export const neighbourExists = <T extends Positioned>(
 ): void => {
   if (id === undefined) return;
   if (id === self)
-    throw new Refused(422, `${field} names the record itself.`, {
+    throw new HttpError(422, `${field} names the record itself.`, {
       problems: [problem(field, 'rule', 'names the record itself')],
     });
   if (all.some((one) => one.id === id)) return;
-  throw new Refused(422, `${field} names ${id}, which does not exist.`, {
+  throw new HttpError(422, `${field} names ${id}, which does not exist.`, {
     problems: [problem(field, 'rule', `names ${id}, which does not exist`)],
   });
 };

@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Collection } from '../../store.ts';
 import type { Tracker } from '../state.ts';
 
@@ -12,7 +12,7 @@ const nameIsUnused = <T extends { id: number; name: string }>(
   if (name === undefined) return;
   for (const taken of collection.index('name', (record) => record.name).get(name)) {
     if (taken.id === self) continue;
-    throw new Refused(422, `A ${kind} named ${JSON.stringify(name)} already exists (id ${taken.id}).`, {
+    throw new HttpError(422, `A ${kind} named ${JSON.stringify(name)} already exists (id ${taken.id}).`, {
       problems: [problem('name', 'rule', `is already used by ${kind} ${taken.id}`)],
     });
   }

@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Tracker } from '../state.ts';
 
 type Id = number | string;
@@ -15,7 +15,7 @@ const exists = (
   if (ids === null || ids === undefined) return;
   for (const id of typeof ids === 'object' ? ids : [ids]) {
     if (known.has(typeof id === 'string' ? id.toLowerCase() : id)) continue;
-    throw new Refused(422, `There is no ${kind} ${id}.`, {
+    throw new HttpError(422, `There is no ${kind} ${id}.`, {
       problems: [problem(field, 'rule', `names ${kind} ${id}, which does not exist`)],
     });
   }

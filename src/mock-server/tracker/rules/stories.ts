@@ -1,5 +1,5 @@
 import { problem } from '../../../core/problem.ts';
-import { Refused } from '../../http-error.ts';
+import { HttpError } from '../../http-error.ts';
 import type { Tracker } from '../state.ts';
 import {
   epicsExist,
@@ -51,7 +51,7 @@ export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId:
   storiesExist(state, 'subject_id', subjectId);
   storiesExist(state, 'object_id', objectId);
   if (subjectId !== objectId) return;
-  throw new Refused(422, 'A story cannot be linked to itself.', {
+  throw new HttpError(422, 'A story cannot be linked to itself.', {
     problems: [problem('object_id', 'rule', 'is the subject itself')],
   });
 };

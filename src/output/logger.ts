@@ -6,7 +6,7 @@ import { type Theme, themeFor } from './theme.ts';
 import type { OutputOptions, Redactor } from './types.ts';
 
 type Spinner = { update(text: string): void; stop(): void };
-type Say = {
+type Logger = {
   info(text: string): void;
   warn(text: string): void;
   warnOnce(key: string, text: string): void;
@@ -84,7 +84,7 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
 };
 
 /** Messages on stderr, one line each. A reader that has gone is no reason to fail. */
-export const makeSay = (host: Host, options: OutputOptions, redactor: Redactor): Say => {
+export const makeLogger = (host: Host, options: OutputOptions, redactor: Redactor): Logger => {
   const said = new Set<string>();
   const { stderr } = host.terminal;
   const clean = (text: string): string => printable(redactor.clean(text));

@@ -4,10 +4,10 @@ import { guard } from './guard.ts';
 export const dbFilePresent = guard(
   'db-file-present',
   'the v3 db file is where the new version looks for it',
-  ({ observation }, say) => {
+  ({ observation }, log) => {
     for (const { name, host } of observation.members) {
       if (host?.data_dir_exists === true && host.has_db_file === false) {
-        say.stop({
+        log.stop({
           member: name,
           message: `${name} has no member/snap/db: the new version would panic at its start`,
           hint: 'check data_dir; a store migrated from v2 needs v3 data before the upgrade',
@@ -17,35 +17,35 @@ export const dbFilePresent = guard(
   },
 );
 
-export const dataFolders = guard(
-  'data-folders',
-  'data folders are there, writable, and belong to the process',
-  ({ observation, cluster }, say) => {
+export const dataDirectories = guard(
+  'data-directories',
+  'data directories are there, writable, and belong to the process',
+  ({ observation, cluster }, log) => {
     for (const { name, is_reachable, host } of observation.members) {
       if (host === undefined) continue;
       const path = cluster.members.find((member) => member.name === name)?.data_dir;
       if (host.data_dir_exists === false)
-        say.stop({
+        log.stop({
           member: name,
-          message: `${name}: there is no data folder ${path}`,
+          message: `${name}: there is no data directory ${path}`,
           hint: 'a member started without its data would join empty',
         });
       else if (host.data_dir_writable === false)
-        say.stop({
+        log.stop({
           member: name,
-          message: `${name}: the data folder ${path} is not writable`,
+          message: `${name}: the data directory ${path} is not writable`,
           hint: 'give the write permission back',
         });
       if (host.owner_mismatch !== undefined)
-        say.warn({
+        log.warn({
           member: name,
           message: `${name}: ${host.owner_mismatch}`,
           hint: 'the new process must run as the same user',
         });
       for (const message of host.problems ?? [])
-        say.stop({ member: name, message: `${name}: ${message}`, hint: 'check the cluster file' });
+        log.stop({ member: name, message: `${name}: ${message}`, hint: 'check the cluster file' });
       if (is_reachable && host.is_running === false && (host.problems ?? []).length === 0) {
-        say.stop({
+        log.stop({
           member: name,
           message: `${name} answers, but the driver finds no process of it`,
           hint: 'check pid_file, unit or container in the cluster file: it could not be stopped',

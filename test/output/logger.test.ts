@@ -4,7 +4,7 @@ import { recordResult, rowsResult } from '../../src/core/result.ts';
 import { renderError } from '../../src/output/error.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import { makeSay } from '../../src/output/say.ts';
+import { makeLogger } from '../../src/output/logger.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
@@ -12,17 +12,17 @@ const speaker = (options: Partial<OutputOptions> = {}, world: FakeHostOptions = 
   const host = fakeHost(world);
   return {
     host,
-    say: makeSay(host, { header: true, quiet: false, verbose: false, ...options }, makeRedactor()),
+    log: makeLogger(host, { header: true, quiet: false, verbose: false, ...options }, makeRedactor()),
   };
 };
 const talk = (options: Partial<OutputOptions>): string => {
-  const { host, say } = speaker(options);
-  say.info('fact');
-  say.warn('careful');
-  say.debug('detail');
-  say.warnOnce('old', 'use the new one');
-  say.warnOnce('old', 'use the new one');
-  say.warnOnce('other', 'another');
+  const { host, log } = speaker(options);
+  log.info('fact');
+  log.warn('careful');
+  log.debug('detail');
+  log.warnOnce('old', 'use the new one');
+  log.warnOnce('old', 'use the new one');
+  log.warnOnce('other', 'another');
   expect(host.out()).toBe('');
   return host.err();
 };
@@ -38,18 +38,18 @@ test('--verbose adds details', () => {
 });
 
 test('hidden values and control characters are replaced', () => {
-  const { host, say } = speaker();
-  say.hide('token-1');
-  say.info('got token-1 \u001b[2J');
+  const { host, log } = speaker();
+  log.hide('token-1');
+  log.info('got token-1 \u001b[2J');
   expect(host.err()).toBe('got *** \\u001b[2J\n');
 });
 
 test('messages keep their order where colour is on', async () => {
-  const { host, say } = speaker({ color: 'always', verbose: true });
-  say.info('1');
-  say.warn('2');
-  say.debug('3');
-  say.info('4');
+  const { host, log } = speaker({ color: 'always', verbose: true });
+  log.info('1');
+  log.warn('2');
+  log.debug('3');
+  log.info('4');
   while (host.err().split('\n').length < 5) await new Promise((resolve) => setImmediate(resolve));
   expect(host.err()).toBe('1\n\u001b[33mwarning:\u001b[39m 2\n\u001b[2m3\u001b[22m\n4\n');
 });
@@ -63,27 +63,27 @@ describe('a turning line', () => {
     ['with --quiet', { quiet: true }, tty, false],
     ['with -o json', { format: 'json' }, tty, false],
   ])('%s', async (_, options, world, expected) => {
-    const { host, say } = speaker(options, world);
-    const line = await say.status('waiting');
+    const { host, log } = speaker(options, world);
+    const line = await log.status('waiting');
     line.update('still waiting');
     line.stop();
     expect(host.err()).toBe(expected ? '~waiting~still waiting~.' : '');
   });
 
   test('does not come back when it was stopped while it stepped aside', async () => {
-    const { host, say } = speaker({}, tty);
-    const line = await say.status('waiting');
-    say.info('fact');
+    const { host, log } = speaker({}, tty);
+    const line = await log.status('waiting');
+    log.info('fact');
     line.stop();
     await new Promise((resolve) => setImmediate(resolve));
     expect(host.err()).toBe('~waiting~.fact\n~waiting~.');
   });
 
   test('steps aside for a message, and shows no secret', async () => {
-    const { host, say } = speaker({}, tty);
-    say.hide('token-1');
-    const line = await say.status('with token-1');
-    say.info('fact');
+    const { host, log } = speaker({}, tty);
+    log.hide('token-1');
+    const line = await log.status('with token-1');
+    log.info('fact');
     await new Promise((resolve) => setImmediate(resolve));
     line.stop();
     expect(host.err()).toBe('~with ***~.fact\n~with ***~.');
@@ -100,7 +100,7 @@ test('a reader of stderr that has gone is no reason to fail', () => {
     },
   };
   expect(() =>
-    makeSay(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x'),
+    makeLogger(broken, { header: true, quiet: false, verbose: false }, makeRedactor()).info('x'),
   ).not.toThrow();
 });
 
@@ -110,15 +110,15 @@ describe('under -o json', () => {
     const host = fakeHost();
     const options: OutputOptions = { format, header: true, quiet: false, verbose: false, notes: [] };
     const redactor = makeRedactor();
-    return { host, options, redactor, say: makeSay(host, options, redactor) };
+    return { host, options, redactor, log: makeLogger(host, options, redactor) };
   };
 
   test.each(['json', 'ndjson'] as const)(
     'an error is the only thing on stderr, and carries what was said before (%s)',
     async (format) => {
-      const { host, options, redactor, say } = held(format);
-      say.hide('secret-12');
-      say.info('using the mock, secret-12');
+      const { host, options, redactor, log } = held(format);
+      log.hide('secret-12');
+      log.info('using the mock, secret-12');
       await renderError(error, options, host, redactor);
       expect(host.err().split('\n')).toHaveLength(2);
       expect(JSON.parse(host.err())).toMatchObject({ code: 'NOT_FOUND', notes: ['using the mock, ***'] });
@@ -126,13 +126,13 @@ describe('under -o json', () => {
   );
 
   test('without an error messages are written when the answer begins, and those of its end after it', async () => {
-    const { host, options, redactor, say } = held('json');
-    say.info('early');
+    const { host, options, redactor, log } = held('json');
+    log.info('early');
     expect(host.err()).toBe('');
     await render(recordResult({}), options, host, redactor);
     expect(host.err()).toBe('early\n');
     async function* rows() {
-      say.warn('late');
+      log.warn('late');
       yield 1;
     }
     await render(rowsResult(rows()), options, host, redactor);
@@ -140,16 +140,16 @@ describe('under -o json', () => {
   });
 
   test('a command that takes longer speaks as it goes, in order', () => {
-    const { host, say } = held('json');
-    say.info('one');
+    const { host, log } = held('json');
+    log.info('one');
     host.advance(1001);
-    say.info('two');
+    log.info('two');
     expect(host.err()).toBe('one\ntwo\n');
   });
 
   test('other formats hold nothing back', () => {
-    const { host, say } = held('table');
-    say.info('now');
+    const { host, log } = held('table');
+    log.info('now');
     expect(host.err()).toBe('now\n');
   });
 });

@@ -6,24 +6,24 @@ import type { Context, Flag, Values } from '../../../cli/command.ts';
 
 export const dirFlag: Flag = {
   field: str(),
-  summary: 'Folder of the rehearsal cluster; one in the state folder unless given',
-  value: 'folder',
+  summary: 'Directory of the rehearsal cluster (default: one in the state directory)',
+  value: 'directory',
   complete: 'file',
 };
-export const folderOf = (context: Context, values: Values): string =>
+export const directoryOf = (context: Context, values: Values): string =>
   values.dir === undefined
-    ? join(context.settings.folders.state, 'mock-kv')
+    ? join(context.settings.directories.state, 'mock-kv')
     : resolve(context.host.cwd, values.dir);
 
-/** The cluster in the folder, or an error that says how to make one. */
+/** The cluster in the directory, or an error that says how to make one. */
 export const rehearsalIn = async (context: Context, values: Values): Promise<Rehearsal> => {
   const { readRehearsal } = await import('../../../etcd-sim/cluster/processes.ts');
-  const folder = folderOf(context, values);
-  const rehearsal = await readRehearsal(context.host, folder);
+  const directory = directoryOf(context, values);
+  const rehearsal = await readRehearsal(context.host, directory);
   if (rehearsal !== undefined) return rehearsal;
-  throw new AppError('not-found', `there is no rehearsal cluster in ${folder}`, {
+  throw new AppError('not-found', `there is no rehearsal cluster in ${directory}`, {
     code: 'NO_REHEARSAL',
-    tryThis: [`opsctl mock kv start --members 3 --dir ${folder}`],
+    tryThis: [`opsctl mock kv start --members 3 --dir ${directory}`],
   });
 };
 

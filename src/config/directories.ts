@@ -1,18 +1,18 @@
 import { isAbsolute, join } from 'node:path';
 import type { Host } from '../platform/host.ts';
-import type { Folders } from './settings.ts';
+import type { Directories } from './settings.ts';
 
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
 
-/** decisions 4: OPSCTL_HOME is one folder for all three; else the XDG folders (their specification has relative values ignored). */
-const roots = (host: World): Omit<Folders, 'clusters'> => {
+/** decisions 4: OPSCTL_HOME is one directory for all three; else the XDG directories (their specification has relative values ignored). */
+const roots = (host: World): Omit<Directories, 'clusters'> => {
   const { env, platform } = host;
   const own = env.OPSCTL_HOME;
   if (own) {
     const base = isAbsolute(own) ? own : join(host.cwd, own);
     return { config: join(base, 'config'), state: join(base, 'state'), cache: join(base, 'cache') };
   }
-  const home = env.HOME || host.files.homeFolder();
+  const home = env.HOME || host.files.homeDirectory();
   const place = (value: string | undefined, ...rest: string[]): string =>
     value && isAbsolute(value) ? join(value, 'opsctl') : join(home, ...rest, 'opsctl');
   if (platform === 'win32') {
@@ -33,8 +33,8 @@ const roots = (host: World): Omit<Folders, 'clusters'> => {
 /** The one file with all profiles. */
 export const configFile = (host: World): string => join(roots(host).config, 'config.json');
 
-/** A profile's own folders below the common ones: sign-ins and caches of two profiles never meet. */
-export const foldersOf = (host: World, profile: string): Folders => {
+/** A profile's own directories below the common ones: sign-ins and caches of two profiles never meet. */
+export const directoriesOf = (host: World, profile: string): Directories => {
   const { config, state, cache } = roots(host);
   return {
     config: join(config, profile),
