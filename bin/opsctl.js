@@ -9,23 +9,24 @@ const fs = process.getBuiltinModule('node:fs');
 const dist = new URL('../dist/', import.meta.url);
 const args = process.argv.slice(2);
 const first = args[0];
-const print = (name) => {
-  // A closed pipe (`| head`) is the reader's wish, not an error.
+const main = async () => (await import('../dist/main.js')).main(args);
+const print = async (name) => {
   try {
     fs.writeSync(1, fs.readFileSync(new URL(name, dist), 'utf8'));
   } catch (error) {
-    if (error.code !== 'EPIPE') throw error;
+    // A closed pipe (`| head`) is the reader's wish, not an error; the program itself reports all others.
+    if (error.code !== 'EPIPE') await main();
   }
 };
 
 if (!fs.existsSync(new URL('main.js', dist))) {
   process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its directory\n');
   process.exitCode = 3;
-} else if (args.length === 1 && (first === '--version' || first === '-V')) print('version.txt');
+} else if (args.length === 1 && (first === '--version' || first === '-V')) await print('version.txt');
 else if (
   args.length === 0 ||
   (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))
 )
-  print('help.txt');
+  await print('help.txt');
 else if (first === '__complete') (await import('../dist/complete.js')).complete(args.slice(1));
-else await (await import('../dist/main.js')).main(args);
+else await main();

@@ -62,21 +62,47 @@ const globalWidth = (token: string, next: string | undefined, globals: Flags): n
   return last.includes('=') || next === undefined ? 1 : 2;
 };
 
-/** The words before the first flag that is not a global one, and everything else untouched. */
-export const wordsOf = (argv: readonly string[], globals: Flags): { words: string[]; rest: string[] } => {
+export type Words = {
+  readonly words: readonly string[];
+  /** Where each word stands in the line. */
+  readonly places: readonly number[];
+  /** The flag at which the words end because it is not a global one. */
+  readonly stop?: string;
+};
+
+/** The words before the first flag that is not a global one: those that may name a command. */
+export const wordsOf = (argv: readonly string[], globals: Flags): Words => {
   const words: string[] = [];
-  const rest: string[] = [];
+  const places: number[] = [];
   for (let i = 0; i < argv.length; ) {
     const token = argv[i] ?? '';
     if (!token.startsWith('-') || token === '-') {
       words.push(token);
+      places.push(i);
       i += 1;
       continue;
     }
-    const width = token === '--' ? 0 : globalWidth(token, argv[i + 1], globals);
-    if (width === 0) return { words, rest: [...rest, ...argv.slice(i)] };
-    rest.push(...argv.slice(i, i + width));
+    if (token === '--') break;
+    const width = globalWidth(token, argv[i + 1], globals);
+    if (width === 0) return { words, places, stop: token };
     i += width;
   }
-  return { words, rest };
+  return { words, places };
+};
+
+/** The line without its first `used` words, in the order in which it was typed. */
+export const without = (argv: readonly string[], { places }: Words, used: number): string[] => {
+  const gone = new Set(places.slice(0, used));
+  return argv.filter((_, i) => !gone.has(i));
+};
+
+/** The first flag of a line that nobody knows, as it was typed and without its value. Expects what `normalize` made. */
+export const unknownFlag = (tokens: readonly string[], flags: Flags): string | undefined => {
+  for (const token of tokens) {
+    if (token === '--') return undefined;
+    if (!token.startsWith('-') || token === '-' || /^-[\d.]/.test(token)) continue;
+    const name = /^--([^=]+)/.exec(token)?.[1];
+    if (name === undefined || !Object.hasOwn(flags, name)) return token.split('=')[0];
+  }
+  return undefined;
 };

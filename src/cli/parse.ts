@@ -1,9 +1,9 @@
 import type { Argument, Command, Flag, Values } from './command.ts';
 import { bare } from '../core/field.ts';
-import { nearest } from '../core/nearest.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
-import { type Flags, normalize } from './argv.ts';
+import { type Flags, normalize, unknownFlag } from './argv.ts';
 import { globalFlags } from './globals.ts';
+import { unknownOption } from './unknown-option.ts';
 import { parseValue } from './values.ts';
 
 export type Parsed = { readonly values: Values; readonly globals: Values };
@@ -51,35 +51,15 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
   try {
     await engine.parseAsync([...tokens], { from: 'user' });
   } catch (error) {
-    throw usageError(
-      sentence(error, Object.keys(flags), command),
-      [],
-      [`opsctl ${command.path.join(' ')} --help`],
-    );
+    throw usageError(sentence(error, command), [], [`opsctl ${command.path.join(' ')} --help`]);
   }
   return given;
 };
 
-/** What other programs call the flags of every command. */
-const alsoCalled: Readonly<Record<string, string>> = {
-  json: 'output json',
-  yaml: 'output yaml',
-  csv: 'output csv',
-  format: 'output',
-  fields: 'columns',
-  query: 'jq',
-  force: 'yes',
-  debug: 'verbose',
-  'no-color': 'color never',
-};
-
-const sentence = (error: unknown, flags: readonly string[], command: Command): string => {
-  const said =
+const sentence = (error: unknown, command: Command): string => {
+  const text =
     (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
-  const unknown = /unknown option '--([^'=]+)/.exec(said)?.[1];
-  const close = unknown && (nearest(unknown, flags) ?? alsoCalled[unknown]);
-  const end = close ? `; did you mean --${close}?` : '';
-  return `opsctl ${command.path.join(' ')}: ${said}${end}`;
+  return `opsctl ${command.path.join(' ')}: ${text}`;
 };
 
 const parseArgs = (
@@ -146,6 +126,8 @@ export const parseCommand = async (command: Command, tokens: readonly string[]):
   const own: Flags = command.flags ?? {};
   const all = { ...globalFlags, ...own };
   const normal = normalize(tokens, all);
+  const unknown = unknownFlag(normal, all);
+  if (unknown !== undefined) throw unknownOption(command.path, unknown, Object.keys(all));
   const given = plain(normal, all) ?? (await read(command, normal, all));
   const problems: Problem[] = [];
   const globalGiven: Given['flags'] = takeColor(own, given.flags);

@@ -10,7 +10,7 @@ import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeLogger } from '../output/logger.ts';
 import type { Format, OutputOptions, Redactor } from '../output/types.ts';
-import { wordsOf } from './argv.ts';
+import { without, wordsOf } from './argv.ts';
 import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
@@ -82,18 +82,6 @@ const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown):
 };
 
 type Run = { readonly host: Host; readonly redactor: Redactor };
-
-const helpTopic = async (words: readonly string[]): Promise<Result> => {
-  const { commandHelp, groupHelp, rootHelp } = await import('./help.ts');
-  if (words.length === 0) return rawResult(rootHelp(OPSCTL_VERSION));
-  if (words[0] === 'exit-codes') return rawResult((await import('./help-topics.ts')).exitCodesText());
-  if (words[0] === 'environment')
-    return rawResult((await import('../config/environment-text.ts')).environmentText());
-  const found = findCommand(await findGroup(words[0] ?? '').load(), words);
-  return rawResult(
-    found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands),
-  );
-};
 
 /** A flag that promises to change nothing is never taken in silence by a command that would. */
 const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Values): void => {
@@ -198,26 +186,55 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
   }
 };
 
+/** What a line without a command asks for: a page of help or the version. */
+const answerWithoutCommand = async (
+  found: ReturnType<typeof wordsOf>,
+  tokens: readonly string[],
+  commands: readonly Command[] = [],
+): Promise<Result> => {
+  const misuse = await import('./misuse.ts');
+  misuse.groupIsAsked(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
+  if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
+  return (await import('./help-pages.ts')).helpPage(found.words);
+};
+
+/** `help` takes words that name a page, and no flags but the global ones. */
+const answerHelp = async (line: ReturnType<typeof wordsOf>, tokens: readonly string[]): Promise<Result> => {
+  (await import('./misuse.ts')).refuseUnknownFlags(['help'], tokens);
+  return (await import('./help-pages.ts')).helpPage(line.words.slice(1));
+};
+
 const dispatch = async (
   run: Run,
   argv: readonly string[],
   note: (options: OutputOptions) => void,
 ): Promise<Category | 'done'> => {
-  const { words, rest } = wordsOf(argv, globalFlags);
+  const line = wordsOf(argv, globalFlags);
+  const { words } = line;
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
-  if (words[0] === 'help' || words.length === 0) return print(await helpTopic(words.slice(1)));
+  if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length)));
+  if (words.length === 0) return print(await answerWithoutCommand(line, argv));
   const found = await lookedUp(words);
-  if (found.kind === 'group') return print(await helpTopic(found.words));
-  if (asksForHelp(rest)) return print(rawResult((await import('./help.ts')).commandHelp(found.command)));
+  if (found.kind === 'group')
+    return print(await answerWithoutCommand(line, without(argv, line, words.length), found.commands));
+  const { command } = found;
+  const tokens = without(argv, line, found.used);
+  if (asksForHelp(tokens)) {
+    (await import('./misuse.ts')).refuseUnknownFlags(command.path, tokens, {
+      ...globalFlags,
+      ...command.flags,
+    });
+    return print(rawResult((await import('./help.ts')).commandHelp(command)));
+  }
   const { parseCommand } = await import('./parse.ts');
-  const { values, globals } = await parseCommand(found.command, [...words.slice(found.used), ...rest]);
+  const { values, globals } = await parseCommand(command, tokens);
   const options = outputOptions(globals);
   note(options);
   if (options.jq !== undefined || options.columns !== undefined)
     await (await import('../output/check.ts')).checkOutput(options);
-  return execute(run, found.command, values, globals, options).catch((error: unknown) => {
-    throw ofCommand(found.command, error);
+  return execute(run, command, values, globals, options).catch((error: unknown) => {
+    throw ofCommand(command, error);
   });
 };
 

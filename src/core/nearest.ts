@@ -1,14 +1,21 @@
-/** Edit distance with early end: names longer apart than `limit` are all equally far. */
+/** Edit distance with early end; two letters that changed places count as one edit. Names longer apart than `limit` are all equally far. */
 const distance = (a: string, b: string, limit: number): number => {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const change = a[i - 1] === b[j - 1] ? 0 : 1;
-      row[j] = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + change);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row[j] = Math.min(
+        (previous[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (previous[j - 1] ?? 0) + change,
+        swapped ? (before[j - 2] ?? 0) + 1 : limit + 1,
+      );
     }
-    previous = row;
+    [before, previous] = [previous, row];
   }
   return previous[b.length] ?? limit + 1;
 };
@@ -28,7 +35,9 @@ export const nearest = (typed: string, names: Iterable<string>): string | undefi
   let least = limit + 1;
   for (const name of known) {
     const far = distance(typed.toLowerCase(), name.toLowerCase(), limit);
-    if (far < least) [best, least] = [name, far];
+    // People seldom mistype the first letter: `plugin` does not mean `login`.
+    const isOther = far > 1 && typed[0]?.toLowerCase() !== name[0]?.toLowerCase();
+    if (far < least && !isOther) [best, least] = [name, far];
   }
   return best ?? begun(typed, known);
 };

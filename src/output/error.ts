@@ -1,6 +1,6 @@
 import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { AppError, type Category, problemText } from '../core/problem.ts';
+import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/wrap.ts';
 import { isColored } from './color.ts';
 import { printable } from './printable.ts';
@@ -63,13 +63,16 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
   ...(notes.length === 0 ? {} : { notes }),
 });
 
+/** The only problem is often the message already. */
+const isInMessage = (message: string, one: Problem): boolean =>
+  message.endsWith(problemText(one)) || (one.rule === 'unknown' && message.includes(`'${one.path}'`));
+
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
 const errorLines = ({ message, detail }: AppError): string[] => [
   message,
-  // The only problem is often the message already.
   ...(detail.problems ?? [])
-    .map(problemText)
-    .flatMap((text) => (message.endsWith(text) ? [] : [`  ${text}`])),
+    .filter((one) => !isInMessage(message, one))
+    .map((one) => `  ${problemText(one)}`),
   ...(detail.tryThis ?? []).map((line) => `  try: ${line}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),

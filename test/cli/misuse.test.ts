@@ -1,0 +1,74 @@
+/** Misuse is never green: an unknown flag anywhere ends with 2, and nothing is on stdout. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { groups } from '../../src/cli/manifest.ts';
+import { opsctl } from '../support/program.ts';
+
+let home = '';
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-misuse-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const isRefused = async (argv: readonly string[]): Promise<string | undefined> => {
+  const { code, stdout, stderr } = await opsctl(argv, { home });
+  return code === 2 && stdout === '' && /unknown option|not a known option/.test(stderr)
+    ? undefined
+    : `opsctl ${argv.join(' ')}: ${code} ${JSON.stringify((stdout + stderr).slice(0, 200))}`;
+};
+
+test('an unknown flag before, between or after the words of any command is refused', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const lines = commands.flatMap(({ path }) => [
+    ['--profle', 'x', ...path],
+    ...path.slice(1).map((_, i) => [...path.slice(0, i + 1), '--nosuch', ...path.slice(i + 1)]),
+    [...path, '--nosuch'],
+    [...path, '--nosuch=1', '--help'],
+  ]);
+  const green = (await Promise.all(lines.map(isRefused))).filter((found) => found !== undefined);
+  expect(lines.length).toBeGreaterThan(1000);
+  expect(green).toEqual([]);
+});
+
+test.each([
+  '-x',
+  '--versoin',
+  '--version --foo',
+  '--quite tracker labels list',
+  'help --foo',
+  '-ojson --foo',
+])('opsctl %s is refused', async (line) => {
+  expect(await isRefused(line.split(' '))).toBeUndefined();
+});
+
+test.each(['-o json', '--quiet', '--columns', 'tracker -o json', 'tracker labels --profile x'])(
+  'flags without a command do nothing, and say so: %s',
+  async (line) => {
+    const { code, stdout, stderr } = await opsctl(line.split(' '), { home });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('<command>');
+  },
+);
+
+test('a flag that stands before its command is named with its place', async () => {
+  const { code, stderr } = await opsctl(['tracker', '--name', 'x', 'labels', 'create'], { home });
+  expect(code).toBe(2);
+  expect(stderr).toContain('try: opsctl tracker labels create --name …');
+});
+
+test.each<[string, string]>([
+  ['--version', ''],
+  ['-V', ''],
+  ['--version -o json', ''],
+  ['help', 'Usage'],
+  ['--help', 'Usage'],
+  ['tracker', 'Usage'],
+  ['tracker labels --help', 'Usage'],
+  ['help tracker labels', 'Usage'],
+])('help and version stay green: %s', async (line, text) => {
+  const { code, stdout } = await opsctl(line.split(' '), { home });
+  expect(code).toBe(0);
+  expect(stdout).toContain(text);
+});
