@@ -41,8 +41,14 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
   },
   {
     from: 'auth/',
-    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/', 'oauth-conformance/'],
-    instead: 'Sign-in uses api-client/ and the host.',
+    to: ['core/', 'api-specs/', 'platform/', 'api-client/', 'auth/'],
+    instead:
+      'Sign-in uses api-client/ and the host. Checks and the scripted consent of the demo use it, not the reverse.',
+  },
+  {
+    from: 'demo-sign-in/',
+    to: ['core/', 'api-specs/', 'platform/', 'auth/', 'demo-sign-in/'],
+    instead: 'The scripted consent walks the pages of the embedded server over HTTP only.',
   },
   {
     from: 'oauth-conformance/',
@@ -142,6 +148,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'etcd-client/',
       'auth/',
       'oauth-conformance/',
+      'demo-sign-in/',
       'bulk/',
       'workspace/',
       'label-definitions/',

@@ -1,8 +1,8 @@
 import { AppError } from '../core/problem.ts';
 import { embeddedEndpoints, mockKey } from './settings.ts';
 import { serverKey, endpointsFrom } from './endpoints.ts';
-import type { Surroundings } from './auth-context.ts';
-import type { Account, VaultData } from './credential-store/account.ts';
+import type { AuthContext } from './auth-context.ts';
+import type { Account, StoredCredentials } from './credential-store/account.ts';
 
 export const notSignedIn = (why: string, account?: string): AppError =>
   new AppError('auth', why, {
@@ -11,14 +11,14 @@ export const notSignedIn = (why: string, account?: string): AppError =>
   });
 
 /** The server that the settings name; undefined when they name none. */
-export const configuredServer = (around: Surroundings): string | undefined => {
-  const auth = around.settings.get('auth.url')?.value;
+export const configuredServer = (context: AuthContext): string | undefined => {
+  const auth = context.settings.get('auth.url')?.value;
   return auth === undefined ? undefined : serverKey(endpointsFrom({ auth }));
 };
 
 /** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */
 export const chosenAccount = (
-  data: VaultData,
+  data: StoredCredentials,
   wanted: string | undefined,
   server: string | undefined,
 ): Account => {
@@ -37,7 +37,7 @@ export const chosenAccount = (
 };
 
 /** The embedded server listens on another port at each start: its addresses are asked for when they are needed. */
-export const withEndpoints = async (around: Surroundings, account: Account): Promise<Account> =>
+export const withEndpoints = async (context: AuthContext, account: Account): Promise<Account> =>
   account.server === mockKey
-    ? { ...account, endpoints: embeddedEndpoints((await around.target('auth')).baseUrl) }
+    ? { ...account, endpoints: embeddedEndpoints((await context.target('auth')).baseUrl) }
     : account;

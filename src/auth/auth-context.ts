@@ -1,7 +1,7 @@
 import type { Host } from '../platform/host.ts';
 
 /** What signing in needs of the run it is part of; a command's context has all of it. */
-export type Surroundings = {
+export type AuthContext = {
   readonly host: Host;
   readonly settings: {
     readonly profile: { readonly name: string; readonly origin: string };

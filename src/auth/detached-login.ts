@@ -3,7 +3,7 @@ import { attemptFor, complete, type LoginPlan, refusedByUser, showAddress } from
 import { dropPending, readPending, savePending } from './pending-login.ts';
 import { secretsFrom } from './pkce.ts';
 import { mockKey } from './settings.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import type { Account } from './credential-store/account.ts';
 import { verdictOfPaste } from './methods/paste.ts';
 
@@ -22,14 +22,14 @@ export type Started = {
 };
 
 /** First half: the address is shown, what is needed for the second half is stored 0600. */
-export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise<Started> => {
-  const { host } = around;
+export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan): Promise<Started> => {
+  const { host } = context;
   const secrets = secretsFrom((bytes) => host.random(bytes));
   const port = plan.port === 0 ? unusedPort(host.random(2)) : plan.port;
   const redirectUri = `http://${plan.redirectHost ?? '127.0.0.1'}:${port}${plan.path}`;
-  const attempt = attemptFor(around, plan, redirectUri, secrets);
+  const attempt = attemptFor(context, plan, redirectUri, secrets);
   const expiresMs = host.now() + lifeMs;
-  await savePending(around, {
+  await savePending(context, {
     server: plan.server.key,
     endpoints: plan.server.endpoints,
     clientId: plan.server.clientId,
@@ -41,8 +41,8 @@ export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise
     account: plan.account,
     expiresMs,
   });
-  await showAddress(around, attempt.url);
-  around.log.info(
+  await showAddress(context, attempt.url);
+  context.log.info(
     'The browser will end at an address that cannot be reached. Copy it and run: opsctl login --finish URL',
   );
   return {
@@ -53,12 +53,12 @@ export const startSplit = async (around: Surroundings, plan: LoginPlan): Promise
 };
 
 /** Second half, in another process: the answer is checked against the stored state as the listener would. */
-export const finishSplit = async (
-  around: Surroundings,
+export const finishDetachedLogin = async (
+  context: AuthContext,
   pasted: string,
   clientSecret: string | undefined,
 ): Promise<Account> => {
-  const pending = await readPending(around);
+  const pending = await readPending(context);
   const verdict = verdictOfPaste(pasted, { state: pending.state });
   if (verdict.kind === 'ignored' || verdict.kind === 'relay') {
     const why = verdict.kind === 'ignored' ? verdict.why : 'the state is missing';
@@ -68,10 +68,10 @@ export const finishSplit = async (
     });
   }
   if (verdict.kind === 'refused') {
-    await dropPending(around);
+    await dropPending(context);
     throw refusedByUser(verdict.refusal);
   }
-  const secret = clientSecret ?? around.settings.get('auth.client_secret')?.value;
+  const secret = clientSecret ?? context.settings.get('auth.client_secret')?.value;
   const server = {
     endpoints: pending.endpoints,
     key: pending.server,
@@ -85,7 +85,7 @@ export const finishSplit = async (
     requested: pending.requested,
     secrets: { verifier: pending.verifier, nonce: pending.nonce },
   };
-  const account = await complete(around, plan, attempt, verdict.callback);
-  await dropPending(around);
+  const account = await complete(context, plan, attempt, verdict.callback);
+  await dropPending(context);
   return account;
 };

@@ -6,23 +6,23 @@ import { failurePage, successPage } from './loopback/pages.ts';
 import { type Secrets, secretsFrom } from './pkce.ts';
 import { isIdentity, scopeTable } from './scopes.ts';
 import type { LoginServer } from './settings.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import {
   type Account,
   accountFrom,
   accountNameFrom,
   freeName,
-  type VaultData,
+  type StoredCredentials,
   withAccount,
 } from './credential-store/account.ts';
-import { openVault } from './credential-store/store.ts';
-import type { Place } from './methods/place.ts';
-import { browserChoice, hints, place } from './methods/place.ts';
-import { pastedVerdict } from './methods/read-paste.ts';
+import { openCredentialStore } from './credential-store/store.ts';
+import type { BrowserEnvironment } from './methods/browser-environment.ts';
+import { browserChoice, hints, browserEnvironment } from './methods/browser-environment.ts';
+import { pastedVerdict } from './methods/pasted-lines.ts';
 import { discover } from './protocol/discovery.ts';
 import { exchangeRequest, processExchange } from './protocol/exchange.ts';
 import { serviceFailure } from './protocol/failure.ts';
-import type { Party } from './protocol/token-client.ts';
+import type { TokenClient } from './protocol/token-client.ts';
 import { sendCode } from './protocol/send.ts';
 
 export type LoginPlan = {
@@ -53,12 +53,12 @@ export type Attempt = {
 };
 
 export const attemptFor = (
-  around: Surroundings,
+  context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint'>,
   redirectUri: string,
   secrets: Secrets,
 ): Attempt => {
-  around.log.hide(secrets.verifier);
+  context.log.hide(secrets.verifier);
   const url = authorizeUrl({
     endpoint: plan.server.endpoints.authorize,
     clientId: plan.server.clientId,
@@ -71,18 +71,18 @@ export const attemptFor = (
 };
 
 /** The address is the one thing that must be seen whole, state included; it goes past the redaction of messages. */
-export const showAddress = (around: Surroundings, url: string): Promise<void> =>
-  around.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
+export const showAddress = (context: AuthContext, url: string): Promise<void> =>
+  context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
 
-const partyOf = async (
-  around: Surroundings,
+const tokenClientFor = async (
+  context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes'>,
   callback?: CheckedCallback,
-): Promise<Party> => {
+): Promise<TokenClient> => {
   const { endpoints, clientId, clientSecret } = plan.server;
-  const base: Party = { endpoints, clientId, clientSecret };
+  const base: TokenClient = { endpoints, clientId, clientSecret };
   const isNeeded = plan.scopes.some(isIdentity) || callback?.params.has('iss') === true;
-  const metadata = isNeeded ? await discover(around.host, endpoints, around.signal) : undefined;
+  const metadata = isNeeded ? await discover(context.host, endpoints, context.signal) : undefined;
   const issuer = callback?.params.get('iss') ?? undefined;
   if (metadata === undefined) return { ...base, ...(issuer === undefined ? {} : { issuer }) };
   if (issuer !== undefined && issuer !== metadata.issuer)
@@ -95,27 +95,27 @@ const partyOf = async (
 
 /** Code to stored account; the network is asked once, because a code is good for one use. */
 export const complete = async (
-  around: Surroundings,
+  context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes' | 'account'>,
   attempt: Pick<Attempt, 'redirectUri' | 'requested'> & {
     readonly secrets: Pick<Secrets, 'verifier' | 'nonce'>;
   },
   callback: CheckedCallback,
 ): Promise<Account> => {
-  const { host, log } = around;
+  const { host, log } = context;
   log.hide(callback.code);
-  const party = await partyOf(around, plan, callback);
+  const tokenClient = await tokenClientFor(context, plan, callback);
   const read = await sendCode(
-    around,
+    context,
     'code exchange',
-    exchangeRequest(party, callback, attempt.redirectUri, attempt.secrets.verifier),
+    exchangeRequest(tokenClient, callback, attempt.redirectUri, attempt.secrets.verifier),
   );
   const answer = await processExchange(
-    party,
+    tokenClient,
     read,
     attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined,
     host,
-    around.signal,
+    context.signal,
   );
   const { endpoints, clientId, clientSecret, key } = plan.server;
   const given = accountFrom(
@@ -124,8 +124,8 @@ export const complete = async (
     attempt.requested,
     host.now(),
   );
-  const nameIn = (data: VaultData): string => plan.account ?? freeName(data, given.name, key);
-  const { current: name = given.name } = await openVault(around).change((data) =>
+  const nameIn = (data: StoredCredentials): string => plan.account ?? freeName(data, given.name, key);
+  const { current: name = given.name } = await openCredentialStore(context).change((data) =>
     withAccount(data, { ...given, name: nameIn(data) }),
   );
   return { ...given, name };
@@ -157,13 +157,13 @@ const interrupted = (signal: AbortSignal): unknown =>
 
 /** The first of: the redirect, a pasted answer, the end of the time, Ctrl-C. */
 const firstAnswer = async (
-  around: Surroundings,
+  context: AuthContext,
   plan: LoginPlan,
   redirect: Redirect,
   secrets: Secrets,
   extra: Promise<void>,
 ): Promise<Settled> => {
-  const { host, signal } = around;
+  const { host, signal } = context;
   const done = new AbortController();
   const stop = AbortSignal.any([signal, done.signal]);
   const never = new Promise<never>(() => undefined);
@@ -172,7 +172,7 @@ const firstAnswer = async (
     () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
   );
   const pasted: Promise<Settled> = plan.readsPaste
-    ? pastedVerdict(around, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
+    ? pastedVerdict(context, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
     : never;
   try {
     return await Promise.race([redirect.settled, pasted, time, extra.then(() => never)]);
@@ -182,21 +182,21 @@ const firstAnswer = async (
 };
 
 const openWith = async (
-  around: Surroundings,
+  context: AuthContext,
   plan: LoginPlan,
   redirect: Redirect,
   url: string,
-  at: Place,
+  at: BrowserEnvironment,
 ): Promise<void> => {
   const choice = browserChoice(at, plan, plan.hasTerminal);
-  around.log.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
-  const opened = choice.open && (await around.host.openBrowser(redirect.launchFrom(url)));
+  context.log.debug(`browser: ${choice.open ? 'yes' : 'no'}, ${choice.why}`);
+  const opened = choice.open && (await context.host.openBrowser(redirect.launchFrom(url)));
   if (choice.open && !opened)
-    around.log.warn('No browser could be started here; open the address above yourself.');
-  if (opened) around.log.info('Waiting for the browser…');
-  else for (const line of hints(at, redirect.port, around.host.hostname)) around.log.info(line);
+    context.log.warn('No browser could be started here; open the address above yourself.');
+  if (opened) context.log.info('Waiting for the browser…');
+  else for (const line of hints(at, redirect.port, context.host.hostname)) context.log.info(line);
   if (!opened && plan.readsPaste)
-    around.log.info(
+    context.log.info(
       'The browser ends at an address that begins with http://127.0.0.1. If it cannot be reached from there, paste that address here.',
     );
 };
@@ -205,7 +205,7 @@ const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 /** The last page after a failure. A service may repeat what it was sent: no secret of this login gets into the page. */
 const failureFor = (
-  { signal }: Surroundings,
+  { signal }: AuthContext,
   error: unknown,
   secrets: readonly string[],
 ): ReturnType<typeof failurePage> => {
@@ -225,43 +225,44 @@ const failureFor = (
 };
 
 const outcomeOf = async (
-  around: Surroundings,
+  context: AuthContext,
   plan: LoginPlan,
   attempt: Attempt,
   verdict: Extract<Verdict, { kind: 'code' | 'refused' }>,
 ): Promise<Account> => {
   if (verdict.kind === 'refused') throw refusedByUser(verdict.refusal);
   if (verdict.callback.source === 'typed')
-    around.log.info('A code alone carries no state; it is bound to this login by its proof key.');
-  return complete(around, plan, attempt, verdict.callback);
+    context.log.info('A code alone carries no state; it is bound to this login by its proof key.');
+  return complete(context, plan, attempt, verdict.callback);
 };
 
 /** Sign-in from listener to stored account. The order matters: the redirect URI needs the real port before the address exists. */
-export const signIn = async (around: Surroundings, plan: LoginPlan): Promise<Account> => {
-  const secrets = secretsFrom((bytes) => around.host.random(bytes));
-  const redirect = await listenForRedirect(around.host, {
+export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Account> => {
+  const secrets = secretsFrom((bytes) => context.host.random(bytes));
+  const redirect = await listenForRedirect(context.host, {
     expected: { state: secrets.state },
     port: plan.port,
     path: plan.path,
     redirectHost: plan.redirectHost,
-    onIgnored: (line) => around.log.warn(line),
+    onIgnored: (line) => context.log.warn(line),
   });
   const own = [secrets.verifier, secrets.state, secrets.nonce];
   try {
-    if (redirect.without !== undefined) around.log.debug(`not listening on ${redirect.without}`);
-    for (const secret of [secrets.state, secrets.nonce]) around.log.hide(secret);
-    const attempt = attemptFor(around, plan, redirect.redirectUri, secrets);
-    await showAddress(around, attempt.url);
+    if (redirect.without !== undefined) context.log.debug(`not listening on ${redirect.without}`);
+    for (const secret of [secrets.state, secrets.nonce]) context.log.hide(secret);
+    const attempt = attemptFor(context, plan, redirect.redirectUri, secrets);
+    await showAddress(context, attempt.url);
     const isScripted = plan.scripted !== undefined;
-    if (!isScripted) await openWith(around, plan, redirect, attempt.url, await place(around.host));
+    if (!isScripted)
+      await openWith(context, plan, redirect, attempt.url, await browserEnvironment(context.host));
     const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
-    const verdict = await firstAnswer(around, plan, redirect, secrets, walk);
+    const verdict = await firstAnswer(context, plan, redirect, secrets, walk);
     if (verdict.kind === 'code') own.push(verdict.callback.code);
-    const account = await outcomeOf(around, plan, attempt, verdict);
+    const account = await outcomeOf(context, plan, attempt, verdict);
     redirect.answer(successPage(account.email, scopeTable(account.requested, account.granted)));
     return account;
   } catch (error) {
-    redirect.answer(failureFor(around, error, own));
+    redirect.answer(failureFor(context, error, own));
     throw error;
   } finally {
     await redirect.close();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { Endpoints } from './endpoints.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { acquire, type Lock } from './credential-store/lock.ts';
 
@@ -19,41 +19,42 @@ export type Pending = {
   readonly expiresMs: number;
 };
 
-const pathOf = (around: Surroundings): string =>
-  join(around.settings.directories.state, 'pending-login.json');
+const pathOf = (context: AuthContext): string =>
+  join(context.settings.directories.state, 'pending-login.json');
 
-export const savePending = async (around: Surroundings, pending: Pending): Promise<void> => {
-  await makePrivateDirectory(around.host, around.settings.directories.state);
-  await writeGuarded(around.host, pathOf(around), JSON.stringify(pending));
+export const savePending = async (context: AuthContext, pending: Pending): Promise<void> => {
+  await makePrivateDirectory(context.host, context.settings.directories.state);
+  await writeGuarded(context.host, pathOf(context), JSON.stringify(pending));
 };
 
 const none = (why: string): AppError =>
   new AppError('auth', why, { code: 'NO_PENDING_LOGIN', tryThis: ['opsctl login --start'] });
 
-export const readPending = async (around: Surroundings): Promise<Pending> => {
-  const text = await readGuarded(around.host, pathOf(around));
+export const readPending = async (context: AuthContext): Promise<Pending> => {
+  const text = await readGuarded(context.host, pathOf(context));
   if (text === undefined) throw none('no login was started for this profile');
   let pending: Pending;
   try {
     pending = JSON.parse(text) as Pending;
   } catch {
-    await dropPending(around);
+    await dropPending(context);
     throw none('the started login cannot be read');
   }
-  for (const secret of [pending.verifier, pending.state, pending.nonce]) around.log.hide(secret);
-  if (pending.expiresMs > around.host.now()) return pending;
-  await dropPending(around);
+  for (const secret of [pending.verifier, pending.state, pending.nonce]) context.log.hide(secret);
+  if (pending.expiresMs > context.host.now()) return pending;
+  await dropPending(context);
   throw none('the started login has expired');
 };
 
-export const dropPending = (around: Surroundings): Promise<void> => around.host.files.remove(pathOf(around));
+export const dropPending = (context: AuthContext): Promise<void> =>
+  context.host.files.remove(pathOf(context));
 
 /** One login waits per profile: hundreds of tabs overnight come from programs that start another one each time. */
-export const claimLogin = async (around: Surroundings, replaces: boolean): Promise<Lock> => {
-  const { host, settings } = around;
+export const claimLogin = async (context: AuthContext, replaces: boolean): Promise<Lock> => {
+  const { host, settings } = context;
   await makePrivateDirectory(host, settings.directories.state);
   const path = join(settings.directories.state, 'login.lock');
-  const take = (waitMs: number) => acquire(host, path, { waitMs, signal: around.signal });
+  const take = (waitMs: number) => acquire(host, path, { waitMs, signal: context.signal });
   const taken = await take(0).catch(async (error: unknown) => {
     if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;
     const pid = pidIn(await host.files.read(path));

@@ -2,7 +2,7 @@ import type { Host, HttpRequest } from '../platform/host.ts';
 import { authorizeUrl } from './authorize-url.ts';
 import { challengeFrom } from './pkce.ts';
 import { send } from './protocol/send.ts';
-import type { Read } from './protocol/token-client.ts';
+import type { HttpResponse } from './protocol/token-client.ts';
 import type { LoginServer } from './settings.ts';
 
 /** Asks an authorization server from outside, without signing in. */
@@ -11,12 +11,12 @@ export type Probe = {
   readonly redirectUri: string;
   readonly scopes: readonly string[];
   /** Redirects are not followed. */
-  send(request: HttpRequest): Promise<Read>;
+  send(request: HttpRequest): Promise<HttpResponse>;
 };
 
 export const sender =
   (host: Host, signal: AbortSignal) =>
-  (request: HttpRequest): Promise<Read> =>
+  (request: HttpRequest): Promise<HttpResponse> =>
     send(host, 'conformance', { timeoutMs: 10_000, maxReplyBytes: 1024 * 1024, ...request }, signal);
 
 /** Any free-looking port: nothing is ever sent there, because nobody signs in in these checks. */
@@ -72,5 +72,5 @@ export const requestTo = (
 
 const browserAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
-export const open = (probe: Probe, url: string, agent = browserAgent): Promise<Read> =>
+export const open = (probe: Probe, url: string, agent = browserAgent): Promise<HttpResponse> =>
   probe.send({ method: 'GET', url, headers: { 'user-agent': agent, accept: 'text/html' } });

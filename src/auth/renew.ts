@@ -1,19 +1,19 @@
 import { AppError } from '../core/problem.ts';
 import { notSignedIn, withEndpoints } from './access.ts';
 import { sharedFailure } from './shared-failure.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import {
   type Account,
   endedAccount,
   isFresh,
   merged,
-  type VaultData,
+  type StoredCredentials,
   withChanged,
 } from './credential-store/account.ts';
-import { openVault, type Vault } from './credential-store/store.ts';
-import type { Answer } from './protocol/token-response.ts';
+import { openCredentialStore, type CredentialStore } from './credential-store/store.ts';
+import type { TokenResponse } from './protocol/token-response.ts';
 import { discover } from './protocol/discovery.ts';
-import type { Party } from './protocol/token-client.ts';
+import type { TokenClient } from './protocol/token-client.ts';
 import { processRefresh, refreshRequest } from './protocol/refresh.ts';
 import { sendPatiently } from './protocol/send.ts';
 
@@ -23,7 +23,7 @@ export type Renewal = {
   readonly force?: true;
 };
 
-const named = (data: VaultData, name: string): Account => {
+const named = (data: StoredCredentials, name: string): Account => {
   const found = data.accounts.find((account) => account.name === name);
   if (found === undefined) throw notSignedIn(`account ${name} was signed out by another command`, name);
   return found;
@@ -39,25 +39,25 @@ const ended = (account: Account): AppError =>
     },
   );
 
-/** Is what the vault holds now newer than what the caller had seen, and good enough? */
+/** Is what the credential store holds now newer than what the caller had seen, and good enough? */
 const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, nowMs: number): boolean =>
   isFresh(now, nowMs, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
 
-/** A fresh access token, asked for by one process at a time; the others find its result in the vault. */
-export const renewed = async (around: Surroundings, seen: Account, renewal: Renewal): Promise<Account> => {
-  const vault = openVault(around);
-  const current = async (): Promise<Account> => named(await vault.read(), seen.name);
-  const shared = sharedFailure(around, vault.failurePath(seen.name));
+/** A fresh access token, asked for by one process at a time; the others find its result in the credential store. */
+export const renewed = async (context: AuthContext, seen: Account, renewal: Renewal): Promise<Account> => {
+  const credentials = openCredentialStore(context);
+  const current = async (): Promise<Account> => named(await credentials.read(), seen.name);
+  const shared = sharedFailure(context, credentials.failurePath(seen.name));
   const isDone = async (): Promise<boolean> => {
     shared.throwIfLeft();
-    return isRenewed(await current(), seen, renewal, around.host.now());
+    return isRenewed(await current(), seen, renewal, context.host.now());
   };
-  const lock = await vault.lockAccount(seen.name, { waitMs: 120_000, signal: around.signal, isDone });
+  const lock = await credentials.lockAccount(seen.name, { waitMs: 120_000, signal: context.signal, isDone });
   try {
     const now = await current();
-    if (lock === undefined || isRenewed(now, seen, renewal, around.host.now())) return now;
+    if (lock === undefined || isRenewed(now, seen, renewal, context.host.now())) return now;
     shared.throwIfLeft();
-    return await refreshUnderLock(around, vault, now).catch(async (error: unknown) => {
+    return await refreshUnderLock(context, credentials, now).catch(async (error: unknown) => {
       await shared.leave(error);
       throw error;
     });
@@ -66,44 +66,57 @@ export const renewed = async (around: Surroundings, seen: Account, renewal: Rene
   }
 };
 
-const refreshUnderLock = async (around: Surroundings, vault: Vault, account: Account): Promise<Account> => {
+const refreshUnderLock = async (
+  context: AuthContext,
+  credentials: CredentialStore,
+  account: Account,
+): Promise<Account> => {
   if (account.refreshToken === undefined) throw ended(account);
   try {
-    return await store(around, vault, account, await ask(around, account));
+    return await store(context, credentials, account, await ask(context, account));
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
-    return afterRefusal(around, vault, account);
+    return afterRefusal(context, credentials, account);
   }
 };
 
 /** A token that cannot be kept is good for this command all the same. */
 const unkept =
-  (around: Surroundings, account: Account, answer: Answer) =>
+  (context: AuthContext, account: Account, answer: TokenResponse) =>
   (error: unknown): Account => {
     if (!(error instanceof AppError) || error.detail.code !== 'DIRECTORY_UNWRITABLE') throw error;
     const lost =
       answer.refreshToken === undefined
         ? ''
         : '; the service replaced the refresh token, so a new `opsctl login` will be needed';
-    around.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
-    return merged(account, answer, around.host.now());
+    context.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
+    return merged(account, answer, context.host.now());
   };
 
-const store = (around: Surroundings, vault: Vault, account: Account, answer: Answer): Promise<Account> => {
+const store = (
+  context: AuthContext,
+  credentials: CredentialStore,
+  account: Account,
+  answer: TokenResponse,
+): Promise<Account> => {
   for (const secret of [answer.accessToken, answer.refreshToken])
-    if (secret !== undefined) around.log.hide(secret);
-  return vault
-    .change((latest) => withChanged(latest, merged(named(latest, account.name), answer, around.host.now())))
-    .then((data) => named(data, account.name), unkept(around, account, answer));
+    if (secret !== undefined) context.log.hide(secret);
+  return credentials
+    .change((latest) => withChanged(latest, merged(named(latest, account.name), answer, context.host.now())))
+    .then((data) => named(data, account.name), unkept(context, account, answer));
 };
 
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
-const afterRefusal = async (around: Surroundings, vault: Vault, refused: Account): Promise<Account> => {
-  const now = named(await vault.read(), refused.name);
+const afterRefusal = async (
+  context: AuthContext,
+  credentials: CredentialStore,
+  refused: Account,
+): Promise<Account> => {
+  const now = named(await credentials.read(), refused.name);
   if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken)
-    return store(around, vault, now, await ask(around, now));
+    return store(context, credentials, now, await ask(context, now));
   const why = 'the service says that it expired or was revoked';
-  const data = await vault.change((latest) => {
+  const data = await credentials.change((latest) => {
     const stored = named(latest, refused.name);
     return stored.refreshToken === refused.refreshToken
       ? withChanged(latest, endedAccount(stored, why))
@@ -113,22 +126,22 @@ const afterRefusal = async (around: Surroundings, vault: Vault, refused: Account
 };
 
 /** One refresh at the token endpoint. Failures of the network leave everything as it was. */
-const ask = async (around: Surroundings, stored: Account): Promise<Answer> => {
-  const account = await withEndpoints(around, stored);
+const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse> => {
+  const account = await withEndpoints(context, stored);
   const { endpoints, clientId, clientSecret, refreshToken = '' } = account;
-  const party: Party = {
+  const tokenClient: TokenClient = {
     endpoints,
     clientId,
-    clientSecret: clientSecret ?? around.settings.get('auth.client_secret')?.value,
+    clientSecret: clientSecret ?? context.settings.get('auth.client_secret')?.value,
   };
-  const read = await sendPatiently(around, 'refresh', refreshRequest(party, refreshToken));
+  const read = await sendPatiently(context, 'refresh', refreshRequest(tokenClient, refreshToken));
   const metadata = read.text.includes('"id_token"')
-    ? await discover(around.host, endpoints, around.signal)
+    ? await discover(context.host, endpoints, context.signal)
     : undefined;
   return processRefresh(
-    { ...party, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
+    { ...tokenClient, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
     read,
-    around.host,
-    around.signal,
+    context.host,
+    context.signal,
   );
 };

@@ -1,10 +1,10 @@
 import { AppError, usageError } from '../core/problem.ts';
 import { endpointProblems, endpointsFrom, type Endpoints, serverKey } from './endpoints.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
-import { demoClientId } from './demo.ts';
+import { demo } from '../api-specs/oauth/demo.ts';
 
-export type Given = {
+export type ServerOptions = {
   readonly authUrl?: string;
   readonly tokenUrl?: string;
   readonly revokeUrl?: string;
@@ -43,18 +43,18 @@ const noClient = (): AppError =>
   });
 
 /** Flag before setting; with neither, the embedded server. */
-export const loginServer = async (around: Surroundings, given: Given): Promise<LoginServer> => {
-  const setting = (key: string): string | undefined => around.settings.get(key)?.value;
+export const loginServer = async (context: AuthContext, given: ServerOptions): Promise<LoginServer> => {
+  const setting = (key: string): string | undefined => context.settings.get(key)?.value;
   const auth = given.authUrl ?? setting('auth.url');
   const clientSecret = given.clientSecret ?? setting('auth.client_secret');
-  if (clientSecret !== undefined) around.log.hide(clientSecret);
+  if (clientSecret !== undefined) context.log.hide(clientSecret);
   const secret = clientSecret === undefined ? {} : { clientSecret };
   if (auth === undefined) {
     if (given.tokenUrl !== undefined)
       throw usageError('--token-url needs --auth-url', [], ['add --auth-url']);
-    const target = await around.target('auth');
+    const target = await context.target('auth');
     const clientId =
-      given.clientId ?? setting('auth.client_id') ?? (target.isMock ? demoClientId : undefined);
+      given.clientId ?? setting('auth.client_id') ?? (target.isMock ? demo.clients.desktop : undefined);
     if (clientId === undefined) throw noClient();
     return {
       endpoints: embeddedEndpoints(target.baseUrl),

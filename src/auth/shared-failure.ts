@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { AppError, type Category } from '../core/problem.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 
 /** What an outage said, in the words that the user sees; nothing secret is in them. */
 type Left = {
   readonly id: string;
-  readonly world: string;
+  readonly environment: string;
   readonly category: Category;
   readonly message: string;
   readonly detail: Pick<AppError['detail'], 'code' | 'httpStatus' | 'retryable' | 'tryThis'>;
@@ -30,7 +30,7 @@ const leftIn = (text: string | undefined): Left | undefined => {
 };
 
 /** Processes share an outcome only when they would have asked in the same way. */
-const worldOf = ({ host, settings }: Surroundings): string => {
+const environmentOf = ({ host, settings }: AuthContext): string => {
   const env = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'].flatMap((name) => [
     host.env[name],
     host.env[name.toLowerCase()],
@@ -49,11 +49,11 @@ const worldOf = ({ host, settings }: Surroundings): string => {
  * its answer is theirs too; else fifty of them would wait for fifty time limits, one after the other. Who comes later
  * asks anew.
  */
-export const sharedFailure = (around: Surroundings, path: string): SharedFailure => {
-  const { host } = around;
+export const sharedFailure = (context: AuthContext, path: string): SharedFailure => {
+  const { host } = context;
   const last = (): Left | undefined => leftIn(host.files.readNow(path));
   const before = last()?.id;
-  const world = worldOf(around);
+  const environment = environmentOf(context);
   return {
     leave: async (error) => {
       if (!isOutage(error)) return;
@@ -61,7 +61,7 @@ export const sharedFailure = (around: Surroundings, path: string): SharedFailure
       const id = Buffer.from(host.random(12)).toString('hex');
       const left: Left = {
         id,
-        world,
+        environment,
         category: error.category,
         message: error.message,
         detail: { code, httpStatus, retryable, tryThis },
@@ -71,7 +71,7 @@ export const sharedFailure = (around: Surroundings, path: string): SharedFailure
     },
     throwIfLeft: () => {
       const now = last();
-      if (now !== undefined && now.id !== before && now.world === world)
+      if (now !== undefined && now.id !== before && now.environment === environment)
         throw new AppError(now.category, now.message, now.detail);
     },
   };

@@ -1,27 +1,27 @@
 import { AppError } from '../core/problem.ts';
 import { withEndpoints } from './access.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import { type Account, withoutAccount } from './credential-store/account.ts';
-import { openVault } from './credential-store/store.ts';
+import { openCredentialStore } from './credential-store/store.ts';
 import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './protocol/revoke.ts';
 import { sendPatiently } from './protocol/send.ts';
 
 /** Revokes one token at the service. doc1's form first; servers of RFC 7009 get theirs when they ask for it. */
 export const revokeToken = async (
-  around: Surroundings,
+  context: AuthContext,
   account: Account,
   token: string,
 ): Promise<Exclude<Revoked, 'wants-standard'>> => {
-  const { endpoints, clientId, clientSecret } = await withEndpoints(around, account);
-  const party = { endpoints, clientId, clientSecret };
+  const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);
+  const tokenClient = { endpoints, clientId, clientSecret };
   const first = processRevoke(
-    await sendPatiently(around, 'revoke', revokeRequest(party, token)),
-    around.host.now(),
+    await sendPatiently(context, 'revoke', revokeRequest(tokenClient, token)),
+    context.host.now(),
   );
   if (first !== 'wants-standard') return first;
   const second = processRevoke(
-    await sendPatiently(around, 'revoke', standardRevokeRequest(party, token)),
-    around.host.now(),
+    await sendPatiently(context, 'revoke', standardRevokeRequest(tokenClient, token)),
+    context.host.now(),
   );
   if (second !== 'wants-standard') return second;
   throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', {
@@ -42,7 +42,7 @@ export type SignedOut = { readonly account: string; readonly revoked: boolean; r
 
 /** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
 export const signOut = async (
-  around: Surroundings,
+  context: AuthContext,
   account: Account,
   isLocal: boolean,
 ): Promise<SignedOut> => {
@@ -50,7 +50,7 @@ export const signOut = async (
   const revoked =
     !isLocal &&
     token !== undefined &&
-    (await revokeToken(around, account, token).catch(orLocally)) !== undefined;
-  await openVault(around).change((data) => withoutAccount(data, account.name));
+    (await revokeToken(context, account, token).catch(orLocally)) !== undefined;
+  await openCredentialStore(context).change((data) => withoutAccount(data, account.name));
   return { account: account.name, revoked, removed: true };
 };

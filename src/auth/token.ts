@@ -3,12 +3,12 @@ import { AppError } from '../core/problem.ts';
 import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
-import type { Surroundings } from './auth-context.ts';
+import type { AuthContext } from './auth-context.ts';
 import { type Account, isAlive, isFresh } from './credential-store/account.ts';
-import { openVault } from './credential-store/store.ts';
+import { openCredentialStore } from './credential-store/store.ts';
 import { isSendable } from './protocol/token-body.ts';
 
-export type TokenWish = {
+export type TokenRequirements = {
   /** The token lives at least this long. */
   readonly minTtlMs?: number;
   /** One of these scopes is enough; names with or without their base. */
@@ -59,22 +59,25 @@ const tooShort = (account: Account, minTtlMs: number): AppError =>
 
 /** A token that still lives is not worth half a minute of waiting for a server that hangs. */
 const hurriedMs = 5000;
-const hurried = (around: Surroundings): Surroundings => {
-  const { profile, directories } = around.settings;
-  const given = around.settings.get('timeout');
-  if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return around;
+const hurried = (context: AuthContext): AuthContext => {
+  const { profile, directories } = context.settings;
+  const given = context.settings.get('timeout');
+  if (given !== undefined && parseDuration(given.value, given.origin) <= hurriedMs) return context;
   const limit = { value: `${hurriedMs}ms`, origin: 'an early refresh' };
   return {
-    ...around,
-    settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : around.settings.get(key)) },
+    ...context,
+    settings: { profile, directories, get: (key) => (key === 'timeout' ? limit : context.settings.get(key)) },
   };
 };
 
 /** A bearer token for the data API: from the environment as it is, else of an account, refreshed when it is about to expire. */
-export const accessToken = async (around: Surroundings, wish: TokenWish = {}): Promise<AccessToken> => {
-  const given = around.settings.get('access_token');
-  if (given !== undefined && wish.account === undefined) {
-    around.log.hide(given.value);
+export const accessToken = async (
+  context: AuthContext,
+  requirements: TokenRequirements = {},
+): Promise<AccessToken> => {
+  const given = context.settings.get('access_token');
+  if (given !== undefined && requirements.account === undefined) {
+    context.log.hide(given.value);
     if (!isSendable(given.value))
       throw new AppError(
         'config',
@@ -88,25 +91,29 @@ export const accessToken = async (around: Surroundings, wish: TokenWish = {}): P
       );
     return { token: given.value, origin: given.origin };
   }
-  const minTtlMs = wish.minTtlMs ?? 0;
-  const seen = chosenAccount(await openVault(around).read(), wish.account, configuredServer(around));
-  checkScopes(seen, wish.scopes);
-  const isRefused = wish.refused !== undefined && wish.refused === seen.accessToken;
+  const minTtlMs = requirements.minTtlMs ?? 0;
+  const seen = chosenAccount(
+    await openCredentialStore(context).read(),
+    requirements.account,
+    configuredServer(context),
+  );
+  checkScopes(seen, requirements.scopes);
+  const isRefused = requirements.refused !== undefined && requirements.refused === seen.accessToken;
   /** An early refresh that meets an outage costs nothing while the token still lives. */
   const useSeen = (error: unknown): Account => {
     const isOutage =
       error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
-    if (isRefused || !isOutage || !isAlive(seen, around.host.now(), minTtlMs)) throw error;
-    around.log.warn(`${error.message}; the access token that is still good for a moment is used`);
+    if (isRefused || !isOutage || !isAlive(seen, context.host.now(), minTtlMs)) throw error;
+    context.log.warn(`${error.message}; the access token that is still good for a moment is used`);
     return seen;
   };
-  const isGood = !isRefused && isFresh(seen, around.host.now(), minTtlMs);
-  const isEarly = !isRefused && isAlive(seen, around.host.now(), minTtlMs);
+  const isGood = !isRefused && isFresh(seen, context.host.now(), minTtlMs);
+  const isEarly = !isRefused && isAlive(seen, context.host.now(), minTtlMs);
   const renewal = { minTtlMs, ...(isRefused ? { force: true as const } : {}) };
   const account = isGood
     ? seen
-    : await renewed(isEarly ? hurried(around) : around, seen, renewal).catch(useSeen);
-  if (account.accessExpiresMs !== undefined && account.accessExpiresMs - around.host.now() < minTtlMs)
+    : await renewed(isEarly ? hurried(context) : context, seen, renewal).catch(useSeen);
+  if (account.accessExpiresMs !== undefined && account.accessExpiresMs - context.host.now() < minTtlMs)
     throw tooShort(account, minTtlMs);
   return {
     token: account.accessToken ?? '',

@@ -22,7 +22,7 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
   'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
   'client-secret-stdin': {
     field: bool(),
-    summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
+    summary: 'HttpResponse the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
   },
 };
 

@@ -4,7 +4,7 @@ import { accountFlag } from './auth/account-flag.ts';
 
 const get: Command = {
   path: ['media', 'get'],
-  summary: 'Read from the data API with the access token in the header',
+  summary: 'HttpResponse from the data API with the access token in the header',
   about:
     'The token is refreshed when it has expired, and once more when the service refuses it. A missing scope is named together with the line that asks for it.',
   args: [{ name: 'path', field: req(str()), summary: 'Path, for example /media/v3/channels' }],

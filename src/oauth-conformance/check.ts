@@ -1,6 +1,6 @@
 import { type Probe, errorInLocation } from '../auth/probe.ts';
 import { safeText } from '../auth/terminal-text.ts';
-import type { Read } from '../auth/protocol/token-client.ts';
+import type { HttpResponse } from '../auth/protocol/token-client.ts';
 
 /** One statement about an authorization server that a client can test from outside. */
 export type Check = {
@@ -19,7 +19,7 @@ export type Row = {
   readonly source: string;
 };
 
-export const errorOf = (read: Read): string | undefined => {
+export const errorOf = (read: HttpResponse): string | undefined => {
   try {
     const { error } = JSON.parse(read.text) as { error?: unknown };
     return typeof error === 'string' ? error : undefined;
@@ -29,7 +29,7 @@ export const errorOf = (read: Read): string | undefined => {
 };
 
 /** What came back, in a few words and without anything secret. */
-export const sawOf = (read: Read): string => {
+export const sawOf = (read: HttpResponse): string => {
   const location = read.headers.location;
   const to = location === undefined ? '' : ` to ${safeText(location.split(/[?#]/)[0] ?? '', 60)}`;
   const error = errorOf(read) ?? errorInLocation(location);
@@ -37,6 +37,7 @@ export const sawOf = (read: Read): string => {
 };
 
 /** Whether an answer leads to `uri`: then the server has accepted it as a place to send people. */
-export const leadsTo = (read: Read, uri: string): boolean => read.headers.location?.startsWith(uri) ?? false;
+export const leadsTo = (read: HttpResponse, uri: string): boolean =>
+  read.headers.location?.startsWith(uri) ?? false;
 
-export const outcome = (holds: boolean, read: Read): Outcome => ({ holds, saw: sawOf(read) });
+export const outcome = (holds: boolean, read: HttpResponse): Outcome => ({ holds, saw: sawOf(read) });

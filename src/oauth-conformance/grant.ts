@@ -6,9 +6,9 @@ import { successPage } from '../auth/loopback/pages.ts';
 import { secretsFrom } from '../auth/pkce.ts';
 import type { LoginServer } from '../auth/settings.ts';
 import { isIdentity, missing } from '../auth/scopes.ts';
-import type { Answer } from '../auth/protocol/token-response.ts';
+import type { TokenResponse } from '../auth/protocol/token-response.ts';
 import { exchangeRequest, processExchange } from '../auth/protocol/exchange.ts';
-import type { Party, Read } from '../auth/protocol/token-client.ts';
+import type { TokenClient, HttpResponse } from '../auth/protocol/token-client.ts';
 import { refreshRequest } from '../auth/protocol/refresh.ts';
 import { revokeRequest, standardRevokeRequest } from '../auth/protocol/revoke.ts';
 import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
@@ -16,18 +16,18 @@ import { errorOf, type Outcome, type Row, sawOf } from './check.ts';
 export type GrantProbe = {
   readonly host: Host;
   readonly server: LoginServer;
-  readonly party: Party;
+  readonly tokenClient: TokenClient;
   readonly scopes: readonly string[];
   readonly path: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   hide(secret: string): void;
-  send(request: Parameters<Host['network']['request']>[0]): Promise<Read>;
+  send(request: Parameters<Host['network']['request']>[0]): Promise<HttpResponse>;
   /** Brings a person, or a program in their place, to the address. */
   visit(url: string, redirectUri: string, launch: string): Promise<void>;
 };
 
-type Got = { readonly answer: Answer; readonly wire: Read; again(): Promise<Read> };
+type Got = { readonly answer: TokenResponse; readonly wire: HttpResponse; again(): Promise<HttpResponse> };
 
 /** One sign-in; the state has been checked when it comes back. */
 const login = async (probe: GrantProbe): Promise<Got> => {
@@ -61,10 +61,15 @@ const login = async (probe: GrantProbe): Promise<Got> => {
         code: 'ACCESS_DENIED',
       });
     probe.hide(verdict.callback.code);
-    const request = exchangeRequest(probe.party, verdict.callback, redirect.redirectUri, secrets.verifier);
+    const request = exchangeRequest(
+      probe.tokenClient,
+      verdict.callback,
+      redirect.redirectUri,
+      secrets.verifier,
+    );
     const wire = await probe.send(request);
     const answer = await processExchange(
-      probe.party,
+      probe.tokenClient,
       wire,
       probe.scopes.some(isIdentity) ? secrets.nonce : undefined,
       probe.host,
@@ -79,7 +84,7 @@ const login = async (probe: GrantProbe): Promise<Got> => {
   }
 };
 
-const fieldOf = (read: Read, name: string): unknown => {
+const fieldOf = (read: HttpResponse, name: string): unknown => {
   try {
     return (JSON.parse(read.text) as Record<string, unknown>)[name];
   } catch {
@@ -95,8 +100,9 @@ const row = (id: string, says: string, source: string, found: Outcome): Row => (
 });
 
 const revokeRow = async (probe: GrantProbe, token: string): Promise<Row> => {
-  const first = await probe.send(revokeRequest(probe.party, token));
-  const read = first.status === 200 ? first : await probe.send(standardRevokeRequest(probe.party, token));
+  const first = await probe.send(revokeRequest(probe.tokenClient, token));
+  const read =
+    first.status === 200 ? first : await probe.send(standardRevokeRequest(probe.tokenClient, token));
   return row(
     'G8',
     'the refresh token can be revoked',
@@ -140,7 +146,7 @@ const tokenRows = (probe: GrantProbe, { answer, wire }: Awaited<ReturnType<typeo
 
 /** Refresh, revoke, refresh again: the order is the test. */
 const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken: string): Promise<Row[]> => {
-  const refreshed = await probe.send(refreshRequest(probe.party, refreshToken));
+  const refreshed = await probe.send(refreshRequest(probe.tokenClient, refreshToken));
   const next = fieldOf(refreshed, 'access_token');
   if (typeof next === 'string') probe.hide(next);
   const isNew = refreshed.status === 200 && typeof next === 'string' && next !== accessToken;
@@ -148,7 +154,7 @@ const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken:
   const live = typeof rotated === 'string' ? rotated : refreshToken;
   probe.hide(live);
   const revoked = await revokeRow(probe, live);
-  const after = await probe.send(refreshRequest(probe.party, live));
+  const after = await probe.send(refreshRequest(probe.tokenClient, live));
   return [
     row('G6', 'a refresh gives another access token', 'doc1 Endpoints 3', saw(isNew, sawOf(refreshed))),
     revoked,

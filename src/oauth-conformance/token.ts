@@ -1,4 +1,4 @@
-import type { Read } from '../auth/protocol/token-client.ts';
+import type { HttpResponse } from '../auth/protocol/token-client.ts';
 import { goodVerifier, type Probe } from '../auth/probe.ts';
 import { type Check, errorOf, outcome, type Outcome } from './check.ts';
 
@@ -25,7 +25,11 @@ const form = (fields: Fields): string =>
     Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
   ).toString();
 
-const post = (probe: Probe, body: string, type = 'application/x-www-form-urlencoded'): Promise<Read> =>
+const post = (
+  probe: Probe,
+  body: string,
+  type = 'application/x-www-form-urlencoded',
+): Promise<HttpResponse> =>
   probe.send({
     method: 'POST',
     url: probe.server.endpoints.token,
@@ -35,7 +39,7 @@ const post = (probe: Probe, body: string, type = 'application/x-www-form-urlenco
 
 const refusedWith =
   (...errors: string[]) =>
-  (read: Read): Outcome =>
+  (read: HttpResponse): Outcome =>
     outcome((read.status === 400 || read.status === 401) && errors.includes(errorOf(read) ?? ''), read);
 
 const check = (
@@ -43,7 +47,7 @@ const check = (
   says: string,
   source: string,
   body: (probe: Probe) => string,
-  judge: (read: Read) => Outcome,
+  judge: (read: HttpResponse) => Outcome,
 ): Check => ({
   id,
   says,
@@ -152,7 +156,7 @@ export const tokenChecks: readonly Check[] = [
   })),
 ];
 
-const revoke = (probe: Probe, query: string, body = ''): Promise<Read> =>
+const revoke = (probe: Probe, query: string, body = ''): Promise<HttpResponse> =>
   probe.send({
     method: 'POST',
     url: `${probe.server.endpoints.revoke}${query}`,

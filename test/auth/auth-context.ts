@@ -1,18 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Host } from '../../src/platform/host.ts';
-import type { Surroundings } from '../../src/auth/auth-context.ts';
+import type { AuthContext } from '../../src/auth/auth-context.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 /** Everything a run said, and every value it asked to hide. */
 export type Said = { readonly lines: string[]; readonly hidden: Set<string>; text(): string };
-export type Around = Surroundings & {
+export type TestAuthContext = AuthContext & {
   readonly said: Said;
   readonly abort: AbortController;
   readonly directory: string;
   close(): Promise<void>;
 };
-export type AroundOptions = {
+export type AuthContextOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly settings?: Readonly<Record<string, string>>;
   /** Base URL of the server that `target` names, as the embedded one. */
@@ -22,8 +22,8 @@ export type AroundOptions = {
   readonly directory?: string;
 };
 
-/** Surroundings of one run on the real machine with a directory of its own. */
-export const makeAround = async (options: AroundOptions = {}): Promise<Around> => {
+/** AuthContext of one run on the real machine with a directory of its own. */
+export const makeAuthContext = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
   const real: RealHost = await realHost({ OPSCTL_KEYCHAIN: 'never', ...options.env });
   const stderr: string[] = [];
   const quiet: Host = {

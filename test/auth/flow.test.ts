@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { challengeFrom } from '../../src/auth/pkce.ts';
-import { openVault } from '../../src/auth/credential-store/store.ts';
+import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
 import { relayMark } from '../../src/auth/callback.ts';
 import { goodTokens } from './token-server.ts';
 import { get, type WaitingLogin, waitingLogin } from './waiting-login.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
-import { makeAround } from './auth-context.ts';
+import { makeAuthContext } from './auth-context.ts';
 
 const open: WaitingLogin[] = [];
 const start = async (...args: Parameters<typeof waitingLogin>): Promise<WaitingLogin> => {
@@ -48,7 +48,7 @@ test('address, redirect, exchange, store: doc1 flow (a) to (d)', async () => {
     grant_type: 'authorization_code',
     redirect_uri: login.redirectUri,
   });
-  expect((await openVault(login.around).read()).accounts).toHaveLength(1);
+  expect((await openCredentialStore(login.context).read()).accounts).toHaveLength(1);
 });
 
 test('doc1 state in the fragment: the relay page moves it into the query, and goes round once', async () => {
@@ -72,7 +72,7 @@ test('doc1 Redirect URI forms: http://[::1]:<port> when it is asked for', async 
 });
 
 test('a redirect to [::1] where nothing can listen there is said before anybody signs in', async () => {
-  const around = await makeAround({
+  const context = await makeAuthContext({
     host: (host) => ({
       ...host,
       hostname: host.hostname,
@@ -85,10 +85,10 @@ test('a redirect to [::1] where nothing can listen there is said before anybody 
       },
     }),
   });
-  const error = await waitingLogin({ redirectHost: '[::1]' }, { around }).catch((found: AppError) => found);
+  const error = await waitingLogin({ redirectHost: '[::1]' }, { context }).catch((found: AppError) => found);
   expect(error).toMatchObject({ category: 'config', detail: { code: 'PORT_UNAVAILABLE' } });
-  expect(around.said.text()).not.toContain('code_challenge');
-  await around.close();
+  expect(context.said.text()).not.toContain('code_challenge');
+  await context.close();
 });
 
 test('both families answer on the same port', async () => {
@@ -147,7 +147,7 @@ test.each([
   expect(page.status).toBe(400);
   expect(page.body).toContain('did not complete');
   expect(await failed(login)).toMatchObject({ category, detail: { code } });
-  expect((await openVault(login.around).read()).accounts).toEqual([]);
+  expect((await openCredentialStore(login.context).read()).accounts).toEqual([]);
   // A code is good for one use: no second attempt.
   expect(login.tokens.asked).toHaveLength(1);
 });
@@ -156,12 +156,12 @@ test('the same name at another server is another account; nothing is overwritten
   const first = await start();
   await first.redirect();
   await first.outcome;
-  const around = await makeAround({ directory: first.around.directory });
-  const second = await start({}, { around });
+  const context = await makeAuthContext({ directory: first.context.directory });
+  const second = await start({}, { context });
   await second.redirect();
   const name = `default@${new URL(second.tokens.url).host.replace(':', '-')}`;
   expect(await second.outcome).toMatchObject({ name, server: second.tokens.url });
-  const { accounts, current } = await openVault(around).read();
+  const { accounts, current } = await openCredentialStore(context).read();
   expect(accounts.map((each) => [each.name, each.server])).toEqual([
     ['default', first.tokens.url],
     [name, second.tokens.url],
@@ -178,7 +178,7 @@ test('the time runs out: what to type next is said', async () => {
 
 test('Ctrl-C', async () => {
   const login = await start();
-  login.around.abort.abort(new AppError('interrupted', 'interrupted'));
+  login.context.abort.abort(new AppError('interrupted', 'interrupted'));
   expect(await failed(login)).toMatchObject({ category: 'interrupted' });
 });
 
@@ -187,7 +187,7 @@ test('Ctrl-C while the code is exchanged: the browser hears of it too', async ()
   login.tokens.answer({ ...goodTokens, delayMs: 60_000 });
   const page = login.redirect();
   while (login.tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
-  login.around.abort.abort(new AppError('interrupted', 'interrupted'));
+  login.context.abort.abort(new AppError('interrupted', 'interrupted'));
   expect((await page).body).toContain('The sign-in was stopped in the terminal.');
   expect(await login.outcome).toBeInstanceOf(Error);
 });
@@ -220,7 +220,7 @@ test('--port and --redirect-path set listener and redirect URI together', async 
 });
 
 test('a pasted address ends the wait; a wrong one is explained', async () => {
-  const around = await makeAround({
+  const context = await makeAuthContext({
     host: (host) => ({
       ...host,
       hostname: host.hostname,
@@ -232,7 +232,7 @@ test('a pasted address ends the wait; a wrong one is explained', async () => {
           async *lines() {
             yield 'http://127.0.0.1:1/?code=a&state=wrong';
             const state = new URL(
-              /https?:\/\/\S+code_challenge=\S+/.exec(around.said.text())?.[0] ?? '',
+              /https?:\/\/\S+code_challenge=\S+/.exec(context.said.text())?.[0] ?? '',
             ).searchParams.get('state');
             yield `http://127.0.0.1:1/?code=code-secret-1#state=${state}`;
           },
@@ -240,14 +240,14 @@ test('a pasted address ends the wait; a wrong one is explained', async () => {
       },
     }),
   });
-  const login = await start({ readsPaste: true }, { around });
+  const login = await start({ readsPaste: true }, { context });
   expect(await login.outcome).toMatchObject({ accessToken: 'at-secret-1' });
-  expect(around.said.text()).toContain('The pasted line was not used: the state belongs to another login.');
+  expect(context.said.text()).toContain('The pasted line was not used: the state belongs to another login.');
 });
 
 test('the browser gets a loopback address once, so that no secret stands in a process list', async () => {
   const opened: string[] = [];
-  const around = await makeAround({
+  const context = await makeAuthContext({
     env: { DISPLAY: ':0' },
     host: (host) => ({
       ...host,
@@ -258,7 +258,7 @@ test('the browser gets a loopback address once, so that no secret stands in a pr
       },
     }),
   });
-  const login = await start({ browser: true }, { around });
+  const login = await start({ browser: true }, { context });
   while (opened.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   const [launch = ''] = opened;
   expect(launch).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/go\/[\w-]{22}$/);
@@ -268,13 +268,13 @@ test('the browser gets a loopback address once, so that no secret stands in a pr
 });
 
 test('a launcher that fails is noticed', async () => {
-  const around = await makeAround({
+  const context = await makeAuthContext({
     host: (host) => ({ ...host, hostname: host.hostname, openBrowser: async () => false }),
   });
-  const login = await start({ browser: true }, { around });
+  const login = await start({ browser: true }, { context });
   await login.redirect();
   await login.outcome;
-  expect(around.said.text()).toContain('No browser could be started');
+  expect(context.said.text()).toContain('No browser could be started');
 });
 
 test('nothing that was said holds a secret, but for the address itself', async () => {
@@ -282,12 +282,12 @@ test('nothing that was said holds a secret, but for the address itself', async (
   await login.redirect({ code: 'code-secret-9', state: 'wrong-state-secret' });
   await login.redirect();
   await login.outcome;
-  const text = login.around.said.text().replace(login.url.href, '');
+  const text = login.context.said.text().replace(login.url.href, '');
   const verifier = login.tokens.asked[0]?.form.get('code_verifier') ?? 'none';
   for (const secret of ['code-secret', 'at-secret', 'rt-secret', login.state, verifier, 'wrong-state-secret'])
     expect(text).not.toContain(secret);
   for (const secret of ['code-secret-1', 'at-secret-1', 'rt-secret-1', login.state, verifier])
-    expect(login.around.said.hidden).toContain(secret);
+    expect(login.context.said.hidden).toContain(secret);
 });
 
 test('an id_token without metadata is still checked for audience and nonce', async () => {

@@ -3,27 +3,27 @@ import { accessToken } from '../../src/auth/token.ts';
 import { renewed } from '../../src/auth/renew.ts';
 import { signOut } from '../../src/auth/sign-out.ts';
 import { type Account, withAccount } from '../../src/auth/credential-store/account.ts';
-import { openVault } from '../../src/auth/credential-store/store.ts';
-import { type Around, makeAround } from './auth-context.ts';
-import { type Answer, type Asked, type TokenServer, tokenServer } from './token-server.ts';
+import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
+import { type TestAuthContext, makeAuthContext } from './auth-context.ts';
+import { type TokenResponse, type Asked, type TokenServer, tokenServer } from './token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-type Set = { readonly around: Around; readonly tokens: TokenServer; readonly account: Account };
-const fresh: Answer = {
+type Set = { readonly context: TestAuthContext; readonly tokens: TokenServer; readonly account: Account };
+const fresh: TokenResponse = {
   body: { access_token: 'at-2-secret', expires_in: 3599, scope: 'x/media.readonly', token_type: 'Bearer' },
 };
 const signedIn = async (
-  answer: Answer | ((asked: Asked) => Answer) = fresh,
+  answer: TokenResponse | ((asked: Asked) => TokenResponse) = fresh,
   more: Partial<Account> = {},
   settings = {},
 ): Promise<Set> => {
   const tokens = await tokenServer(answer);
-  const around = await makeAround({ settings });
-  closers.push(tokens.close, around.close);
+  const context = await makeAuthContext({ settings });
+  closers.push(tokens.close, context.close);
   const account: Account = {
     name: 'ada',
     server: tokens.url,
@@ -35,62 +35,62 @@ const signedIn = async (
     clientId: 'client-1',
     requested: ['x/media.readonly', 'x/media.upload'],
     granted: ['x/media.readonly'],
-    obtainedMs: around.host.now() - 3600_000,
+    obtainedMs: context.host.now() - 3600_000,
     accessToken: 'at-1-secret',
-    accessExpiresMs: around.host.now() - 1000,
+    accessExpiresMs: context.host.now() - 1000,
     refreshToken: 'rt-1-secret',
     ...more,
   };
-  await openVault(around).change((data) => withAccount(data, account));
-  return { around, tokens, account };
+  await openCredentialStore(context).change((data) => withAccount(data, account));
+  return { context, tokens, account };
 };
-const stored = async (around: Around): Promise<Account | undefined> =>
-  (await openVault(around).read()).accounts[0];
+const stored = async (context: TestAuthContext): Promise<Account | undefined> =>
+  (await openCredentialStore(context).read()).accounts[0];
 
 test('doc1 Refresh: the fields of the request, and the answer merged', async () => {
-  const { around, tokens } = await signedIn();
-  expect(await accessToken(around)).toMatchObject({ token: 'at-2-secret', origin: 'account ada' });
+  const { context, tokens } = await signedIn();
+  expect(await accessToken(context)).toMatchObject({ token: 'at-2-secret', origin: 'account ada' });
   expect(Object.fromEntries(tokens.asked[0]?.form ?? [])).toEqual({
     client_id: 'client-1',
     grant_type: 'refresh_token',
     refresh_token: 'rt-1-secret',
   });
-  expect(await stored(around)).toMatchObject({ accessToken: 'at-2-secret', refreshToken: 'rt-1-secret' });
+  expect(await stored(context)).toMatchObject({ accessToken: 'at-2-secret', refreshToken: 'rt-1-secret' });
 });
 
 test('doc1 Authentication 5: a missing scope stops before the request; of a token with unknown scopes the service decides', async () => {
   const good = { accessExpiresMs: Date.now() + 3600_000, obtainedMs: Date.now() };
   const none = await signedIn(fresh, { ...good, granted: [] });
-  await expect(accessToken(none.around, { scopes: ['media'] })).rejects.toMatchObject({
+  await expect(accessToken(none.context, { scopes: ['media'] })).rejects.toMatchObject({
     detail: { code: 'MISSING_SCOPE' },
   });
   const unknown = await signedIn(fresh, { ...good, granted: [], requested: [] });
-  expect((await accessToken(unknown.around, { scopes: ['media'] })).token).toBe('at-1-secret');
+  expect((await accessToken(unknown.context, { scopes: ['media'] })).token).toBe('at-1-secret');
 });
 
 test('a good token needs no request', async () => {
-  const { around, tokens } = await signedIn(fresh, {
+  const { context, tokens } = await signedIn(fresh, {
     accessExpiresMs: Date.now() + 3600_000,
     obtainedMs: Date.now(),
   });
-  expect((await accessToken(around)).token).toBe('at-1-secret');
+  expect((await accessToken(context)).token).toBe('at-1-secret');
   expect(tokens.asked).toEqual([]);
 });
 
 test('thirty at once ask once', async () => {
-  const { around, tokens } = await signedIn();
-  const found = await Promise.all(Array.from({ length: 30 }, () => accessToken(around)));
+  const { context, tokens } = await signedIn();
+  const found = await Promise.all(Array.from({ length: 30 }, () => accessToken(context)));
   expect(new Set(found.map(({ token }) => token))).toEqual(new Set(['at-2-secret']));
   expect(tokens.asked).toHaveLength(1);
 });
 
 /** Another process of the same user: it asks the network only when every one of them waits. */
-const crowd = async (first: Around, size: number): Promise<Around[]> => {
+const crowd = async (first: TestAuthContext, size: number): Promise<TestAuthContext[]> => {
   let waiting = 0;
   const seen = new Set<number>();
   const all = await Promise.all(
     Array.from({ length: size }, (_, i) =>
-      makeAround({
+      makeAuthContext({
         directory: first.directory,
         host: (host) => ({
           ...host,
@@ -121,20 +121,20 @@ const crowd = async (first: Around, size: number): Promise<Around[]> => {
 };
 
 test('fifty who wait for an outage share it: one asks, and no time limit comes after another', async () => {
-  const { around, tokens } = await signedIn({
+  const { context, tokens } = await signedIn({
     status: 503,
     body: 'x',
     type: 'text/plain',
     headers: { 'retry-after': '0' },
   });
-  const all = await crowd(around, 50);
+  const all = await crowd(context, 50);
   const outcomes = await Promise.all(all.map((each) => accessToken(each).catch((error: unknown) => error)));
   for (const outcome of outcomes)
     expect(outcome).toMatchObject({ category: 'network', detail: { code: 'SERVER_ERROR', retryable: true } });
   // The three attempts of the one that asked.
   expect(tokens.asked).toHaveLength(3);
   tokens.answer(fresh);
-  expect((await accessToken(around)).token).toBe('at-2-secret');
+  expect((await accessToken(context)).token).toBe('at-2-secret');
 });
 
 test.each([
@@ -142,13 +142,13 @@ test.each([
   ['a cut line', { cut: true as const }],
   ['too many requests', { status: 429, body: { error: 'slow_down' }, headers: { 'retry-after': '0' } }],
 ])('%s at an early refresh: the token that still lives is used, and that is said', async (_, answer) => {
-  const { around } = await signedIn(answer, { accessExpiresMs: Date.now() + 40_000 });
-  expect(await accessToken(around)).toMatchObject({ token: 'at-1-secret' });
-  expect(around.said.text()).toContain('still good');
-  await expect(accessToken(around, { minTtlMs: 50_000 })).rejects.toMatchObject({
+  const { context } = await signedIn(answer, { accessExpiresMs: Date.now() + 40_000 });
+  expect(await accessToken(context)).toMatchObject({ token: 'at-1-secret' });
+  expect(context.said.text()).toContain('still good');
+  await expect(accessToken(context, { minTtlMs: 50_000 })).rejects.toMatchObject({
     detail: { retryable: true },
   });
-  await expect(accessToken(around, { refused: 'at-1-secret' })).rejects.toMatchObject({
+  await expect(accessToken(context, { refused: 'at-1-secret' })).rejects.toMatchObject({
     detail: { retryable: true },
   });
 });
@@ -156,16 +156,16 @@ test.each([
 test('an early refresh waits for five seconds and not for half a minute, whatever the limit is otherwise', async () => {
   const limits: (number | undefined)[] = [];
   const timed = async (settings: Record<string, string>, accessExpiresMs: number): Promise<void> => {
-    const { around } = await signedIn(fresh, { accessExpiresMs }, settings);
-    const { request } = around.host.network;
+    const { context } = await signedIn(fresh, { accessExpiresMs }, settings);
+    const { request } = context.host.network;
     const network = {
-      ...around.host.network,
+      ...context.host.network,
       request: (asked: Parameters<typeof request>[0]) => {
         limits.push(asked.timeoutMs);
         return request(asked);
       },
     };
-    await accessToken({ ...around, host: { ...around.host, hostname: around.host.hostname, network } });
+    await accessToken({ ...context, host: { ...context.host, hostname: context.host.hostname, network } });
   };
   await timed({}, Date.now() + 55_000);
   await timed({ timeout: '60s' }, Date.now() + 55_000);
@@ -175,19 +175,19 @@ test('an early refresh waits for five seconds and not for half a minute, whateve
 });
 
 test('a refusal at an early refresh is no outage', async () => {
-  const { around } = await signedIn(
+  const { context } = await signedIn(
     { status: 401, body: { error: 'invalid_client' } },
     { accessExpiresMs: Date.now() + 40_000 },
   );
-  await expect(accessToken(around)).rejects.toMatchObject({ detail: { code: 'INVALID_CLIENT' } });
+  await expect(accessToken(context)).rejects.toMatchObject({ detail: { code: 'INVALID_CLIENT' } });
 });
 
 test.each(['a b', 'a\nb', 'ä'])(
   'an access token of the environment that no header can carry is a setting to fix',
   async (value) => {
-    const around = await makeAround({ settings: { access_token: value } });
-    closers.push(around.close);
-    await expect(accessToken(around)).rejects.toMatchObject({
+    const context = await makeAuthContext({ settings: { access_token: value } });
+    closers.push(context.close);
+    await expect(accessToken(context)).rejects.toMatchObject({
       category: 'config',
       detail: { code: 'BAD_TOKEN' },
     });
@@ -195,13 +195,13 @@ test.each(['a b', 'a\nb', 'ä'])(
 );
 
 test('--min-ttl: refreshed early, and refused when the service gives less', async () => {
-  const { around, tokens } = await signedIn(fresh, {
+  const { context, tokens } = await signedIn(fresh, {
     accessExpiresMs: Date.now() + 300_000,
     obtainedMs: Date.now(),
   });
-  expect((await accessToken(around, { minTtlMs: 600_000 })).token).toBe('at-2-secret');
+  expect((await accessToken(context, { minTtlMs: 600_000 })).token).toBe('at-2-secret');
   expect(tokens.asked).toHaveLength(1);
-  await expect(accessToken(around, { minTtlMs: 7200_000 })).rejects.toMatchObject({
+  await expect(accessToken(context, { minTtlMs: 7200_000 })).rejects.toMatchObject({
     category: 'refused',
     detail: { code: 'TTL_TOO_LONG' },
   });
@@ -215,9 +215,9 @@ test.each([
   ['a wrong client', { status: 401, body: { error: 'invalid_client' } }, 'auth'],
   ['a deleted client', { status: 401, body: { error: 'deleted_client' } }, 'auth'],
 ])('%s deletes nothing', async (_, answer, category) => {
-  const { around, account } = await signedIn(answer);
-  await expect(accessToken(around)).rejects.toMatchObject({ category });
-  expect(await stored(around)).toEqual(account);
+  const { context, account } = await signedIn(answer);
+  await expect(accessToken(context)).rejects.toMatchObject({ category });
+  expect(await stored(context)).toEqual(account);
 });
 
 test.each([
@@ -230,67 +230,67 @@ test.each([
 ])(
   'a full disk: the new token is used by this command, and that is said; the refresh token was %s',
   async (_, answer, text) => {
-    const { around, account } = await signedIn(answer);
-    const full: Around = {
-      ...around,
+    const { context, account } = await signedIn(answer);
+    const full: TestAuthContext = {
+      ...context,
       host: {
-        ...around.host,
-        hostname: around.host.hostname,
+        ...context.host,
+        hostname: context.host.hostname,
         files: {
-          ...around.host.files,
+          ...context.host.files,
           replace: () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' })),
         },
       },
     };
     expect((await accessToken(full)).token).toBe('at-2-secret');
-    expect(around.said.text()).toContain('the disk is full');
-    expect(around.said.text()).toContain(text);
-    expect(around.said.hidden).toContain('at-2-secret');
-    expect(await stored(around)).toEqual(account);
+    expect(context.said.text()).toContain('the disk is full');
+    expect(context.said.text()).toContain(text);
+    expect(context.said.hidden).toContain('at-2-secret');
+    expect(await stored(context)).toEqual(account);
   },
 );
 
 test('an outage that passes is waited for', async () => {
   let count = 0;
-  const { around, tokens } = await signedIn(() =>
+  const { context, tokens } = await signedIn(() =>
     ++count === 1 ? { status: 503, body: 'x', headers: { 'retry-after': '0' } } : fresh,
   );
-  expect((await accessToken(around)).token).toBe('at-2-secret');
+  expect((await accessToken(context)).token).toBe('at-2-secret');
   expect(tokens.asked).toHaveLength(2);
 });
 
-const refused: Answer = {
+const refused: TokenResponse = {
   status: 400,
   body: { error: 'invalid_grant', error_description: 'Token has been expired or revoked.' },
 };
 test('invalid_grant ends the sign-in: the tokens go, the account stays, later commands ask nothing', async () => {
-  const { around, tokens } = await signedIn(refused);
-  await expect(accessToken(around)).rejects.toMatchObject({
+  const { context, tokens } = await signedIn(refused);
+  await expect(accessToken(context)).rejects.toMatchObject({
     category: 'auth',
     detail: { code: 'SIGN_IN_ENDED', tryThis: ['opsctl login --account ada'] },
   });
-  expect(await stored(around)).toMatchObject({ name: 'ada', ended: expect.stringContaining('revoked') });
-  expect(await stored(around)).not.toHaveProperty('refreshToken');
-  await expect(accessToken(around)).rejects.toMatchObject({ category: 'auth' });
+  expect(await stored(context)).toMatchObject({ name: 'ada', ended: expect.stringContaining('revoked') });
+  expect(await stored(context)).not.toHaveProperty('refreshToken');
+  await expect(accessToken(context)).rejects.toMatchObject({ category: 'auth' });
   expect(tokens.asked).toHaveLength(1);
 });
 
 test('invalid_grant re-reads first: a newer refresh token of another program is used, not deleted', async () => {
-  const { around } = await signedIn((asked) =>
+  const { context } = await signedIn((asked) =>
     asked.form.get('refresh_token') === 'rt-2-secret' ? fresh : refused,
   );
-  const vault = openVault(around);
-  const slip = around.host.network.request;
-  const sneaky: Around = {
-    ...around,
+  const credentials = openCredentialStore(context);
+  const slip = context.host.network.request;
+  const sneaky: TestAuthContext = {
+    ...context,
     host: {
-      ...around.host,
-      hostname: around.host.hostname,
+      ...context.host,
+      hostname: context.host.hostname,
       network: {
-        ...around.host.network,
+        ...context.host.network,
         request: async (request) => {
           const reply = await slip(request);
-          await vault.change((data) => ({
+          await credentials.change((data) => ({
             ...data,
             accounts: data.accounts.map((each) => ({ ...each, refreshToken: 'rt-2-secret' })),
           }));
@@ -300,22 +300,22 @@ test('invalid_grant re-reads first: a newer refresh token of another program is 
     },
   };
   expect((await accessToken(sneaky)).token).toBe('at-2-secret');
-  expect(await stored(around)).toMatchObject({ refreshToken: 'rt-2-secret', accessToken: 'at-2-secret' });
+  expect(await stored(context)).toMatchObject({ refreshToken: 'rt-2-secret', accessToken: 'at-2-secret' });
 });
 
 test('a token that the service refused is replaced once, also when it looks good', async () => {
-  const { around, tokens } = await signedIn(fresh, {
+  const { context, tokens } = await signedIn(fresh, {
     accessExpiresMs: Date.now() + 3600_000,
     obtainedMs: Date.now(),
   });
-  expect((await accessToken(around, { refused: 'at-1-secret' })).token).toBe('at-2-secret');
-  expect((await accessToken(around, { refused: 'at-1-secret' })).token).toBe('at-2-secret');
+  expect((await accessToken(context, { refused: 'at-1-secret' })).token).toBe('at-2-secret');
+  expect((await accessToken(context, { refused: 'at-1-secret' })).token).toBe('at-2-secret');
   expect(tokens.asked).toHaveLength(1);
 });
 
 test('a missing scope stops before the request, with the exact line', async () => {
-  const { around, tokens } = await signedIn();
-  await expect(accessToken(around, { scopes: ['media.upload'] })).rejects.toMatchObject({
+  const { context, tokens } = await signedIn();
+  await expect(accessToken(context, { scopes: ['media.upload'] })).rejects.toMatchObject({
     category: 'auth',
     detail: { code: 'MISSING_SCOPE', tryThis: ['opsctl login --account ada --add-scope x/media.upload'] },
   });
@@ -323,39 +323,39 @@ test('a missing scope stops before the request, with the exact line', async () =
 });
 
 test('OPSCTL_ACCESS_TOKEN is used as it is, and hidden', async () => {
-  const { around, tokens } = await signedIn(fresh, {}, { access_token: 'given-secret' });
-  expect(await accessToken(around)).toMatchObject({
+  const { context, tokens } = await signedIn(fresh, {}, { access_token: 'given-secret' });
+  expect(await accessToken(context)).toMatchObject({
     token: 'given-secret',
     origin: 'environment access_token',
   });
-  expect(around.said.hidden).toContain('given-secret');
+  expect(context.said.hidden).toContain('given-secret');
   expect(tokens.asked).toEqual([]);
 });
 
 test('an account of another server is not used for the one that is set', async () => {
-  const { around } = await signedIn(fresh, {}, { 'auth.url': 'https://other.example' });
-  await expect(accessToken(around)).rejects.toMatchObject({
+  const { context } = await signedIn(fresh, {}, { 'auth.url': 'https://other.example' });
+  await expect(accessToken(context)).rejects.toMatchObject({
     category: 'auth',
     message: 'not signed in at https://other.example',
   });
 });
 
 test('not signed in, and an unknown account', async () => {
-  const around = await makeAround();
-  closers.push(around.close);
-  await expect(accessToken(around)).rejects.toMatchObject({
+  const context = await makeAuthContext();
+  closers.push(context.close);
+  await expect(accessToken(context)).rejects.toMatchObject({
     category: 'auth',
     detail: { code: 'NOT_SIGNED_IN' },
   });
-  const { around: other } = await signedIn();
+  const { context: other } = await signedIn();
   await expect(accessToken(other, { account: 'bob' })).rejects.toMatchObject({
     message: 'there is no account bob (there are: ada)',
   });
 });
 
 test('an id_token in a refresh answer does not need metadata', async () => {
-  const { around, account } = await signedIn();
-  const next = await renewed(around, account, { minTtlMs: 0, force: true });
+  const { context, account } = await signedIn();
+  const next = await renewed(context, account, { minTtlMs: 0, force: true });
   expect(next.accessToken).toBe('at-2-secret');
 });
 
@@ -366,18 +366,18 @@ test.each([
     { status: 400, body: { error: 'invalid_token', error_description: 'Token expired or revoked' } },
   ],
 ])('doc1 Revoke, answered with %s: signed out', async (_, answer) => {
-  const { around, tokens, account } = await signedIn(answer);
-  expect(await signOut(around, account, false)).toMatchObject({ revoked: true, removed: true });
-  expect(await stored(around)).toBeUndefined();
+  const { context, tokens, account } = await signedIn(answer);
+  expect(await signOut(context, account, false)).toMatchObject({ revoked: true, removed: true });
+  expect(await stored(context)).toBeUndefined();
   expect(tokens.asked[0]).toMatchObject({ method: 'POST', url: '/revoke?token=rt-1-secret' });
   expect(tokens.asked[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
 });
 
 test('a server of the standard gets the token in the body', async () => {
-  const { around, tokens, account } = await signedIn(({ form }) =>
+  const { context, tokens, account } = await signedIn(({ form }) =>
     form.has('token') ? { status: 200, body: '' } : { status: 400, body: { error: 'invalid_request' } },
   );
-  expect(await signOut(around, account, false)).toMatchObject({ revoked: true });
+  expect(await signOut(context, account, false)).toMatchObject({ revoked: true });
   expect(Object.fromEntries(tokens.asked[1]?.form ?? [])).toEqual({
     token: 'rt-1-secret',
     client_id: 'client-1',
@@ -388,9 +388,9 @@ test.each([
   ['a cut line', { cut: true as const }],
   ['an outage', { status: 500, body: 'x', headers: { 'retry-after': '0' } }],
 ])('%s at sign-out keeps the credential; --local forgets it', async (_, answer) => {
-  const { around, account } = await signedIn(answer);
-  await expect(signOut(around, account, false)).rejects.toMatchObject({ category: 'network' });
-  expect(await stored(around)).toEqual(account);
-  expect(await signOut(around, account, true)).toMatchObject({ revoked: false, removed: true });
-  expect(await stored(around)).toBeUndefined();
+  const { context, account } = await signedIn(answer);
+  await expect(signOut(context, account, false)).rejects.toMatchObject({ category: 'network' });
+  expect(await stored(context)).toEqual(account);
+  expect(await signOut(context, account, true)).toMatchObject({ revoked: false, removed: true });
+  expect(await stored(context)).toBeUndefined();
 });

@@ -3,16 +3,18 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { sharedFailure } from '../../src/auth/shared-failure.ts';
-import { type Around, makeAround } from './auth-context.ts';
+import { type TestAuthContext, makeAuthContext } from './auth-context.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 /** Processes of one user, with the same settings unless others are given. */
-const two = async (settings = {}): Promise<{ first: Around; second: Around; path: string }> => {
-  const first = await makeAround();
-  const second = await makeAround({ directory: first.directory, settings });
+const two = async (
+  settings = {},
+): Promise<{ first: TestAuthContext; second: TestAuthContext; path: string }> => {
+  const first = await makeAuthContext();
+  const second = await makeAuthContext({ directory: first.directory, settings });
   closers.push(first.close, second.close);
   return { first, second, path: join(first.directory, 'a.failed') };
 };

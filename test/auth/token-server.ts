@@ -7,7 +7,7 @@ export type Asked = {
   readonly form: URLSearchParams;
   readonly headers: IncomingMessage['headers'];
 };
-export type Answer = {
+export type TokenResponse = {
   readonly status?: number;
   readonly body?: unknown;
   readonly type?: string;
@@ -19,11 +19,11 @@ export type TokenServer = {
   readonly url: string;
   readonly asked: Asked[];
   /** What the next requests get; a function sees the request. */
-  answer(with_: Answer | ((asked: Asked) => Answer)): void;
+  answer(with_: TokenResponse | ((asked: Asked) => TokenResponse)): void;
   close(): Promise<void>;
 };
 
-export const goodTokens: Answer = {
+export const goodTokens: TokenResponse = {
   body: {
     access_token: 'at-secret-1',
     expires_in: 3599,
@@ -41,7 +41,7 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 
 const write = async (
   response: ServerResponse,
-  { status = 200, body = '', type = 'application/json', headers = {}, cut, delayMs }: Answer,
+  { status = 200, body = '', type = 'application/json', headers = {}, cut, delayMs }: TokenResponse,
 ): Promise<void> => {
   if (delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, delayMs));
   if (response.destroyed) return;
@@ -52,7 +52,7 @@ const write = async (
 
 /** A token endpoint that says what the test wants; real HTTP on loopback. */
 export const tokenServer = async (
-  first: Answer | ((asked: Asked) => Answer) = goodTokens,
+  first: TokenResponse | ((asked: Asked) => TokenResponse) = goodTokens,
 ): Promise<TokenServer> => {
   const asked: Asked[] = [];
   let current = first;

@@ -2,13 +2,13 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { type LoginPlan, signIn } from '../../src/auth/flow.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
-import type { Around } from './auth-context.ts';
-import { makeAround } from './auth-context.ts';
+import type { TestAuthContext } from './auth-context.ts';
+import { makeAuthContext } from './auth-context.ts';
 import { type TokenServer, tokenServer } from './token-server.ts';
 
 /** One login that waits for its redirect, with a token server of its own. */
 export type WaitingLogin = {
-  readonly around: Around;
+  readonly context: TestAuthContext;
   readonly tokens: TokenServer;
   /** The parts of the address that was printed. */
   readonly state: string;
@@ -93,9 +93,9 @@ export const raw = (port: number, bytes: string, waitMs = 1000, host = '127.0.0.
     socket.write(bytes, 'latin1');
   });
 
-const printed = async (around: Around): Promise<URL> => {
+const printed = async (context: TestAuthContext): Promise<URL> => {
   for (;;) {
-    const found = /https?:\/\/\S+code_challenge=\S+/.exec(around.said.text());
+    const found = /https?:\/\/\S+code_challenge=\S+/.exec(context.said.text());
     if (found !== null) return new URL(found[0]);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
@@ -103,21 +103,21 @@ const printed = async (around: Around): Promise<URL> => {
 
 export const waitingLogin = async (
   more: Partial<LoginPlan> = {},
-  given: { tokens?: TokenServer; around?: Around } = {},
+  given: { tokens?: TokenServer; context?: TestAuthContext } = {},
 ): Promise<WaitingLogin> => {
   const tokens = given.tokens ?? (await tokenServer());
-  const around = given.around ?? (await makeAround());
+  const context = given.context ?? (await makeAuthContext());
   let isDone = false;
-  const outcome = signIn(around, planFor(tokens, more)).then(
+  const outcome = signIn(context, planFor(tokens, more)).then(
     (account) => account,
     (error: Error) => error,
   );
   void outcome.then(() => (isDone = true));
-  const url = await Promise.race([printed(around), outcome.then((early) => Promise.reject(early))]);
+  const url = await Promise.race([printed(context), outcome.then((early) => Promise.reject(early))]);
   const redirectUri = url.searchParams.get('redirect_uri') ?? '';
   const state = url.searchParams.get('state') ?? '';
   return {
-    around,
+    context,
     tokens,
     state,
     redirectUri,
@@ -128,10 +128,10 @@ export const waitingLogin = async (
     redirect: (params = { code: 'code-secret-1', state }) =>
       get(`${redirectUri}${redirectUri.split('/').length > 3 ? '' : '/'}?${new URLSearchParams(params)}`),
     end: async () => {
-      around.abort.abort(new Error('end of the test'));
+      context.abort.abort(new Error('end of the test'));
       await outcome;
       await tokens.close();
-      await around.close();
+      await context.close();
     },
   };
 };

@@ -137,7 +137,7 @@ describe('secrets', () => {
     const source = (path: string) =>
       readFileSync(new URL(`../../src/mock-server/oauth/${path}`, import.meta.url), 'utf8');
     for (const path of [
-      'rules/verifier-matches-the-challenge.ts',
+      'rules/code-exchange.ts',
       'tokens.ts',
       'forms.ts',
       'passwords.ts',
@@ -152,8 +152,8 @@ describe('secrets', () => {
       'forms.ts',
       'token-endpoint.ts',
       'revoke-endpoint.ts',
-      'rules/secret-is-right.ts',
-      'rules/verifier-matches-the-challenge.ts',
+      'rules/token-client.ts',
+      'rules/code-exchange.ts',
     ])
       expect(source(path)).not.toMatch(compared);
   });

@@ -1,29 +1,29 @@
 import { afterEach, expect, test } from 'vitest';
 import { probeFor } from '../../src/auth/probe.ts';
 import { allChecks, rowOf } from '../../src/oauth-conformance/run.ts';
-import { makeAround } from '../auth/auth-context.ts';
-import { type Answer, tokenServer } from '../auth/token-server.ts';
+import { makeAuthContext } from '../auth/auth-context.ts';
+import { type TokenResponse, tokenServer } from '../auth/token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-const rows = async (answer: Answer) => {
+const rows = async (answer: TokenResponse) => {
   const server = await tokenServer(answer);
-  const around = await makeAround();
-  closers.push(server.close, around.close);
+  const context = await makeAuthContext();
+  closers.push(server.close, context.close);
   const endpoints = {
     authorize: `${server.url}/auth`,
     token: `${server.url}/token`,
     revoke: `${server.url}/revoke`,
   };
   const probe = probeFor(
-    around.host,
+    context.host,
     { endpoints, key: 'k', isMock: false, clientId: 'c' },
     ['x/media'],
     '',
-    around.signal,
+    context.signal,
   );
   const found = [];
   for (const check of allChecks) found.push(await rowOf(check, probe));

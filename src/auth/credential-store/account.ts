@@ -1,5 +1,5 @@
 import type { Endpoints } from '../endpoints.ts';
-import type { Answer } from '../protocol/token-response.ts';
+import type { TokenResponse } from '../protocol/token-response.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
 export type Account = {
@@ -22,9 +22,9 @@ export type Account = {
   /** Why the tokens were dropped: the service refused them, or an event revoked them. */
   readonly ended?: string;
 };
-export type VaultData = { readonly current?: string; readonly accounts: readonly Account[] };
+export type StoredCredentials = { readonly current?: string; readonly accounts: readonly Account[] };
 
-export const emptyVault: VaultData = { accounts: [] };
+export const noCredentials: StoredCredentials = { accounts: [] };
 
 /** The service's clock and ours may differ this much; short-lived tokens get half their life. */
 const skewMs = 60_000;
@@ -43,14 +43,14 @@ export const isAlive = (account: Account, nowMs: number, minTtlMs = 0): boolean 
 
 const after = (seconds: number | undefined, nowMs: number): number | undefined =>
   seconds === undefined ? undefined : nowMs + seconds * 1000;
-const grantedFrom = (answer: Answer, otherwise: readonly string[]): readonly string[] =>
+const grantedFrom = (answer: TokenResponse, otherwise: readonly string[]): readonly string[] =>
   answer.scopes ?? otherwise;
 
 export type Owner = Pick<Account, 'name' | 'server' | 'endpoints' | 'clientId' | 'clientSecret'>;
 
 export const accountFrom = (
   owner: Owner,
-  answer: Answer,
+  answer: TokenResponse,
   requested: readonly string[],
   nowMs: number,
 ): Account => ({
@@ -68,7 +68,7 @@ export const accountFrom = (
 });
 
 /** doc1 Refresh: the answer has no refresh token, and that does not mean that it is gone. */
-export const merged = (account: Account, answer: Answer, nowMs: number): Account => ({
+export const merged = (account: Account, answer: TokenResponse, nowMs: number): Account => ({
   ...account,
   granted: [...grantedFrom(answer, account.granted)],
   obtainedMs: nowMs,
@@ -86,16 +86,16 @@ export const endedAccount = (account: Account, why: string): Account => {
   return { ...rest, ended: why };
 };
 
-export const withAccount = (data: VaultData, account: Account): VaultData => ({
+export const withAccount = (data: StoredCredentials, account: Account): StoredCredentials => ({
   current: account.name,
   accounts: [...data.accounts.filter(({ name }) => name !== account.name), account],
 });
 /** In place, without making it the current one. */
-export const withChanged = (data: VaultData, account: Account): VaultData => ({
+export const withChanged = (data: StoredCredentials, account: Account): StoredCredentials => ({
   ...data,
   accounts: data.accounts.map((each) => (each.name === account.name ? account : each)),
 });
-export const withoutAccount = (data: VaultData, name: string): VaultData => {
+export const withoutAccount = (data: StoredCredentials, name: string): StoredCredentials => {
   const accounts = data.accounts.filter((each) => each.name !== name);
   return { current: data.current === name ? accounts[0]?.name : data.current, accounts };
 };
@@ -106,12 +106,12 @@ export const secretsOf = (account: Account): string[] =>
   );
 
 /** Names are part of command lines that the user copies. */
-export const accountNameFrom = (answer: Answer): string =>
+export const accountNameFrom = (answer: TokenResponse): string =>
   (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
   'default';
 
 /** The same person at two servers is two accounts: the second one's name says where it is, and nothing is overwritten. */
-export const freeName = (data: VaultData, name: string, server: string): string => {
+export const freeName = (data: StoredCredentials, name: string, server: string): string => {
   const isTaken = data.accounts.some((each) => each.name === name && each.server !== server);
   return isTaken ? `${name}@${server.replace(/^https?:\/\//, '').replace(/[^\w.-]/g, '-')}` : name;
 };

@@ -1,21 +1,26 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
 
-/** Where the key of a vault lies. It is written into the file, so that a lost keychain is not taken for a new vault. */
-export type KeyPlace = 'keychain' | 'file';
-export type Sealed = {
+/** Where the key of a credential store lies. It is written into the file, so that a lost keychain is not taken for a new credential store. */
+export type KeyLocation = 'keychain' | 'file';
+export type EncryptedCredentials = {
   readonly version: 1;
-  readonly key: KeyPlace;
+  readonly key: KeyLocation;
   readonly iv: string;
   readonly tag: string;
   readonly data: string;
 };
 
 export const keyBytes = 32;
-const purpose = (place: KeyPlace): Buffer => Buffer.from(`opsctl credentials 1 ${place}`);
+const purpose = (place: KeyLocation): Buffer => Buffer.from(`opsctl credentials 1 ${place}`);
 
 /** AES-256-GCM: what is read back is what was written, or an error. */
-export const seal = (text: string, key: Uint8Array, iv: Uint8Array, place: KeyPlace): Sealed => {
+export const encrypt = (
+  text: string,
+  key: Uint8Array,
+  iv: Uint8Array,
+  place: KeyLocation,
+): EncryptedCredentials => {
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   cipher.setAAD(purpose(place));
   const data = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -28,14 +33,14 @@ export const seal = (text: string, key: Uint8Array, iv: Uint8Array, place: KeyPl
   };
 };
 
-export const unseal = (sealed: Sealed, key: Uint8Array): string | undefined => {
+export const decrypt = (encrypted: EncryptedCredentials, key: Uint8Array): string | undefined => {
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(sealed.iv, 'base64'), {
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(encrypted.iv, 'base64'), {
       authTagLength: 16,
     });
-    decipher.setAAD(purpose(sealed.key));
-    decipher.setAuthTag(Buffer.from(sealed.tag, 'base64'));
-    return Buffer.concat([decipher.update(Buffer.from(sealed.data, 'base64')), decipher.final()]).toString(
+    decipher.setAAD(purpose(encrypted.key));
+    decipher.setAuthTag(Buffer.from(encrypted.tag, 'base64'));
+    return Buffer.concat([decipher.update(Buffer.from(encrypted.data, 'base64')), decipher.final()]).toString(
       'utf8',
     );
   } catch {
@@ -45,14 +50,14 @@ export const unseal = (sealed: Sealed, key: Uint8Array): string | undefined => {
 
 export const damaged = (path: string, why: string): AppError =>
   new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
-    code: 'VAULT_UNREADABLE',
+    code: 'CREDENTIALS_UNREADABLE',
     tryThis: [`remove ${path} and run opsctl login`, 'opsctl doctor auth'],
   });
 
-export const sealedFrom = (text: string, path: string): Sealed => {
-  let value: Partial<Sealed>;
+export const parseEncrypted = (text: string, path: string): EncryptedCredentials => {
+  let value: Partial<EncryptedCredentials>;
   try {
-    value = JSON.parse(text) as Partial<Sealed>;
+    value = JSON.parse(text) as Partial<EncryptedCredentials>;
   } catch {
     throw damaged(path, 'it is not JSON');
   }
@@ -61,5 +66,5 @@ export const sealedFrom = (text: string, path: string): Sealed => {
     [value.iv, value.tag, value.data].every((part) => typeof part === 'string') &&
     (value.key === 'keychain' || value.key === 'file');
   if (!isWhole) throw damaged(path, 'parts are missing');
-  return value as Sealed;
+  return value as EncryptedCredentials;
 };

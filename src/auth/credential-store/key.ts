@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { checkTrust, readGuarded } from './guarded-file.ts';
-import { damaged, keyBytes, type KeyPlace } from './encryption.ts';
+import { damaged, keyBytes, type KeyLocation } from './encryption.ts';
 
-export type Key = { readonly bytes: Uint8Array; readonly place: KeyPlace };
+export type Key = { readonly bytes: Uint8Array; readonly place: KeyLocation };
 export type KeyStore = {
   readonly host: Host;
   readonly directory: string;
@@ -14,7 +14,7 @@ export type KeyStore = {
 
 const keyFile = (directory: string): string => join(directory, 'credentials.key');
 const service = 'opsctl';
-/** Two directories (OPSCTL_HOME) with the same profile name are two vaults. */
+/** Two directories (OPSCTL_HOME) with the same profile name are two credential stores. */
 const entry = (store: KeyStore): string => `${store.profile} ${store.directory}`;
 
 const bytesFrom = (text: string, path: string): Uint8Array => {
@@ -23,24 +23,28 @@ const bytesFrom = (text: string, path: string): Uint8Array => {
   return bytes;
 };
 
-/** The key that an existing vault names. A keychain that does not answer is an error, not an empty vault. */
-export const readKey = async (store: KeyStore, place: KeyPlace, vaultPath: string): Promise<Uint8Array> => {
+/** The key that an existing credential store names. A keychain that does not answer is an error, not an empty credential store. */
+export const readKey = async (
+  store: KeyStore,
+  place: KeyLocation,
+  credentialsPath: string,
+): Promise<Uint8Array> => {
   if (place === 'file') {
     const path = keyFile(store.directory);
     const text = await readGuarded(store.host, path);
-    if (text === undefined) throw damaged(vaultPath, `its key ${path} is missing`);
+    if (text === undefined) throw damaged(credentialsPath, `its key ${path} is missing`);
     return bytesFrom(text, path);
   }
   const keychain = store.host.keychain;
   if (keychain === undefined)
-    throw damaged(vaultPath, 'its key is in the keychain, which is not available here');
+    throw damaged(credentialsPath, 'its key is in the keychain, which is not available here');
   const text = await keychain.get(service, entry(store)).catch((error: unknown) => {
     throw damaged(
-      vaultPath,
+      credentialsPath,
       `its key is in the keychain, which does not answer (${error instanceof Error ? error.message : 'unknown cause'})`,
     );
   });
-  if (text === undefined) throw damaged(vaultPath, 'its key is no longer in the keychain');
+  if (text === undefined) throw damaged(credentialsPath, 'its key is no longer in the keychain');
   return bytesFrom(text, 'keychain');
 };
 
@@ -54,7 +58,7 @@ const fileKey = async (store: KeyStore): Promise<Key> => {
   return { bytes: await readKey(store, 'file', path), place: 'file' };
 };
 
-/** A key for a new vault: in the keychain of the system when it answers within its 3 s, else beside the vault, and said so. */
+/** A key for a new credential store: in the keychain of the system when it answers within its 3 s, else beside the credential store, and said so. */
 export const makeKey = async (store: KeyStore): Promise<Key> => {
   const keychain = store.allowsKeychain ? store.host.keychain : undefined;
   if (keychain === undefined) return fileKey(store);

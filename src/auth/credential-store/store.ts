@@ -1,41 +1,41 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
-import type { Surroundings } from '../auth-context.ts';
-import { emptyVault, secretsOf, type VaultData } from './account.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { noCredentials, secretsOf, type StoredCredentials } from './account.ts';
 import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
-import { damaged, type KeyPlace, seal, sealedFrom, unseal } from './encryption.ts';
+import { damaged, type KeyLocation, encrypt, parseEncrypted, decrypt } from './encryption.ts';
 
 /** The credentials of one profile. Every read is fresh: another process may have refreshed meanwhile. */
-export type Vault = {
+export type CredentialStore = {
   readonly path: string;
-  read(): Promise<VaultData>;
+  read(): Promise<StoredCredentials>;
   /** Reads, changes and writes with no other process between. The change sees the newest state. */
-  change(edit: (data: VaultData) => VaultData): Promise<VaultData>;
+  change(edit: (data: StoredCredentials) => StoredCredentials): Promise<StoredCredentials>;
   /** Where the key lies; undefined before the first sign-in. */
-  keyPlace(): Promise<KeyPlace | undefined>;
+  keyLocation(): Promise<KeyLocation | undefined>;
   /** One refresh at a time per account, among all processes. */
   lockAccount(name: string, options: LockOptions): Promise<Lock | undefined>;
   /** Where a failed refresh of the account is told to those who wait for it. */
   failurePath(name: string): string;
 };
 
-type Opened = { readonly data: VaultData; readonly key: Key | undefined };
+type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
 
-const parse = (text: string, path: string): VaultData => {
-  const data = JSON.parse(text) as VaultData;
+const parse = (text: string, path: string): StoredCredentials => {
+  const data = JSON.parse(text) as StoredCredentials;
   if (!Array.isArray(data.accounts)) throw damaged(path, 'parts are missing');
   return data;
 };
 
 const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
   const text = await readGuarded(host, path);
-  if (text === undefined) return { data: emptyVault, key: undefined };
-  const sealed = sealedFrom(text, path);
-  const key: Key = { bytes: await readKey(store, sealed.key, path), place: sealed.key };
-  const plain = unseal(sealed, key.bytes);
+  if (text === undefined) return { data: noCredentials, key: undefined };
+  const encrypted = parseEncrypted(text, path);
+  const key: Key = { bytes: await readKey(store, encrypted.key, path), place: encrypted.key };
+  const plain = decrypt(encrypted, key.bytes);
   if (plain === undefined) throw damaged(path, 'the key does not fit, or the file was changed');
   return { data: parse(plain, path), key };
 };
@@ -44,8 +44,8 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
 const refreshOf = (name: string): string =>
   `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 
-export const openVault = (around: Surroundings): Vault => {
-  const { host, settings, log } = around;
+export const openCredentialStore = (context: AuthContext): CredentialStore => {
+  const { host, settings, log } = context;
   const directory = settings.directories.state;
   const path = join(directory, 'credentials.json');
   const allowsKeychain = host.env.OPSCTL_KEYCHAIN !== 'never';
@@ -56,7 +56,7 @@ export const openVault = (around: Surroundings): Vault => {
     allowsKeychain,
     log: (text) => log.warnOnce('keychain', text),
   };
-  const hideAll = (data: VaultData): VaultData => {
+  const hideAll = (data: StoredCredentials): StoredCredentials => {
     for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
     return data;
   };
@@ -75,16 +75,16 @@ export const openVault = (around: Surroundings): Vault => {
         await writeGuarded(
           host,
           path,
-          `${JSON.stringify(seal(JSON.stringify(next), key.bytes, host.random(12), key.place))}\n`,
+          `${JSON.stringify(encrypt(JSON.stringify(next), key.bytes, host.random(12), key.place))}\n`,
         );
         return next;
       } finally {
         await lock?.release();
       }
     },
-    keyPlace: async () => {
+    keyLocation: async () => {
       const text = await readGuarded(host, path);
-      return text === undefined ? undefined : sealedFrom(text, path).key;
+      return text === undefined ? undefined : parseEncrypted(text, path).key;
     },
     lockAccount: (name, options) => lockAt(`${refreshOf(name)}.lock`, options),
     failurePath: (name) => join(directory, `${refreshOf(name)}.failed`),

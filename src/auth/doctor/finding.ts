@@ -1,4 +1,4 @@
-/** One thing that signing in depends on. `fails` makes the command end with 20; `warns` has a way around it. */
+/** One thing that signing in depends on. `fails` makes the command end with 20; `warns` has a way context it. */
 export type Finding = {
   readonly check: string;
   readonly state: 'ok' | 'warns' | 'fails';

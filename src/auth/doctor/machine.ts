@@ -1,8 +1,8 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import type { Surroundings } from '../auth-context.ts';
-import { openVault } from '../credential-store/store.ts';
-import { browserChoice, forwardLine, place } from '../methods/place.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { openCredentialStore } from '../credential-store/store.ts';
+import { browserChoice, forwardLine, browserEnvironment } from '../methods/browser-environment.ts';
 import { fails, type Finding, ok, warns } from './finding.ts';
 
 const listens = async (host: Host, address: string, port: number): Promise<string | undefined> => {
@@ -16,7 +16,7 @@ const listens = async (host: Host, address: string, port: number): Promise<strin
 };
 
 /** Can the redirect reach us? Both literals, because browsers and tunnels differ in which one they take. */
-export const portFindings = async ({ host }: Surroundings, port: number): Promise<Finding[]> => {
+export const portFindings = async ({ host }: AuthContext, port: number): Promise<Finding[]> => {
   const name = port === 0 ? 'a free port' : `port ${port}`;
   const v4 = await listens(host, '127.0.0.1', port);
   const v6 = await listens(host, '::1', port);
@@ -39,8 +39,8 @@ export const portFindings = async ({ host }: Surroundings, port: number): Promis
   ];
 };
 
-export const browserFinding = async ({ host }: Surroundings, hasTerminal: boolean): Promise<Finding> => {
-  const at = await place(host);
+export const browserFinding = async ({ host }: AuthContext, hasTerminal: boolean): Promise<Finding> => {
+  const at = await browserEnvironment(host);
   const { open, why } = browserChoice(at, {}, hasTerminal);
   if (open) return ok('browser', host.env.BROWSER === undefined ? why : `BROWSER=${host.env.BROWSER}`);
   const remedy = at.isSsh
@@ -49,7 +49,7 @@ export const browserFinding = async ({ host }: Surroundings, hasTerminal: boolea
   return warns('browser', `is not opened: ${why}`, remedy);
 };
 
-export const keychainFinding = async ({ host }: Surroundings): Promise<Finding> => {
+export const keychainFinding = async ({ host }: AuthContext): Promise<Finding> => {
   const otherwise = 'not needed: credentials go to an encrypted file that only you can read';
   if (host.env.OPSCTL_KEYCHAIN === 'never') return ok('keychain', 'switched off by OPSCTL_KEYCHAIN=never');
   if (host.keychain === undefined) return warns('keychain', 'this system offers none', otherwise);
@@ -65,15 +65,15 @@ export const keychainFinding = async ({ host }: Surroundings): Promise<Finding> 
   }
 };
 
-export const vaultFinding = async (around: Surroundings): Promise<Finding> => {
-  const vault = openVault(around);
+export const credentialStoreFinding = async (context: AuthContext): Promise<Finding> => {
+  const credentials = openCredentialStore(context);
   try {
-    const { accounts } = await vault.read();
+    const { accounts } = await credentials.read();
     return ok(
       'stored credentials',
       accounts.length === 0
         ? 'none yet'
-        : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await vault.keyPlace()) ?? 'file'}`,
+        : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await credentials.keyLocation()) ?? 'file'}`,
     );
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

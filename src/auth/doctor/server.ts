@@ -3,7 +3,7 @@ import { isLoopback } from '../endpoints.ts';
 import { errorInLocation, open, type Probe, requestTo } from '../probe.ts';
 import { safeText } from '../terminal-text.ts';
 import type { LoginServer } from '../settings.ts';
-import type { Surroundings } from '../auth-context.ts';
+import type { AuthContext } from '../auth-context.ts';
 import { fails, type Finding, ok, warns } from './finding.ts';
 
 const caHelp =
@@ -40,8 +40,8 @@ const clockFinding = (nowMs: number, date: string | undefined): Finding => {
   );
 };
 
-const proxyFinding = (around: Surroundings, url: URL): Finding => {
-  const { env } = around.host;
+const proxyFinding = (context: AuthContext, url: URL): Finding => {
+  const { env } = context.host;
   const names = [`${url.protocol.slice(0, -1)}_proxy`, 'all_proxy'].flatMap((name) => [
     name,
     name.toUpperCase(),
@@ -52,8 +52,8 @@ const proxyFinding = (around: Surroundings, url: URL): Finding => {
   return ok('proxy', `${set} is used for ${url.host}, unless NO_PROXY names it`);
 };
 
-const authorityFinding = (around: Surroundings, url: URL, isReached: boolean): Finding => {
-  const extra = around.settings.get('ca_file')?.value ?? around.host.env.NODE_EXTRA_CA_CERTS;
+const authorityFinding = (context: AuthContext, url: URL, isReached: boolean): Finding => {
+  const extra = context.settings.get('ca_file')?.value ?? context.host.env.NODE_EXTRA_CA_CERTS;
   if (url.protocol === 'http:') return ok('certificate authority', 'plain HTTP on this machine');
   const named = extra === undefined ? 'the usual ones' : `the usual ones and ${extra}`;
   return isReached
@@ -61,16 +61,16 @@ const authorityFinding = (around: Surroundings, url: URL, isReached: boolean): F
     : warns('certificate authority', `could not be checked; trusted: ${named}`, caHelp);
 };
 
-const tokenFindings = async (around: Surroundings, server: LoginServer): Promise<Finding[]> => {
+const tokenFindings = async (context: AuthContext, server: LoginServer): Promise<Finding[]> => {
   const url = new URL(server.endpoints.token);
   const common = (isReached: boolean): Finding[] => [
-    proxyFinding(around, url),
-    authorityFinding(around, url, isReached),
+    proxyFinding(context, url),
+    authorityFinding(context, url, isReached),
   ];
   let reply: HttpReply;
   let body: string;
   try {
-    reply = await around.host.network.request({
+    reply = await context.host.network.request({
       method: 'POST',
       url: url.href,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -89,7 +89,7 @@ const tokenFindings = async (around: Surroundings, server: LoginServer): Promise
         `${url.href} answers HTTP ${reply.status}, not like a token endpoint`,
         'check --token-url',
       );
-  return [reached, clockFinding(around.host.now(), reply.headers.date), ...common(true)];
+  return [reached, clockFinding(context.host.now(), reply.headers.date), ...common(true)];
 };
 
 const codes =
@@ -123,7 +123,7 @@ const redirectFinding = async (probe: Probe): Promise<Finding> => {
   }
 };
 
-export const serverFindings = async (around: Surroundings, probe: Probe): Promise<Finding[]> => [
-  ...(await tokenFindings(around, probe.server)),
+export const serverFindings = async (context: AuthContext, probe: Probe): Promise<Finding[]> => [
+  ...(await tokenFindings(context, probe.server)),
   await redirectFinding(probe),
 ];

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Account, endedAccount, type VaultData } from '../credential-store/account.ts';
+import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
 import type { EventBody, SecurityEvent } from './verify.ts';
 
 /** What one event did to one account. */
@@ -65,9 +65,9 @@ const changed = (
 };
 
 export const applyEvent = (
-  data: VaultData,
+  data: StoredCredentials,
   event: SecurityEvent,
-): { readonly data: VaultData; readonly effects: readonly Effect[] } => {
+): { readonly data: StoredCredentials; readonly effects: readonly Effect[] } => {
   const effects: Effect[] = [];
   const accounts = data.accounts.map((stored) =>
     Object.entries(event.events).reduce((account, [type, body]) => {

@@ -1,7 +1,7 @@
 import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
 import { isLoopback } from '../endpoints.ts';
-import type { Surroundings } from '../auth-context.ts';
-import { openVault } from '../credential-store/store.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { openCredentialStore } from '../credential-store/store.ts';
 import { applyEvent, type Effect } from './effect.ts';
 import { type Key, type SecurityEvent, verifyEvent } from './verify.ts';
 
@@ -32,8 +32,8 @@ const reply = (status: number, body?: object): Outgoing => ({
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 });
 
-const readKeys = async (around: Surroundings, jwksUri: string): Promise<readonly Key[]> => {
-  const answer = await around.host.network.request({
+const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly Key[]> => {
+  const answer = await context.host.network.request({
     method: 'GET',
     url: jwksUri,
     maxReplyBytes: 256 * 1024,
@@ -45,7 +45,7 @@ const readKeys = async (around: Surroundings, jwksUri: string): Promise<readonly
 
 /** Keys are read again when an event names one that is not known: services change them without a word. */
 const verified = async (
-  around: Surroundings,
+  context: AuthContext,
   options: ReceiverOptions,
   cache: { keys: readonly Key[] },
   token: string,
@@ -53,20 +53,20 @@ const verified = async (
   // The clock of a server on this machine may have been set for a test.
   const isLocal = URL.canParse(options.issuer) && isLoopback(new URL(options.issuer));
   const check = () =>
-    verifyEvent(token, { ...options, keys: cache.keys, nowMs: isLocal ? 'any' : around.host.now() });
+    verifyEvent(token, { ...options, keys: cache.keys, nowMs: isLocal ? 'any' : context.host.now() });
   const first = check();
   if (!('err' in first) || first.err !== 'invalid_key') return first;
-  cache.keys = await readKeys(around, options.jwksUri);
+  cache.keys = await readKeys(context, options.jwksUri);
   return check();
 };
 
 /** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
-export const listenForEvents = async (around: Surroundings, options: ReceiverOptions): Promise<Listener> => {
-  const cache: { keys: readonly Key[] } = { keys: await readKeys(around, options.jwksUri) };
+export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
+  const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
   const seen = new Map<string, true>();
   const take = async (event: SecurityEvent): Promise<void> => {
     let effects: readonly Effect[] = [];
-    await openVault(around).change((data) => {
+    await openCredentialStore(context).change((data) => {
       const applied = applyEvent(data, event);
       effects = applied.effects;
       return applied.data;
@@ -89,12 +89,12 @@ export const listenForEvents = async (around: Surroundings, options: ReceiverOpt
     const bytes = await request.read(maxBodyBytes).catch(() => undefined);
     if (bytes === undefined)
       return reply(413, { err: 'invalid_request', description: 'the body is too large' });
-    const event = await verified(around, options, cache, Buffer.from(bytes).toString('latin1')).catch(
+    const event = await verified(context, options, cache, Buffer.from(bytes).toString('latin1')).catch(
       () => undefined,
     );
     if (event === undefined) return reply(503);
     if ('err' in event) {
-      around.log.warn(`a delivery was refused: ${event.description}`);
+      context.log.warn(`a delivery was refused: ${event.description}`);
       return reply(400, event);
     }
     // The same event comes again when our answer was lost; its effect is there already.
@@ -103,7 +103,7 @@ export const listenForEvents = async (around: Surroundings, options: ReceiverOpt
     if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
     return reply(202);
   };
-  return around.host.network.listen(handle, {
+  return context.host.network.listen(handle, {
     host: options.host,
     port: options.port,
     maxUrlBytes: 2048,

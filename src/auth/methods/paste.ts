@@ -10,7 +10,7 @@ const paramsOf = (query: string, fragment: string): URLSearchParams => {
 
 const unquoted = (line: string): string => line.trim().replace(/^<(.*)>$|^"(.*)"$|^'(.*)'$/s, '$1$2$3');
 
-/** What terminals, shells and web pages put around or into an address that is copied from them. */
+/** What terminals, shells and web pages put context or into an address that is copied from them. */
 const unwrapped = (line: string): string =>
   unquoted(line.replaceAll('\u001b[200~', '').replaceAll('\u001b[201~', ''))
     // "Copy as cURL" and sentences: the address alone.

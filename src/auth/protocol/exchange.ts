@@ -1,20 +1,20 @@
 import type { Host, HttpRequest } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
-import { type Answer, processAnswer } from './token-response.ts';
-import { formRequest, type Party, type Read } from './token-client.ts';
+import { type TokenResponse, processTokenResponse } from './token-response.ts';
+import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
 
 const what = 'code exchange';
 
 /** doc1 Endpoints 2. Only a checked callback can be exchanged. */
 export const exchangeRequest = (
-  party: Party,
+  tokenClient: TokenClient,
   callback: CheckedCallback,
   redirectUri: string,
   verifier: string,
 ): HttpRequest =>
-  formRequest(party.endpoints.token, {
-    client_id: party.clientId,
-    client_secret: party.clientSecret,
+  formRequest(tokenClient.endpoints.token, {
+    client_id: tokenClient.clientId,
+    client_secret: tokenClient.clientSecret,
     code: callback.code,
     code_verifier: verifier,
     grant_type: 'authorization_code',
@@ -22,9 +22,10 @@ export const exchangeRequest = (
   });
 
 export const processExchange = (
-  party: Party,
-  read: Read,
+  tokenClient: TokenClient,
+  read: HttpResponse,
   nonce: string | undefined,
   host: Host,
   signal?: AbortSignal,
-): Promise<Answer> => processAnswer(what, party, read, { kind: 'exchange', nonce }, host, signal);
+): Promise<TokenResponse> =>
+  processTokenResponse(what, tokenClient, read, { kind: 'exchange', nonce }, host, signal);

@@ -2,7 +2,7 @@ import { retryAfterMs } from '../../api-client/retry.ts';
 import { NetworkError } from '../../platform/host.ts';
 import { AppError, type Category } from '../../core/problem.ts';
 import { safeText } from '../terminal-text.ts';
-import type { Read } from './token-client.ts';
+import type { HttpResponse } from './token-client.ts';
 
 /** doc1 Errors and RFC 6749 5.2: who can fix it, and how. Never decided by the description: its text changes with time. */
 const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> =
@@ -83,14 +83,19 @@ export const networkFailure = (what: string, error: unknown): unknown => {
   });
 };
 
-const waitLine = (read: Read, nowMs: number): string => {
+const waitLine = (read: HttpResponse, nowMs: number): string => {
   const ms = retryAfterMs(read.headers['retry-after'], nowMs);
   return ms === undefined || ms < 1000
     ? 'try again in a minute'
     : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
 };
 /** An outage or too many requests, whatever the body says. */
-export const outage = (what: string, read: Read, said: string | undefined, nowMs: number): AppError => {
+export const outage = (
+  what: string,
+  read: HttpResponse,
+  said: string | undefined,
+  nowMs: number,
+): AppError => {
   const isLimit = read.status === 429;
   const text = said === undefined ? '' : ` ${safeText(said, 60)}`;
   return new AppError(
@@ -106,7 +111,7 @@ export const outage = (what: string, read: Read, said: string | undefined, nowMs
 };
 
 const checkUrl = ['check --token-url', 'opsctl doctor auth'];
-const redirected = (what: string, read: Read): AppError => {
+const redirected = (what: string, read: HttpResponse): AppError => {
   const to = read.headers.location;
   const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
   return new AppError(
@@ -122,7 +127,7 @@ const redirected = (what: string, read: Read): AppError => {
 const byStatus: Readonly<Record<number, Category>> = { 401: 'auth', 404: 'not-found', 410: 'not-found' };
 
 /** Answers that no OAuth error describes: a redirect, a wrong address, or a page of something in between. */
-export const strangeReply = (what: string, read: Read): AppError => {
+export const strangeReply = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return redirected(what, read);
   const type = safeText(read.headers['content-type'] ?? 'no content type', 60);
   if (read.status >= 400)

@@ -1,27 +1,27 @@
 import type { HttpRequest } from '../../platform/host.ts';
 import { refusalOf } from './token-response.ts';
 import { bodyOf, errorIn } from './token-body.ts';
-import { formRequest, type Party, type Read } from './token-client.ts';
+import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
 
 /** doc1 Endpoints 4: the token stands in the query. */
-export const revokeRequest = (party: Party, token: string): HttpRequest => {
-  const url = new URL(party.endpoints.revoke);
+export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
+  const url = new URL(tokenClient.endpoints.revoke);
   url.searchParams.set('token', token);
   return formRequest(url.href, {});
 };
 
 /** RFC 7009 2.1: servers of the standard want it in the body, with the client beside it. */
-export const standardRevokeRequest = (party: Party, token: string): HttpRequest =>
-  formRequest(party.endpoints.revoke, {
+export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
+  formRequest(tokenClient.endpoints.revoke, {
     token,
-    client_id: party.clientId,
-    client_secret: party.clientSecret,
+    client_id: tokenClient.clientId,
+    client_secret: tokenClient.clientSecret,
   });
 
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
 
 /** doc1 Endpoints 4: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
-export const processRevoke = (read: Read, nowMs: number): Revoked => {
+export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {
   if (read.status === 200 || read.status === 204) return 'revoked';
   const error = errorIn(bodyOf(read))?.error;
   if (read.status === 400 && (error === 'invalid_token' || error === 'invalid_grant')) return 'was-invalid';

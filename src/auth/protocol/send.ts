@@ -2,8 +2,8 @@ import { retryAfterMs } from '../../api-client/retry.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { networkFailure } from './failure.ts';
-import type { Read } from './token-client.ts';
-import type { Surroundings } from '../auth-context.ts';
+import type { HttpResponse } from './token-client.ts';
+import type { AuthContext } from '../auth-context.ts';
 
 /** One request, read whole. */
 export const send = async (
@@ -11,7 +11,7 @@ export const send = async (
   what: string,
   request: HttpRequest,
   signal?: AbortSignal,
-): Promise<Read> => {
+): Promise<HttpResponse> => {
   try {
     const reply = await host.network.request(signal === undefined ? request : { ...request, signal });
     return { status: reply.status, headers: reply.headers, text: await reply.text() };
@@ -21,11 +21,11 @@ export const send = async (
 };
 
 /** What a request that may be repeated needs of the run it is part of. */
-type Waiting = Pick<Surroundings, 'host' | 'log' | 'settings' | 'signal'>;
+type Waiting = Pick<AuthContext, 'host' | 'log' | 'settings' | 'signal'>;
 
 /** Longer than this nobody waits in front of a terminal; the error then says how long the service asked for. */
 const longestWaitMs = 15_000;
-const pauseMs = (read: Read | undefined, attempt: number, nowMs: number): number =>
+const pauseMs = (read: HttpResponse | undefined, attempt: number, nowMs: number): number =>
   retryAfterMs(read?.headers['retry-after'], nowMs) ?? 200 * 2 ** attempt;
 
 const waited = async (
@@ -52,7 +52,7 @@ const sendWithin = async (
   what: string,
   request: HttpRequest,
   signal: AbortSignal,
-): Promise<Read> => {
+): Promise<HttpResponse> => {
   const [done, late] = [new AbortController(), new AbortController()];
   host.sleep(ms, done.signal).then(
     () => late.abort(),
@@ -70,9 +70,9 @@ const sendWithin = async (
 };
 
 /** The query stays out: a revoke carries its token there. */
-const told = async (around: Waiting, what: string, asked: HttpRequest): Promise<Read> => {
-  const { host, log, signal } = around;
-  const ms = limitOf(around);
+const sendLogged = async (context: Waiting, what: string, asked: HttpRequest): Promise<HttpResponse> => {
+  const { host, log, signal } = context;
+  const ms = limitOf(context);
   const request = { ...asked, timeoutMs: ms };
   const line = `${request.method} ${request.url.split('?')[0]}`;
   log.debug(line);
@@ -85,21 +85,21 @@ const told = async (around: Waiting, what: string, asked: HttpRequest): Promise<
 
 type Repeats = { status(status: number): boolean; cut(error: NetworkError): boolean };
 const repeating = async (
-  around: Waiting,
+  context: Waiting,
   what: string,
   request: HttpRequest,
   repeats: Repeats,
-): Promise<Read> => {
+): Promise<HttpResponse> => {
   for (let attempt = 0; ; attempt++) {
     try {
-      const read = await told(around, what, request);
-      const ms = pauseMs(read, attempt, around.host.now());
+      const read = await sendLogged(context, what, request);
+      const ms = pauseMs(read, attempt, context.host.now());
       if (!repeats.status(read.status) || attempt === 2 || ms > longestWaitMs) return read;
-      await waited(around, what, `the service answered ${read.status}`, ms);
+      await waited(context, what, `the service answered ${read.status}`, ms);
     } catch (error) {
       const cause = (error as { cause?: unknown }).cause;
       if (!(cause instanceof NetworkError) || !repeats.cut(cause) || attempt >= 1) throw error;
-      await waited(around, what, cause.message, pauseMs(undefined, attempt, around.host.now()));
+      await waited(context, what, cause.message, pauseMs(undefined, attempt, context.host.now()));
     }
   }
 };
@@ -109,8 +109,8 @@ const patiently: Repeats = {
   cut: ({ code }) => code === 'RESET' || code === 'REFUSED',
 };
 /** For requests that may be sent again without harm (refresh, revoke): three attempts at an outage, two when the line was cut. */
-export const sendPatiently = (around: Waiting, what: string, request: HttpRequest): Promise<Read> =>
-  repeating(around, what, request, patiently);
+export const sendPatiently = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
+  repeating(context, what, request, patiently);
 
 /**
  * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
@@ -120,5 +120,5 @@ const unread: Repeats = {
   status: (status) => status === 429 || status === 503,
   cut: ({ code }) => code === 'REFUSED',
 };
-export const sendCode = (around: Waiting, what: string, request: HttpRequest): Promise<Read> =>
-  repeating(around, what, request, unread);
+export const sendCode = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
+  repeating(context, what, request, unread);

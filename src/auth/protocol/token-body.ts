@@ -1,4 +1,4 @@
-import type { Read } from './token-client.ts';
+import type { HttpResponse } from './token-client.ts';
 
 /** doc1 Token response fields. */
 const fields = [
@@ -11,14 +11,14 @@ const fields = [
   'id_token',
 ];
 
-export const isJson = (read: Read): boolean =>
+export const isJson = (read: HttpResponse): boolean =>
   /^application\/([a-z.+-]*\+)?json\b/i.test(read.headers['content-type'] ?? '');
 
 /** Servers that give none of these send an empty one instead of leaving it out. */
 const mayBeEmpty = ['refresh_token', 'id_token'];
 
 /** The body of a token answer: a field that is null counts as left out. Undefined when it is no JSON, for example cut off. */
-export const bodyOf = (read: Read): unknown => {
+export const bodyOf = (read: HttpResponse): unknown => {
   try {
     const body: unknown = JSON.parse(read.text.replace(/^\uFEFF/, ''));
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;

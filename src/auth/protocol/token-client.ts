@@ -2,7 +2,7 @@ import type { HttpRequest } from '../../platform/host.ts';
 import type { Endpoints } from '../endpoints.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
-export type Party = {
+export type TokenClient = {
   readonly endpoints: Endpoints;
   readonly clientId: string;
   /** doc1 OAuth client: only some types have one. */
@@ -12,7 +12,7 @@ export type Party = {
 };
 
 /** An answer read to its end; the checks need no network any more. */
-export type Read = {
+export type HttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;

@@ -4,12 +4,12 @@ import { isLoopback } from '../endpoints.ts';
 import { scopesFrom } from '../scopes.ts';
 import { withDeadline } from './deadline.ts';
 import { outage, serviceFailure, strangeReply } from './failure.ts';
-import type { Party, Read } from './token-client.ts';
+import type { TokenClient, HttpResponse } from './token-client.ts';
 import { bodyOf, errorIn, isJson, isSendable } from './token-body.ts';
 
 export type Identity = { readonly sub: string; readonly email?: string; readonly name?: string };
 /** doc1 Token response fields, after all checks. Times in seconds as sent. */
-export type Answer = {
+export type TokenResponse = {
   readonly accessToken: string;
   readonly expiresInS?: number;
   readonly refreshToken?: string;
@@ -25,7 +25,7 @@ type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
 
 /** What a refused token request says; RFC 6749 5.2 and doc1 Errors. */
-export const refusalOf = (what: string, read: Read, nowMs: number): AppError => {
+export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
   if (read.status === 429 || read.status >= 500) return outage(what, read, said?.error, nowMs);
   if (said === undefined) return strangeReply(what, read);
@@ -43,7 +43,7 @@ const positive = (value: unknown): number | undefined => {
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-const answerFrom = (oauth: Oauth, body: Processed): Answer => {
+const tokenResponseFrom = (oauth: Oauth, body: Processed): TokenResponse => {
   if (!isSendable(body.access_token))
     throw new Error('"access_token" holds blanks or characters that no header can carry');
   const claims = oauth.getValidatedIdTokenClaims(body);
@@ -80,7 +80,7 @@ const unexpected = (what: string, error: unknown): AppError =>
   );
 
 /** The JSON of an answer that is no refusal, in whatever form servers refuse. */
-const givenIn = (what: string, received: Read, nowMs: number): unknown => {
+const givenIn = (what: string, received: HttpResponse, nowMs: number): unknown => {
   if (received.status !== 200) throw refusalOf(what, received, nowMs);
   const given = isJson(received) ? bodyOf(received) : undefined;
   if (given === undefined) throw strangeReply(what, received);
@@ -95,27 +95,27 @@ export type Checks =
   | { readonly kind: 'refresh' };
 
 /** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
-export const processAnswer = async (
+export const processTokenResponse = async (
   what: string,
-  party: Party,
-  received: Read,
+  tokenClient: TokenClient,
+  received: HttpResponse,
   checks: Checks,
   host: Host,
   signal?: AbortSignal,
-): Promise<Answer> => {
+): Promise<TokenResponse> => {
   const read = { ...received, text: JSON.stringify(givenIn(what, received, host.now())) };
   const oauth = await import('oauth4webapi');
   const server = {
     // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
-    issuer: party.issuer ?? text(claimsIn(read).iss) ?? new URL(party.endpoints.token).origin,
-    token_endpoint: party.endpoints.token,
-    ...(party.jwksUri === undefined ? {} : { jwks_uri: party.jwksUri }),
+    issuer: tokenClient.issuer ?? text(claimsIn(read).iss) ?? new URL(tokenClient.endpoints.token).origin,
+    token_endpoint: tokenClient.endpoints.token,
+    ...(tokenClient.jwksUri === undefined ? {} : { jwks_uri: tokenClient.jwksUri }),
   };
   // The clock of a server and of this machine may differ by minutes without harm.
   const client = {
-    client_id: party.clientId,
+    client_id: tokenClient.clientId,
     [oauth.clockTolerance]: 300,
-    [oauth.clockSkew]: skewOf(party, read, host.now()),
+    [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
   };
   const response = new Response(read.text, {
     status: read.status,
@@ -124,7 +124,8 @@ export const processAnswer = async (
   try {
     // doc1 knows no nonce: a server without metadata may leave it out; one that gives it must give the right one.
     const asksNonce =
-      idTokenIn(read) !== undefined && (party.issuer !== undefined || claimsIn(read).nonce !== undefined);
+      idTokenIn(read) !== undefined &&
+      (tokenClient.issuer !== undefined || claimsIn(read).nonce !== undefined);
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, response)
@@ -135,13 +136,13 @@ export const processAnswer = async (
             asksNonce && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
           );
     if (body.id_token !== undefined) await checkSignature(oauth, server, response, fetchOver(host, signal));
-    return answerFrom(oauth, body);
+    return tokenResponseFrom(oauth, body);
   } catch (error) {
     throw error instanceof AppError || error instanceof NetworkError ? error : unexpected(what, error);
   }
 };
 
-const idTokenIn = (read: Read): string | undefined => {
+const idTokenIn = (read: HttpResponse): string | undefined => {
   try {
     return text((JSON.parse(read.text) as { id_token?: unknown }).id_token);
   } catch {
@@ -151,7 +152,7 @@ const idTokenIn = (read: Read): string | undefined => {
 
 /** Unchecked: only for what has to be known before the check can be made. */
 const claimsIn = (
-  read: Read,
+  read: HttpResponse,
 ): { readonly iss?: unknown; readonly iat?: unknown; readonly nonce?: unknown } => {
   const payload = idTokenIn(read)?.split('.')[1];
   try {
@@ -164,9 +165,9 @@ const claimsIn = (
 };
 
 /** A server on this machine may run on a clock that was set for a test: its time is then the time of its tokens. */
-const skewOf = (party: Party, read: Read, nowMs: number): number => {
+const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): number => {
   const { iat } = claimsIn(read);
-  return isLoopback(new URL(party.endpoints.token)) && typeof iat === 'number'
+  return isLoopback(new URL(tokenClient.endpoints.token)) && typeof iat === 'number'
     ? Math.round(iat - nowMs / 1000)
     : 0;
 };

@@ -19,11 +19,11 @@ const asProfile = (context: Context, name: string) => {
 };
 
 const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
-  const { openVault } = await import('../../auth/credential-store/store.ts');
+  const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
   const { describeAccount } = await import('./describe.ts');
   const rows = [];
   for (const profile of allProfiles ? context.settings.profiles : [context.settings.profile.name]) {
-    const data = await openVault(asProfile(context, profile)).read();
+    const data = await openCredentialStore(asProfile(context, profile)).read();
     const accounts = data.accounts.map((account) => ({
       current: account.name === data.current,
       ...describeAccount(account, context.host.now()),

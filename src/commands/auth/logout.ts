@@ -19,10 +19,10 @@ export const logoutCommand = (path: readonly string[]): Command => ({
     { line: `opsctl ${path.join(' ')} --local`, says: 'When the server is gone for good' },
   ],
   run: async (context, values) => {
-    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
     const { signOut } = await import('../../auth/sign-out.ts');
-    const data = await openVault(context).read();
+    const data = await openCredentialStore(context).read();
     const isLocal = values.local === true;
     if (context.isDryRun) {
       const chosen =

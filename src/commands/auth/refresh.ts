@@ -8,11 +8,15 @@ export const refresh: Command = {
   flags: { account: accountFlag },
   examples: [{ line: 'opsctl auth refresh', says: 'Even when the stored token is still good' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
     const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText } = await import('./describe.ts');
-    const stored = chosenAccount(await openVault(context).read(), values.account, configuredServer(context));
+    const stored = chosenAccount(
+      await openCredentialStore(context).read(),
+      values.account,
+      configuredServer(context),
+    );
     if (context.isDryRun) {
       const { shownRequests } = await import('./request-view.ts');
       return shownRequests(

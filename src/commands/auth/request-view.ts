@@ -2,7 +2,7 @@ import type { HttpRequest } from '../../platform/host.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { withEndpoints } from '../../auth/access.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
-import type { Party } from '../../auth/protocol/token-client.ts';
+import type { TokenClient } from '../../auth/protocol/token-client.ts';
 import type { Context } from '../../cli/command.ts';
 
 /** Stands where the secrets of the real request would: a dry run is read over shoulders and pasted into tickets. */
@@ -12,7 +12,7 @@ const masked = '***';
 export const shownRequests = async (
   context: Context,
   accounts: readonly Account[],
-  requestFor: (party: Party, token: string) => HttpRequest,
+  requestFor: (tokenClient: TokenClient, token: string) => HttpRequest,
 ): Promise<Result> => {
   const { dryRun } = await import('../../api-client/dry-run.ts');
   const shown = [];

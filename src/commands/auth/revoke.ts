@@ -18,13 +18,13 @@ export const revoke: Command = {
   },
   examples: [{ line: 'opsctl auth revoke', says: 'The next command asks to sign in again' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
     const { revokeToken } = await import('../../auth/sign-out.ts');
     const { endedAccount, withChanged } = await import('../../auth/credential-store/account.ts');
     const { describeAccount } = await import('./describe.ts');
-    const vault = openVault(context);
-    const account = chosenAccount(await vault.read(), values.account, configuredServer(context));
+    const credentials = openCredentialStore(context);
+    const account = chosenAccount(await credentials.read(), values.account, configuredServer(context));
     const secret =
       values.token === 'access' ? account.accessToken : (account.refreshToken ?? account.accessToken);
     if (secret === undefined)
@@ -39,7 +39,7 @@ export const revoke: Command = {
     }
     const outcome = await revokeToken(context, account, secret);
     const ended = endedAccount(account, 'revoked with opsctl auth revoke');
-    await vault.change((data) => withChanged(data, ended));
+    await credentials.change((data) => withChanged(data, ended));
     const message =
       outcome === 'revoked'
         ? `the tokens of ${account.name} are revoked`

@@ -7,7 +7,7 @@ import { allChecks, rowOf } from '../../oauth-conformance/run.ts';
 import { showAddress } from '../../auth/flow.ts';
 import { scopesFrom } from '../../auth/scopes.ts';
 import { type LoginServer, loginServer } from '../../auth/settings.ts';
-import { walkConsent } from '../../auth/methods/scripted.ts';
+import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { fullScope } from '../../api-specs/oauth/scopes.ts';
 import type { Context, Values } from '../../cli/command.ts';
@@ -25,7 +25,7 @@ const withLogin = async (
   return grantRows({
     host: context.host,
     server,
-    party: { endpoints, clientId, clientSecret, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
+    tokenClient: { endpoints, clientId, clientSecret, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
     scopes,
     path: values['redirect-path'] ?? '',
     timeoutMs: parseDuration(values.timeout ?? '5m', '--timeout'),

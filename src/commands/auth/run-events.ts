@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { listenForEvents, type Received } from '../../auth/events/receiver.ts';
 import { loginServer } from '../../auth/settings.ts';
-import { openVault } from '../../auth/credential-store/store.ts';
+import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { Context, Values } from '../../cli/command.ts';
@@ -63,7 +63,7 @@ const subscribe = async (
 };
 
 export const runEvents = async (context: Context, values: Values): Promise<Result> => {
-  const accounts = (await openVault(context).read()).accounts;
+  const accounts = (await openCredentialStore(context).read()).accounts;
   const server = await loginServer(context, {
     authUrl: values['auth-url'],
     tokenUrl: values['token-url'],

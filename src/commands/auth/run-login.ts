@@ -1,22 +1,27 @@
 import { parseDuration } from '../../core/duration.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import { demoClientId } from '../../auth/demo.ts';
+import { demo } from '../../api-specs/oauth/demo.ts';
 import { type LoginPlan, signIn } from '../../auth/flow.ts';
 import { claimLogin } from '../../auth/pending-login.ts';
 import { scopesFrom, union } from '../../auth/scopes.ts';
-import { type Given, type LoginServer, loginServer } from '../../auth/settings.ts';
-import { finishSplit, startSplit } from '../../auth/detached-login.ts';
-import { type Account, freeName, type VaultData, withAccount } from '../../auth/credential-store/account.ts';
-import { openVault } from '../../auth/credential-store/store.ts';
-import { browserChoice, place } from '../../auth/methods/place.ts';
-import { walkConsent } from '../../auth/methods/scripted.ts';
+import { type ServerOptions, type LoginServer, loginServer } from '../../auth/settings.ts';
+import { finishDetachedLogin, startDetachedLogin } from '../../auth/detached-login.ts';
+import {
+  type Account,
+  freeName,
+  type StoredCredentials,
+  withAccount,
+} from '../../auth/credential-store/account.ts';
+import { openCredentialStore } from '../../auth/credential-store/store.ts';
+import { browserChoice, browserEnvironment } from '../../auth/methods/browser-environment.ts';
+import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { fullScope, scopeName, scopeRow } from '../../api-specs/oauth/scopes.ts';
 import type { Context, Values } from '../../cli/command.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';
 
-export const givenServer = async (context: Context, values: Values): Promise<Given> => ({
+export const givenServer = async (context: Context, values: Values): Promise<ServerOptions> => ({
   authUrl: values['auth-url'],
   tokenUrl: values['token-url'],
   revokeUrl: values['revoke-url'],
@@ -47,7 +52,7 @@ const wanted = async (context: Context, server: LoginServer, values: Values): Pr
       account: values.account,
       loginHint: values['login-hint'],
     };
-  const { accounts, current } = await openVault(context).read();
+  const { accounts, current } = await openCredentialStore(context).read();
   const known = accounts.filter((each) => each.server === server.key);
   const before =
     known.find(({ name }) => name === (values.account ?? current)) ??
@@ -68,7 +73,7 @@ const wanted = async (context: Context, server: LoginServer, values: Values): Pr
 
 /** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
 const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
-  const path = given ?? (server.isMock && server.clientId === demoClientId ? 'random' : '');
+  const path = given ?? (server.isMock && server.clientId === demo.clients.desktop ? 'random' : '');
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
@@ -83,7 +88,7 @@ const waitFrom = (given = '5m'): number => {
 
 const planFrom = async (context: Context, server: LoginServer, values: Values): Promise<LoginPlan> => {
   const asked = { browser: values.browser === true, noBrowser: values.browser === false };
-  const opens = browserChoice(await place(context.host), asked, context.isInteractive).open;
+  const opens = browserChoice(await browserEnvironment(context.host), asked, context.isInteractive).open;
   // Nobody is there to click: the embedded server's pages are walked by this program, as a browser would.
   const isScripted = values.scripted === true || (server.isMock && !opens && !asked.noBrowser);
   const isFree = values['client-secret-stdin'] !== true;
@@ -153,8 +158,9 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
     obtainedMs: context.host.now(),
     accessToken: token,
   };
-  const nameIn = (data: VaultData): string => values.account ?? freeName(data, account.name, server.key);
-  const { current: name = account.name } = await openVault(context).change((data) =>
+  const nameIn = (data: StoredCredentials): string =>
+    values.account ?? freeName(data, account.name, server.key);
+  const { current: name = account.name } = await openCredentialStore(context).change((data) =>
     withAccount(data, { ...account, name: nameIn(data) }),
   );
   const stored = { ...account, name };
@@ -169,7 +175,7 @@ const finish = async (context: Context, values: Values): Promise<Result> => {
   const { clientSecret } = await givenServer(context, values);
   return resultFor(
     context,
-    await finishSplit(context, pasted, clientSecret),
+    await finishDetachedLogin(context, pasted, clientSecret),
     values['require-scopes'] === true,
   );
 };
@@ -203,7 +209,7 @@ const begin = async (context: Context, values: Values): Promise<Result> => {
         ],
       },
     );
-  const started = await startSplit(context, await planFrom(context, server, values));
+  const started = await startDetachedLogin(context, await planFrom(context, server, values));
   return recordResult(started, {
     message: `login started; it can be finished until ${started.expires_at}`,
     text: '',
@@ -212,7 +218,7 @@ const begin = async (context: Context, values: Values): Promise<Result> => {
 
 export const runLogin = async (context: Context, values: Values): Promise<Result> => {
   // A store that cannot be read would lose the tokens: said before anybody signs in.
-  await openVault(context).read();
+  await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   if (values.finish !== undefined) return finish(context, values);
   return values.start === true ? begin(context, values) : interactive(context, values);

@@ -4,7 +4,7 @@ import { AppError, problem, usageError } from '../../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { addScopeLine } from '../../auth/scopes.ts';
 import { type AccessToken, accessToken } from '../../auth/token.ts';
-import type { Read } from '../../auth/protocol/token-client.ts';
+import type { HttpResponse } from '../../auth/protocol/token-client.ts';
 import { sendPatiently } from '../../auth/protocol/send.ts';
 import { media, mediaScopes, mediaTable } from '../../api-specs/oauth/media.ts';
 import type { Context, Target, Values } from '../../cli/command.ts';
@@ -45,7 +45,7 @@ export const scopesFor = (path: string): readonly string[] => {
   return [];
 };
 
-const errorText = (read: Read): string => {
+const errorText = (read: HttpResponse): string => {
   try {
     const body = JSON.parse(read.text) as {
       error?: { message?: unknown } | string;
@@ -58,7 +58,7 @@ const errorText = (read: Read): string => {
   }
 };
 
-const refusal = (read: Read, path: string, token: AccessToken): AppError => {
+const refusal = (read: HttpResponse, path: string, token: AccessToken): AppError => {
   const why = errorText(read);
   const base = { httpStatus: read.status };
   if (read.status === 401)
@@ -108,7 +108,7 @@ const columnsOf = (items: readonly unknown[]): string[] => {
 
 const byItem = new Set(['table', 'csv', 'ndjson', 'name']);
 /** The answer as it came; its items in formats that are made of rows. */
-const shown = (context: Context, read: Read, path: string): Result => {
+const shown = (context: Context, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
   refuseRedirect(read, what);
   if (read.text === '') return nothing(`${what}: ${read.status}, without a body`);
@@ -139,7 +139,7 @@ export const runMedia = async (context: Context, values: Values): Promise<Result
   const token = await tokenFor(context, values, bare);
   const target = await context.target('api');
   checkPlace(target, token);
-  const ask = async ({ token: secret }: AccessToken): Promise<Read> =>
+  const ask = async ({ token: secret }: AccessToken): Promise<HttpResponse> =>
     sendPatiently(context, 'data API', requestTo(target, bare, query, secret));
   if (context.isDryRun) {
     const { dryRun } = await import('../../api-client/dry-run.ts');

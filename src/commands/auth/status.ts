@@ -22,12 +22,12 @@ export const status: Command = {
         message: `an access token is given (${given.origin}); the server was not asked`,
       });
     }
-    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
     const { renewed } = await import('../../auth/renew.ts');
     const { describeAccount, lifeText, scopeLines } = await import('./describe.ts');
-    const vault = openVault(context);
-    const stored = chosenAccount(await vault.read(), values.account, configuredServer(context));
+    const credentials = openCredentialStore(context);
+    const stored = chosenAccount(await credentials.read(), values.account, configuredServer(context));
     // Asking is a refresh, which changes what is stored.
     const canAsk =
       values.offline !== true &&
@@ -36,7 +36,7 @@ export const status: Command = {
     const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
     const nowMs = context.host.now();
     const described = describeAccount(account, nowMs);
-    const key = (await vault.keyPlace()) ?? 'file';
+    const key = (await credentials.keyLocation()) ?? 'file';
     const data = {
       ...described,
       verified: canAsk,
@@ -47,7 +47,7 @@ export const status: Command = {
       `${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`,
       ...scopeLines(account),
       `  ${lifeText(account, nowMs)}`,
-      `  ${data.storage}: ${vault.path}`,
+      `  ${data.storage}: ${credentials.path}`,
     ].join('\n');
     return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');
   },

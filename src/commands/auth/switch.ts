@@ -9,12 +9,12 @@ export const switchAccount: Command = {
   args: [{ name: 'account', field: req(str()), summary: 'Name of the account', complete: 'account' }],
   examples: [{ line: 'opsctl auth switch ada@example.com', says: 'Later commands use this account' }],
   run: async (context, values) => {
-    const { openVault } = await import('../../auth/credential-store/store.ts');
+    const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount } = await import('../../auth/access.ts');
     const { describeAccount } = await import('./describe.ts');
-    const vault = openVault(context);
-    const account = chosenAccount(await vault.read(), values.account, undefined);
-    await vault.change((data) => ({ ...data, current: account.name }));
+    const credentials = openCredentialStore(context);
+    const account = chosenAccount(await credentials.read(), values.account, undefined);
+    await credentials.change((data) => ({ ...data, current: account.name }));
     return recordResult(describeAccount(account, context.host.now()), {
       message: `${account.name} is now the current account`,
       name: 'account',

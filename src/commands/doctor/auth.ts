@@ -39,14 +39,14 @@ const serverRows = async (context: Context, values: Values): Promise<readonly Fi
 };
 
 const run = async (context: Context, values: Values): Promise<Result> => {
-  const { browserFinding, keychainFinding, portFindings, vaultFinding } = await import(
+  const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
     '../../auth/doctor/machine.ts'
   );
   const rows = [
     ...(await portFindings(context, values.port ?? 0)),
     await browserFinding(context, context.isInteractive),
     await keychainFinding(context),
-    await vaultFinding(context),
+    await credentialStoreFinding(context),
     ...(await serverRows(context, values)),
   ];
   const failed = rows.filter(({ state }) => state === 'fails').length;

@@ -1,4 +1,4 @@
-import { demo } from '../../mock-server/oauth/demo.ts';
+import { demo } from '../../api-specs/oauth/demo.ts';
 import type { Ready } from './ready.ts';
 
 /** What a person reads; every address can be copied. */

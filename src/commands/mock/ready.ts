@@ -1,5 +1,5 @@
 import type { Host } from '../../platform/host.ts';
-import { demo } from '../../mock-server/oauth/demo.ts';
+import { demo } from '../../api-specs/oauth/demo.ts';
 import { labelsToken } from '../../mock-server/defaults.ts';
 import type { RunningMock } from '../../mock-server/server.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';

@@ -13,17 +13,17 @@ export class OAuthPageError extends Error {
 }
 
 /** A rule after the redirect URI was checked refuses, and the application is told by redirect. */
-export class RedirectRefusal extends Error {
+export class RedirectError extends Error {
   readonly code: string;
   constructor(code: string, detail: string) {
     super(detail);
-    this.name = 'RedirectRefusal';
+    this.name = 'RedirectError';
     this.code = code;
   }
 }
 
 /** A rule of the token or revoke endpoint refuses. facts 9: `{"error","error_description"}`. */
-export class TokenRefusal extends Error {
+export class OAuthError extends Error {
   readonly code: TokenErrorCode;
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export class TokenRefusal extends Error {
   ) {
     super(description);
     this.subtype = subtype;
-    this.name = 'TokenRefusal';
+    this.name = 'OAuthError';
     this.code = code;
     this.status = status;
     this.headers = headers;

@@ -1,26 +1,17 @@
+import { accountRules } from './rules/account.ts';
+import { checkRules } from './rules/rule.ts';
 import type { MockReply } from '../service.ts';
 import { redirectReply } from './answer.ts';
 import { type Browser, proofOf, setCookie, signedIn } from './browser-session.ts';
 import { issueCode } from './codes.ts';
-import { RedirectRefusal } from './errors.ts';
+import { RedirectError } from './errors.ts';
 import { isGrantedBefore } from './grants.ts';
 import { noteUse } from './client-life.ts';
 import { consentPage } from './pages/consent-page.ts';
 import { type Step, chooserPage, signInPage } from './pages/sign-in-page.ts';
 import { findUser } from './passwords.ts';
 import { openAccounts } from './seed.ts';
-import { accountIsActive } from './rules/account-is-active.ts';
-import { accountIsOfTheOrganization } from './rules/account-is-of-the-organization.ts';
-import { policyAllowsTheScopes } from './rules/policy-allows-the-scopes.ts';
-import { type AccountCall, type Rule, broken } from './rules/rule.ts';
 import type { Asked, Auth, Client, Pending, User } from './state.ts';
-
-/** In the order in which a user meets them. */
-const accountRules: readonly Rule<AccountCall>[] = [
-  accountIsActive,
-  accountIsOfTheOrganization,
-  policyAllowsTheScopes,
-];
 
 /** One authorization request on its way through the pages. */
 export type Visit = {
@@ -74,7 +65,7 @@ export const nextStep = (visit: Visit): MockReply => {
   const isSilent = pending.asked.prompt.includes('none');
   if (user === undefined || user === 'choose') {
     if (isSilent)
-      throw new RedirectRefusal(
+      throw new RedirectError(
         user === undefined ? 'login_required' : 'account_selection_required',
         'prompt=none needs a signed-in user',
       );
@@ -82,11 +73,11 @@ export const nextStep = (visit: Visit): MockReply => {
       ? showSignIn(visit, hintedEmail(auth, pending.asked.login_hint))
       : chooserPage(stepOf(visit, 'account'), signedIn(auth, visit.browser));
   }
-  broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
+  checkRules(accountRules, { auth, client, user, scopes: pending.asked.scopes });
   const isKnown = isGrantedBefore(auth, user.id, client.id, pending.asked.scopes);
   if (isKnown && !pending.asked.prompt.includes('consent') && (isSilent || auth.settings().remember_consent))
     return grant(visit, user, pending.asked.scopes, null);
-  if (isSilent) throw new RedirectRefusal('consent_required', 'prompt=none needs an earlier consent');
+  if (isSilent) throw new RedirectError('consent_required', 'prompt=none needs an earlier consent');
   remember(visit, user);
   return consentPage(stepOf(visit, `consent ${user.id}`), user, pending.asked.scopes);
 };
@@ -104,8 +95,8 @@ export const grant = (
   accessForSeconds: number | null,
 ): MockReply => {
   const { auth, pending, client } = visit;
-  if (scopes.length === 0) throw new RedirectRefusal('access_denied', 'no scope was granted');
-  broken(accountRules, { auth, client, user, scopes: pending.asked.scopes });
+  if (scopes.length === 0) throw new RedirectError('access_denied', 'no scope was granted');
+  checkRules(accountRules, { auth, client, user, scopes: pending.asked.scopes });
   noteUse(auth, client);
   const issued = auth.env.store.transact(() => {
     auth.pending.delete(pending.id);
@@ -131,7 +122,7 @@ export const grant = (
 export const refuse = (
   visit: Pick<Visit, 'auth' | 'browser' | 'status' | 'issuer'>,
   asked: Asked,
-  refusal: RedirectRefusal,
+  refusal: RedirectError,
 ): MockReply =>
   redirectReply(
     visit.auth.env,
@@ -146,14 +137,14 @@ export const scripted = (visit: Visit): MockReply | undefined => {
   const { auth, pending } = visit;
   const consent = auth.consent();
   if (consent.mode === 'ask') return undefined;
-  if (consent.mode === 'deny') throw new RedirectRefusal('access_denied', 'The user refused access');
+  if (consent.mode === 'deny') throw new RedirectError('access_denied', 'The user refused access');
   const hinted = pending.asked.login_hint === null ? undefined : findUser(auth, pending.asked.login_hint);
   const user =
     consent.user === null
       ? (hinted ?? auth.users.find((u) => u.kind === 'person' && u.state === 'active'))
       : findUser(auth, consent.user);
   if (user === undefined) return undefined;
-  broken(accountRules, { auth, client: visit.client, user, scopes: pending.asked.scopes });
+  checkRules(accountRules, { auth, client: visit.client, user, scopes: pending.asked.scopes });
   const isPart = consent.scopes.length > 0 && visit.client.trust === 'none';
   const scopes = isPart
     ? pending.asked.scopes.filter((scope) => consent.scopes.includes(scope))

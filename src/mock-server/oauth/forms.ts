@@ -3,7 +3,7 @@ import type { MockReply } from '../service.ts';
 import { type Browser, proofOf, setCookie, signIn, signedIn } from './browser-session.ts';
 import { isClientActive } from './client-life.ts';
 import { sameText } from './digest.ts';
-import { OAuthPageError, RedirectRefusal } from './errors.ts';
+import { OAuthPageError, RedirectError } from './errors.ts';
 import { type Visit, grant, hintedEmail, nextStep, refuse, showSignIn } from './flow.ts';
 import { issuerFor } from './issuer.ts';
 import { pageHeaders } from './pages/layout.ts';
@@ -114,7 +114,7 @@ const account = (call: RequestCall, visit: Visit): MockReply => {
 
 const deny = (visit: Visit): MockReply => {
   visit.auth.env.store.transact(() => visit.auth.pending.delete(visit.pending.id));
-  return refuse(visit, visit.pending.asked, new RedirectRefusal('access_denied', 'The user refused access'));
+  return refuse(visit, visit.pending.asked, new RedirectError('access_denied', 'The user refused access'));
 };
 
 const consent = (call: RequestCall, visit: Visit): MockReply => {
@@ -149,7 +149,7 @@ export const submitted = (call: RequestCall, browser: Browser, step: string): Mo
   try {
     return post !== undefined && !isPage ? post(call, visit) : nextStep({ ...visit, status: 303 });
   } catch (error) {
-    if (error instanceof RedirectRefusal) return refuse(visit, visit.pending.asked, error);
+    if (error instanceof RedirectError) return refuse(visit, visit.pending.asked, error);
     throw error;
   }
 };

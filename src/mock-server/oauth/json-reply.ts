@@ -1,6 +1,6 @@
 import { tokenErrors } from '../../api-specs/oauth/errors.ts';
 import type { MockReply } from '../service.ts';
-import type { TokenRefusal } from './errors.ts';
+import type { OAuthError } from './errors.ts';
 
 /** RFC 6749 5.1: answers that carry tokens are never cached. facts 12.11: no Access-Control-Allow-Origin anywhere. */
 const headers = {
@@ -21,7 +21,7 @@ export const jsonReply = (
 });
 
 /** facts 9: `{"error","error_description"}`; never a token, secret or verifier in it. */
-export const tokenRefusal = (refusal: TokenRefusal): MockReply =>
+export const oauthErrorReply = (refusal: OAuthError): MockReply =>
   jsonReply(
     refusal.status ?? tokenErrors[refusal.code].status,
     {

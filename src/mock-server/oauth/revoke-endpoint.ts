@@ -1,30 +1,20 @@
+import { revocationRules } from './rules/form.ts';
+import { checkRules, given } from './rules/rule.ts';
 import type { MockReply, MockRequest } from '../service.ts';
-import { TokenRefusal } from './errors.ts';
-import { jsonReply, tokenRefusal } from './json-reply.ts';
+import { OAuthError } from './errors.ts';
+import { jsonReply, oauthErrorReply } from './json-reply.ts';
 import { type Params, readParams } from './params.ts';
-import { bodyIsSmall } from './rules/body-is-small.ts';
-import { formIsWellFormed } from './rules/form-is-well-formed.ts';
-import { type RequestCall, type Rule, broken, given } from './rules/rule.ts';
-import { tokenConnectionIsSafe } from './rules/token-connection-is-safe.ts';
-import { tokenMethodIsPost } from './rules/token-method-is-post.ts';
 import { emitTokenRevoked } from './security-events.ts';
 import type { Auth, Family } from './state.ts';
 import { formOf } from './token-endpoint.ts';
 import { isLive, readAccess, readRefresh, revokeFamily } from './tokens.ts';
 
-const rules: readonly Rule<RequestCall>[] = [
-  tokenConnectionIsSafe,
-  tokenMethodIsPost,
-  bodyIsSmall,
-  formIsWellFormed,
-];
-
 /** doc1 Endpoints 4 has the token in the query; RFC 7009 has it in the body. Both are read. */
 const tokenOf = (query: Params, body: Params): string => {
   if (query.repeated.includes('token'))
-    throw new TokenRefusal('invalid_request', 'Field given more than once: token');
+    throw new OAuthError('invalid_request', 'Field given more than once: token');
   const token = given(query, 'token') ?? given(body, 'token');
-  if (token === undefined) throw new TokenRefusal('invalid_request', 'Missing required parameter: token');
+  if (token === undefined) throw new OAuthError('invalid_request', 'Missing required parameter: token');
   return token;
 };
 
@@ -36,10 +26,10 @@ const familyOf = (auth: Auth, token: string): Family => {
     family.revoked_at !== null ||
     (readRefresh(auth, token) && !isLive(auth, family))
   ) {
-    throw new TokenRefusal('invalid_token', 'Token expired or revoked');
+    throw new OAuthError('invalid_token', 'Token expired or revoked');
   }
   // facts 7.13: a token of a service account has no user who could take it back.
-  if (family.client === '') throw new TokenRefusal('invalid_token', 'Token is not revocable.');
+  if (family.client === '') throw new OAuthError('invalid_token', 'Token is not revocable.');
   return family;
 };
 
@@ -47,7 +37,7 @@ const familyOf = (auth: Auth, token: string): Family => {
 export const revokeEndpoint = (auth: Auth, keepRate: () => void, request: MockRequest): MockReply => {
   const body = formOf(request);
   try {
-    broken(rules, { auth, request, params: body });
+    checkRules(revocationRules, { auth, request, params: body });
     keepRate();
     const family = familyOf(auth, tokenOf(readParams(request.query), body));
     auth.env.store.transact(() => {
@@ -56,7 +46,7 @@ export const revokeEndpoint = (auth: Auth, keepRate: () => void, request: MockRe
     });
     return jsonReply(200, {});
   } catch (error) {
-    if (error instanceof TokenRefusal) return tokenRefusal(error);
+    if (error instanceof OAuthError) return oauthErrorReply(error);
     throw error;
   }
 };

@@ -1,7 +1,7 @@
 import { clientFrom } from './console/clients.ts';
 import { projectFrom } from './console/others.ts';
 import { userFrom } from './console/users.ts';
-import { demo } from './demo.ts';
+import { demo } from '../../api-specs/oauth/demo.ts';
 import { hashedPassword } from './passwords.ts';
 import type { Auth, Client } from './state.ts';
 

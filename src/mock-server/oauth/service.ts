@@ -8,7 +8,7 @@ import { makeSigner } from './keys.ts';
 import { makeMedia } from './media.ts';
 import { keysReply, metadataOf, userinfoReply } from './metadata.ts';
 import { revokeEndpoint } from './revoke-endpoint.ts';
-import { makeRateRule } from './rules/rate-is-kept.ts';
+import { makeRateRule } from './rules/rate.ts';
 import { seedDemo } from './seed.ts';
 import { deliver } from './security-events.ts';
 import { type Auth, authState } from './state.ts';

@@ -1,75 +1,22 @@
+import { credentialsOf } from './rules/client-credentials.ts';
+import { codeRules, exchangeRules } from './rules/code-exchange.ts';
+import { formRules, mostBytes } from './rules/form.ts';
+import { refreshRules, refreshTokenIsGiven, tokenAccountIsActive } from './rules/refresh.ts';
+import { type ClientCall, type ExchangeCall, checkRules } from './rules/rule.ts';
+import { clientRules, identityRules } from './rules/token-client.ts';
 import { splitScopes } from '../../api-specs/oauth/scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { noteUse } from './client-life.ts';
-import { credentialsOf } from './rules/credentials.ts';
 import { sha256 } from './digest.ts';
-import { TokenRefusal } from './errors.ts';
+import { OAuthError } from './errors.ts';
 import { emitTokenRevoked } from './security-events.ts';
 import { issuerFor } from './issuer.ts';
 import { idToken } from './id-token.ts';
-import { jsonReply, tokenRefusal } from './json-reply.ts';
+import { jsonReply, oauthErrorReply } from './json-reply.ts';
 import type { Signer } from './keys.ts';
 import { type Params, readParams } from './params.ts';
-import { bodyIsAForm } from './rules/body-is-a-form.ts';
-import { bodyIsSmall, mostBytes } from './rules/body-is-small.ts';
-import { codeIsGiven } from './rules/code-is-given.ts';
-import { codeIsInTime } from './rules/code-is-in-time.ts';
-import { codeIsOfTheClient } from './rules/code-is-of-the-client.ts';
-import { credentialsAgree } from './rules/credentials-agree.ts';
-import { formIsWellFormed } from './rules/form-is-well-formed.ts';
-import { grantTypeIsKnown } from './rules/grant-type-is-known.ts';
-import { integrityIsVerified } from './rules/integrity-is-verified.ts';
-import { redirectIsTheSame } from './rules/redirect-is-the-same.ts';
-import { refreshScopeIsGranted } from './rules/refresh-scope-is-granted.ts';
-import { refreshTokenIsGiven } from './rules/refresh-token-is-given.ts';
-import { refreshTokenIsLive } from './rules/refresh-token-is-live.ts';
-import { refreshTokenIsOfTheClient } from './rules/refresh-token-is-of-the-client.ts';
-import { type RequestCall, type Rule, broken } from './rules/rule.ts';
-import { signInIsRecent } from './rules/sign-in-is-recent.ts';
-import { secretIsRight } from './rules/secret-is-right.ts';
-import { tokenAccountIsActive } from './rules/token-account-is-active.ts';
-import type { ClientCall, ExchangeCall, RefreshCall, TokenCall } from './rules/token-call.ts';
-import { tokenClientIsGiven } from './rules/token-client-is-given.ts';
-import { tokenClientIsKnown } from './rules/token-client-is-known.ts';
-import { tokenClientIsNotDeleted } from './rules/token-client-is-not-deleted.ts';
-import { tokenConnectionIsSafe } from './rules/token-connection-is-safe.ts';
-import { tokenMethodIsPost } from './rules/token-method-is-post.ts';
-import { verifierIsWellFormed } from './rules/verifier-is-well-formed.ts';
-import { verifierMatchesTheChallenge } from './rules/verifier-matches-the-challenge.ts';
 import type { Auth, Code } from './state.ts';
 import { accessAnswer, issueFamily, readRefresh, refusedRefresh, revokeFamily } from './tokens.ts';
-
-const formRules: readonly Rule<RequestCall>[] = [
-  tokenConnectionIsSafe,
-  tokenMethodIsPost,
-  bodyIsSmall,
-  bodyIsAForm,
-  formIsWellFormed,
-];
-const identityRules: readonly Rule<TokenCall>[] = [
-  grantTypeIsKnown,
-  credentialsAgree,
-  tokenClientIsGiven,
-  tokenClientIsKnown,
-];
-const clientRules: readonly Rule<ClientCall>[] = [
-  tokenClientIsNotDeleted,
-  secretIsRight,
-  integrityIsVerified,
-];
-const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
-const exchangeRules: readonly Rule<ExchangeCall>[] = [
-  codeIsOfTheClient,
-  codeIsInTime,
-  redirectIsTheSame,
-  verifierMatchesTheChallenge,
-];
-const refreshRules: readonly Rule<RefreshCall>[] = [
-  refreshTokenIsOfTheClient,
-  refreshTokenIsLive,
-  signInIsRecent,
-  refreshScopeIsGranted,
-];
 
 /** The parsed form; a body past the limit is not parsed. */
 export const formOf = (request: MockRequest): Params =>
@@ -84,17 +31,17 @@ const usedAgain = ({ auth }: ExchangeCall, code: Code): never => {
       emitTokenRevoked(auth, family);
     });
   }
-  throw new TokenRefusal('invalid_grant', 'The code was used already.');
+  throw new OAuthError('invalid_grant', 'The code was used already.');
 };
 
 const exchange = (call: ClientCall, signer: Signer): MockReply => {
   const { auth, client, params } = call;
-  broken(codeRules, call);
+  checkRules(codeRules, call);
   const code = auth.codes.get(sha256(params.get('code') ?? ''));
-  if (code === undefined) throw new TokenRefusal('invalid_grant', 'Malformed auth code.');
+  if (code === undefined) throw new OAuthError('invalid_grant', 'Malformed auth code.');
   const exchangeCall = { ...call, code };
   if (code.used !== null && code.asked.client === client.id) usedAgain(exchangeCall, code);
-  broken(exchangeRules, exchangeCall);
+  checkRules(exchangeRules, exchangeCall);
   tokenAccountIsActive({ auth, owner: code.user });
   const { family, refreshToken } = auth.env.store.transact(() => {
     const issued = issueFamily(auth, code);
@@ -119,7 +66,7 @@ const refresh = (call: ClientCall): MockReply => {
   refreshTokenIsGiven(call);
   const family = readRefresh(auth, params.get('refresh_token') ?? '');
   if (family === undefined) throw refusedRefresh(auth, family);
-  broken(refreshRules, { ...call, family });
+  checkRules(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
   const asked = splitScopes(params.get('scope') ?? '');
   return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
@@ -134,18 +81,18 @@ export const tokenEndpoint = (
 ): MockReply => {
   const params = formOf(request);
   try {
-    broken(formRules, { auth, request, params });
+    checkRules(formRules, { auth, request, params });
     keepRate();
     const call = { auth, request, params, credentials: credentialsOf(request, params) };
-    broken(identityRules, call);
+    checkRules(identityRules, call);
     const client = auth.clients.get(call.credentials.id ?? '');
     if (client === undefined) throw new Error('the client was checked and is not there');
     const clientCall = { ...call, client };
-    broken(clientRules, clientCall);
+    checkRules(clientRules, clientCall);
     noteUse(auth, client);
     return params.get('grant_type') === 'refresh_token' ? refresh(clientCall) : exchange(clientCall, signer);
   } catch (error) {
-    if (error instanceof TokenRefusal) return tokenRefusal(error);
+    if (error instanceof OAuthError) return oauthErrorReply(error);
     throw error;
   }
 };

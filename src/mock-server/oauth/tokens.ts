@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { base64url, sameText, sha256, tokenHash } from './digest.ts';
-import { TokenRefusal } from './errors.ts';
+import { OAuthError } from './errors.ts';
 import { isClientActive } from './client-life.ts';
 import type { Auth, Client, Code, Family } from './state.ts';
 
@@ -79,11 +79,11 @@ export const isLive = (auth: Auth, family: Family): boolean =>
 /** How long a token that was ended is remembered for the words of its refusal. */
 export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
 /** doc1 Errors invalid_grant. facts 6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
-export const refusedRefresh = (auth: Auth, family: Family | undefined): TokenRefusal => {
+export const refusedRefresh = (auth: Auth, family: Family | undefined): OAuthError => {
   const isSaid =
     auth.settings().refusal_text_hours === null ||
     (family !== undefined && auth.env.now() < endOf(auth, family) + rememberedMs(auth));
-  return new TokenRefusal('invalid_grant', isSaid ? 'Token has been expired or revoked.' : 'Bad Request');
+  return new OAuthError('invalid_grant', isSaid ? 'Token has been expired or revoked.' : 'Bad Request');
 };
 
 /** The record of a refresh token, dead or alive; undefined for everything else. */
@@ -166,7 +166,7 @@ export const secretIsRight = (client: Client, secret: string): boolean =>
 export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
   if (left !== undefined && left <= 0)
-    throw new TokenRefusal('invalid_grant', 'Token has been expired or revoked.');
+    throw new OAuthError('invalid_grant', 'Token has been expired or revoked.');
   const life = Math.min(auth.settings().access_token_seconds, left ?? Number.POSITIVE_INFINITY);
   return {
     access_token: makeAccess(auth, family, now + life * 1000, scopes),

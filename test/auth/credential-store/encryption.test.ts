@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { seal, sealedFrom, unseal } from '../../../src/auth/credential-store/encryption.ts';
+import { encrypt, parseEncrypted, decrypt } from '../../../src/auth/credential-store/encryption.ts';
 
 const key = randomBytes(32);
-const made = seal('{"accounts":[]} ü', key, randomBytes(12), 'file');
+const made = encrypt('{"accounts":[]} ü', key, randomBytes(12), 'file');
 
-test('what is sealed is read back, and does not show', () => {
-  expect(unseal(made, key)).toBe('{"accounts":[]} ü');
+test('what is encrypted is read back, and does not show', () => {
+  expect(decrypt(made, key)).toBe('{"accounts":[]} ü');
   expect(JSON.stringify(made)).not.toContain('accounts');
 });
 
@@ -22,8 +22,8 @@ test.each([
   ['a short tag', { ...made, tag: Buffer.from(made.tag, 'base64').subarray(0, 4).toString('base64') }, key],
   ['a changed start value', { ...made, iv: flipped(made.iv) }, key],
   ['another place of the key', { ...made, key: 'keychain' as const }, key],
-])('%s is noticed', (_, sealed, withKey) => {
-  expect(unseal(sealed, withKey)).toBeUndefined();
+])('%s is noticed', (_, encrypted, withKey) => {
+  expect(decrypt(encrypted, withKey)).toBeUndefined();
 });
 
 test.each([
@@ -33,5 +33,5 @@ test.each([
   ['{"version":1,"key":"file"}', 'parts are missing'],
   ['{"version":1,"key":"x","iv":"","tag":"","data":""}', 'parts are missing'],
 ])('the file %j: %s', (text, why) => {
-  expect(() => sealedFrom(text, '/v')).toThrow(why);
+  expect(() => parseEncrypted(text, '/v')).toThrow(why);
 });

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Keychain } from '../../../src/platform/host.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
-import { openVault } from '../../../src/auth/credential-store/store.ts';
-import { type Around, type AroundOptions, makeAround } from '../auth-context.ts';
+import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
+import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
 
-const open: Around[] = [];
-const around = async (options: AroundOptions = {}): Promise<Around> => {
-  const made = await makeAround(options);
+const open: TestAuthContext[] = [];
+const context = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
+  const made = await makeAuthContext(options);
   open.push(made);
   return made;
 };
@@ -28,41 +28,41 @@ const account = (name: string): Account => ({
   refreshToken: `rt-${name}-secret`,
 });
 
-test('a new vault is empty and leaves no file', async () => {
-  const run = await around();
-  expect((await openVault(run).read()).accounts).toEqual([]);
+test('a new credential store is empty and leaves no file', async () => {
+  const run = await context();
+  expect((await openCredentialStore(run).read()).accounts).toEqual([]);
   await expect(stat(join(run.directory, 'credentials.json'))).rejects.toThrow();
 });
 
 test('what is stored is encrypted, 0600, and read back', async () => {
-  const run = await around();
-  const vault = openVault(run);
+  const run = await context();
+  const credentials = openCredentialStore(run);
   // A short name turns up in cipher text by chance.
   const ada = account('ada@demo.example');
-  await vault.change((data) => withAccount(data, ada));
-  const text = await readFile(vault.path, 'utf8');
+  await credentials.change((data) => withAccount(data, ada));
+  const text = await readFile(credentials.path, 'utf8');
   expect(text).not.toContain('ada@demo');
   expect(text).not.toContain('secret');
   for (const name of ['credentials.json', 'credentials.key'])
     expect((await stat(join(run.directory, name))).mode & 0o777).toBe(0o600);
-  expect((await openVault(run).read()).accounts[0]).toEqual(ada);
-  expect(await vault.keyPlace()).toBe('file');
+  expect((await openCredentialStore(run).read()).accounts[0]).toEqual(ada);
+  expect(await credentials.keyLocation()).toBe('file');
 });
 
 test('every secret that is read or written is hidden from output', async () => {
-  const run = await around();
-  await openVault(run).change((data) => withAccount(data, account('ada')));
+  const run = await context();
+  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
   expect([...run.said.hidden]).toEqual(expect.arrayContaining(['at-ada-secret', 'rt-ada-secret']));
 });
 
 test('thirty changes at the same time: none is lost', async () => {
-  const run = await around();
+  const run = await context();
   await Promise.all(
     Array.from({ length: 30 }, (_, i) =>
-      openVault(run).change((data) => withAccount(data, account(`n${i}`))),
+      openCredentialStore(run).change((data) => withAccount(data, account(`n${i}`))),
     ),
   );
-  expect((await openVault(run).read()).accounts).toHaveLength(30);
+  expect((await openCredentialStore(run).read()).accounts).toHaveLength(30);
 });
 
 test.each([
@@ -70,13 +70,13 @@ test.each([
   ['another key', 'credentials.key', Buffer.alloc(32).toString('base64'), 'does not fit'],
   ['a key of another length', 'credentials.key', 'AAAA', 'wrong length'],
   ['a torn file', 'credentials.json', '{"version":1,', 'not JSON'],
-])('%s is an error, not an empty vault', async (_, file, text, why) => {
-  const run = await around();
-  await openVault(run).change((data) => withAccount(data, account('ada')));
+])('%s is an error, not an empty credential store', async (_, file, text, why) => {
+  const run = await context();
+  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
   if (text === undefined) await run.host.files.remove(join(run.directory, file));
   else await writeFile(join(run.directory, file), text);
-  await expect(openVault(run).read()).rejects.toThrow(why);
-  await expect(openVault(run).change((data) => data)).rejects.toThrow(why);
+  await expect(openCredentialStore(run).read()).rejects.toThrow(why);
+  await expect(openCredentialStore(run).change((data) => data)).rejects.toThrow(why);
 });
 
 const memoryKeychain = (): Keychain & { readonly kept: Map<string, string> } => {
@@ -91,14 +91,14 @@ const memoryKeychain = (): Keychain & { readonly kept: Map<string, string> } => 
 
 test('the key lies in the keychain when there is one', async () => {
   const keychain = memoryKeychain();
-  const run = await around({
+  const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain }),
   });
-  await openVault(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
   expect(keychain.kept.size).toBe(1);
-  expect(await openVault(run).keyPlace()).toBe('keychain');
-  expect((await openVault(run).read()).accounts).toHaveLength(1);
+  expect(await openCredentialStore(run).keyLocation()).toBe('keychain');
+  expect((await openCredentialStore(run).read()).accounts).toHaveLength(1);
   await expect(stat(join(run.directory, 'credentials.key'))).rejects.toThrow();
 });
 
@@ -108,24 +108,24 @@ test('a keychain that does not answer: the named fallback', async () => {
     set: () => Promise.reject(new Error('locked')),
     remove: () => Promise.reject(new Error('locked')),
   };
-  const run = await around({
+  const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
   });
-  await openVault(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
   expect(run.said.text()).toContain('does not answer; credentials go to an encrypted file');
-  expect(await openVault(run).keyPlace()).toBe('file');
+  expect(await openCredentialStore(run).keyLocation()).toBe('file');
 });
 
 test('a keychain that is gone later is an error that names it', async () => {
   const keychain = memoryKeychain();
-  const run = await around({
+  const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain }),
   });
-  await openVault(run).change((data) => withAccount(data, account('ada')));
-  const later = await around({ directory: run.directory });
-  await expect(openVault(later).read()).rejects.toThrow('keychain, which is not available here');
+  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  const later = await context({ directory: run.directory });
+  await expect(openCredentialStore(later).read()).rejects.toThrow('keychain, which is not available here');
   keychain.kept.clear();
-  await expect(openVault(run).read()).rejects.toThrow('no longer in the keychain');
+  await expect(openCredentialStore(run).read()).rejects.toThrow('no longer in the keychain');
 });

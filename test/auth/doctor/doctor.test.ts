@@ -8,24 +8,24 @@ import {
   browserFinding,
   keychainFinding,
   portFindings,
-  vaultFinding,
+  credentialStoreFinding,
 } from '../../../src/auth/doctor/machine.ts';
 import { serverFindings } from '../../../src/auth/doctor/server.ts';
-import { type Around, type AroundOptions, makeAround } from '../auth-context.ts';
-import { type Answer, type Asked, tokenServer } from '../token-server.ts';
+import { type TestAuthContext, type AuthContextOptions, makeAuthContext } from '../auth-context.ts';
+import { type TokenResponse, type Asked, tokenServer } from '../token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
-const around = async (options: AroundOptions = {}): Promise<Around> => {
-  const made = await makeAround(options);
+const context = async (options: AuthContextOptions = {}): Promise<TestAuthContext> => {
+  const made = await makeAuthContext(options);
   closers.push(made.close);
   return made;
 };
 
 test('free ports are fine; a taken one is named with the way to its holder', async () => {
-  const run = await around();
+  const run = await context();
   expect((await portFindings(run, 0))[0]).toMatchObject({ state: 'ok' });
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -49,37 +49,37 @@ test.each([
     'ssh -N -L 8400:127.0.0.1:8400 ada@10.0.0.9',
   ],
 ])('browser on %s', async (_, env, hasTerminal, state, remedy) => {
-  const found = await browserFinding(await around({ env }), hasTerminal);
+  const found = await browserFinding(await context({ env }), hasTerminal);
   expect(found.state).toBe(state);
   expect(found.remedy).toContain(remedy);
 });
 
-test('a keychain that does not answer has a way around it', async () => {
+test('a keychain that does not answer has a way context it', async () => {
   const dead = {
     get: () => Promise.reject(new Error('no answer within 3 s')),
     set: async () => undefined,
     remove: async () => undefined,
   };
-  const run = await around({
+  const run = await context({
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
   });
   expect(await keychainFinding(run)).toMatchObject({ state: 'warns', found: 'no answer within 3 s' });
 });
 
-test('a vault that cannot be trusted is a failure with the remedy', async () => {
-  const run = await around();
-  expect(await vaultFinding(run)).toMatchObject({ state: 'ok' });
+test('a credential store that cannot be trusted is a failure with the remedy', async () => {
+  const run = await context();
+  expect(await credentialStoreFinding(run)).toMatchObject({ state: 'ok' });
   await writeFile(join(run.directory, 'credentials.json'), '{}', { mode: 0o644 });
-  expect(await vaultFinding(run)).toMatchObject({
+  expect(await credentialStoreFinding(run)).toMatchObject({
     state: 'fails',
     remedy: expect.stringContaining('chmod 600'),
   });
 });
 
-const findings = async (answer: Answer | ((asked: Asked) => Answer)) => {
+const findings = async (answer: TokenResponse | ((asked: Asked) => TokenResponse)) => {
   const server = await tokenServer(answer);
-  const run = await around();
+  const run = await context();
   closers.push(server.close);
   const endpoints = {
     authorize: `${server.url}/auth`,
@@ -95,7 +95,7 @@ const findings = async (answer: Answer | ((asked: Asked) => Answer)) => {
   );
   return Object.fromEntries((await serverFindings(run, probe)).map((finding) => [finding.check, finding]));
 };
-const tokenError: Answer = { status: 400, body: { error: 'invalid_request' } };
+const tokenError: TokenResponse = { status: 400, body: { error: 'invalid_request' } };
 
 test('a server that answers as it should', async () => {
   const found = await findings(({ url }) =>

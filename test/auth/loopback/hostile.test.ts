@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
-import { type Around, makeAround } from '../auth-context.ts';
+import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
 import { goodTokens, tokenServer } from '../token-server.ts';
 import { get, raw, type WaitingLogin, waitingLogin } from '../waiting-login.ts';
 import { attacks } from './attacks.ts';
 
 const open: WaitingLogin[] = [];
-const start = async (around?: Around): Promise<WaitingLogin> => {
+const start = async (context?: TestAuthContext): Promise<WaitingLogin> => {
   // Only the code of the real redirect is good: PKCE ends an attacker's.
   const tokens = await tokenServer(({ form }) =>
     form.get('code') === 'code-secret-1' ? goodTokens : { status: 400, body: { error: 'invalid_grant' } },
   );
-  const login = await waitingLogin({}, { tokens, around });
+  const login = await waitingLogin({}, { tokens, context });
   open.push(login);
   return login;
 };
@@ -32,7 +32,7 @@ describe(`${attacks.length} attacks, each on a fresh login`, () => {
   test.each(attacks)('$name', async ({ run, closed }) => {
     const login = await start();
     await run(login).catch(() => undefined);
-    expect(login.around.said.text()).not.toMatch(acts);
+    expect(login.context.said.text()).not.toMatch(acts);
     if (closed) {
       expect(await login.outcome).toBeInstanceOf(Error);
       return;
@@ -102,7 +102,7 @@ test('slow senders are cut off after their 5 s, and the login goes on meanwhile 
       },
     },
   });
-  const login = await start(await makeAround({ host: inATenth }));
+  const login = await start(await makeAuthContext({ host: inATenth }));
   expect(new Set(given)).toEqual(new Set([5000]));
   const slow = Array.from({ length: 60 }, () =>
     raw(login.port, `GET /?code=evil HTTP/1.1\r\nHost: 127.0.0.1:${login.port}\r\nX-Slow: `, 15_000),
@@ -119,7 +119,7 @@ test('the terminal says what arrived and why it was not used, without its parame
   await get(`http://127.0.0.1:${login.port}/?code=stolen-code&state=wrong-state`);
   await get(`http://127.0.0.1:${login.port}/callback?code=stolen-code`);
   await get(`http://127.0.0.1:${login.port}/favicon.ico`);
-  const text = login.around.said.text();
+  const text = login.context.said.text();
   expect(text).toContain('GET /: ignored, the state belongs to another login');
   expect(text).toContain('GET /callback: ignored, this is not the path of the redirect');
   expect(text).not.toContain('favicon');
@@ -130,9 +130,9 @@ test('the terminal says what arrived and why it was not used, without its parame
 test('a flood of strangers does not flood the terminal', async () => {
   const login = await start();
   for (let i = 0; i < 60; i++) await get(`http://127.0.0.1:${login.port}/x${i}`);
-  const lines = login.around.said.lines.filter((line) => line.includes('ignored'));
+  const lines = login.context.said.lines.filter((line) => line.includes('ignored'));
   expect(lines.length).toBeLessThanOrEqual(21);
-  expect(login.around.said.text()).toContain('no longer listed');
+  expect(login.context.said.text()).toContain('no longer listed');
 });
 
 test('every page is safe: no framing, nothing loaded, nothing cached, parameters escaped', async () => {

@@ -34,7 +34,7 @@ test.each([
   ['https://a.example/o/oauth2/v2/auth?code_challenge=abc&state=st&client_id=x', 'address to open'],
   ['', 'empty'],
   ['code=x', 'state is missing'],
-  ['hello world', 'neither an address nor a code'],
+  ['hello environment', 'neither an address nor a code'],
   ['y', 'neither an address nor a code'],
   ['Exit', 'neither an address nor a code'],
   ['http://', 'not a whole address'],

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Host, HttpReply, HttpRequest } from '../../../src/platform/host.ts';
 import { discover } from '../../../src/auth/protocol/discovery.ts';
-import { type Around, makeAround } from '../auth-context.ts';
+import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
 
 const endpoints = {
   authorize: 'https://a.example/auth',
@@ -22,8 +22,8 @@ const silent = ({ signal }: HttpRequest): Promise<HttpReply> =>
 const asking = async (
   request: (asked: HttpRequest) => Promise<HttpReply>,
   sleep?: Host['sleep'],
-): Promise<Around> => {
-  const around = await makeAround({
+): Promise<TestAuthContext> => {
+  const context = await makeAuthContext({
     host: (host) => ({
       ...host,
       hostname: host.hostname,
@@ -31,8 +31,8 @@ const asking = async (
       network: { ...host.network, request },
     }),
   });
-  closers.push(around.close);
-  return around;
+  closers.push(context.close);
+  return context;
 };
 
 test('a place that never answers does not hold up the one that does, and is given up', async () => {

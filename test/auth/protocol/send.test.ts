@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import type { Read } from '../../../src/auth/protocol/token-client.ts';
+import type { HttpResponse } from '../../../src/auth/protocol/token-client.ts';
 import { sendCode, sendPatiently } from '../../../src/auth/protocol/send.ts';
-import { type Around, makeAround } from '../auth-context.ts';
-import { type Answer, tokenServer } from '../token-server.ts';
+import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
+import { type TokenResponse, tokenServer } from '../token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -14,29 +14,33 @@ afterEach(async () => {
 /** The limit of a whole answer really waits. */
 const limitMs = 30_000;
 type Outcome = {
-  readonly read: Read | { readonly code: unknown };
+  readonly read: HttpResponse | { readonly code: unknown };
   readonly asked: number;
   readonly waits: readonly number[];
-  readonly around: Around;
+  readonly context: TestAuthContext;
 };
 /** Sends one request to a server that gives these answers one after the other, the last one for ever. Waiting takes no time. */
-const sent = async (how: typeof sendCode, answers: readonly Answer[], query = ''): Promise<Outcome> => {
+const sent = async (
+  how: typeof sendCode,
+  answers: readonly TokenResponse[],
+  query = '',
+): Promise<Outcome> => {
   let turn = 0;
   const server = await tokenServer(() => answers[Math.min(turn++, answers.length - 1)] ?? {});
   const waits: number[] = [];
-  const around = await makeAround({
+  const context = await makeAuthContext({
     host: (host) => ({
       ...host,
       sleep: (ms, signal) => (ms === limitMs ? host.sleep(ms, signal) : Promise.resolve(void waits.push(ms))),
     }),
   });
-  closers.push(server.close, around.close);
+  closers.push(server.close, context.close);
   const request = { method: 'POST' as const, url: `${server.url}/token${query}`, headers: {}, body: 'x=1' };
-  const read = await how(around, 'refresh', request).catch((error) => ({ code: error.detail.code }));
-  return { read, asked: server.asked.length, waits, around };
+  const read = await how(context, 'refresh', request).catch((error) => ({ code: error.detail.code }));
+  return { read, asked: server.asked.length, waits, context };
 };
-const good: Answer = { body: { ok: true } };
-const busy = (headers: Record<string, string> = {}, status = 503): Answer => ({
+const good: TokenResponse = { body: { ok: true } };
+const busy = (headers: Record<string, string> = {}, status = 503): TokenResponse => ({
   status,
   body: 'busy',
   type: 'text/plain',
@@ -64,21 +68,21 @@ test('a Retry-After that is a date', async () => {
 });
 
 test('--verbose names each request without its query', async () => {
-  const { around } = await sent(sendPatiently, [busy({}, 500), good], '?token=secret-1');
-  const [first, second, third, fourth] = around.said.lines;
+  const { context } = await sent(sendPatiently, [busy({}, 500), good], '?token=secret-1');
+  const [first, second, third, fourth] = context.said.lines;
   expect([first, second, third, fourth].map((line) => line?.replace(/http\S+:\d+/, ''))).toEqual([
     'POST /token',
     '500 POST /token',
     'POST /token',
     '200 POST /token',
   ]);
-  expect(around.said.text()).not.toContain('secret-1');
+  expect(context.said.text()).not.toContain('secret-1');
 });
 
 test('a long wait is said, a short one is not', async () => {
   const long = await sent(sendPatiently, [busy({ 'retry-after': '2' }), good]);
-  expect(long.around.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
-  expect((await sent(sendPatiently, [busy(), good])).around.said.text()).not.toContain('trying again');
+  expect(long.context.said.text()).toContain('refresh: the service answered 503; trying again in 2.0 s');
+  expect((await sent(sendPatiently, [busy(), good])).context.said.text()).not.toContain('trying again');
 });
 
 test.each([
@@ -111,14 +115,14 @@ test.each([
     reply.on('close', () => clearInterval(drip));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const around = await makeAround({ settings: { timeout: '200ms' } });
+  const context = await makeAuthContext({ settings: { timeout: '200ms' } });
   closers.push(
-    around.close,
+    context.close,
     async () => void server.closeAllConnections(),
     async () => void server.close(),
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
-  const asked = sendPatiently(around, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' });
+  const asked = sendPatiently(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' });
   await expect(asked).rejects.toMatchObject({
     category: 'network',
     detail: { code: 'TIMEOUT' },
@@ -127,19 +131,19 @@ test.each([
 });
 
 test('Ctrl-C while an answer drips is an interruption, not a timeout', async () => {
-  const around = await makeAround({ settings: { timeout: '20s' } });
+  const context = await makeAuthContext({ settings: { timeout: '20s' } });
   const server = createServer((request) => {
     request.resume();
-    around.abort.abort(new Error('stopped'));
+    context.abort.abort(new Error('stopped'));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closers.push(
-    around.close,
+    context.close,
     async () => void server.closeAllConnections(),
     async () => void server.close(),
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
   await expect(
-    sendPatiently(around, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' }),
+    sendPatiently(context, 'refresh', { method: 'POST', url, headers: {}, body: 'x=1' }),
   ).rejects.toMatchObject({ code: 'ABORTED' });
 });

@@ -1,10 +1,10 @@
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
-import { formRequest, type Party } from '../../../src/auth/protocol/token-client.ts';
+import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-client.ts';
 import { processExchange } from '../../../src/auth/protocol/exchange.ts';
 import { processRevoke } from '../../../src/auth/protocol/revoke.ts';
-import { makeAround } from '../auth-context.ts';
+import { makeAuthContext } from '../auth-context.ts';
 import { tokenServer } from '../token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -94,15 +94,15 @@ const exchanged = async (
           ...(more as object),
         },
   );
-  const around = await makeAround();
-  closers.push(keys.close, around.close);
+  const context = await makeAuthContext();
+  closers.push(keys.close, context.close);
   const published = hasMetadata ? { issuer: 'https://i.example', jwksUri: `${keys.url}/keys` } : {};
-  const party: Party = { endpoints, clientId: 'client-1', ...published };
+  const tokenClient: TokenClient = { endpoints, clientId: 'client-1', ...published };
   return processExchange(
-    party,
+    tokenClient,
     json(200, { access_token: 'a', token_type: 'Bearer', expires_in: 3599, id_token }),
     'n1',
-    around.host,
+    context.host,
     signal,
   );
 };
@@ -170,15 +170,15 @@ const processed = async (
   body: unknown,
   more: { status?: number; type?: string; headers?: Record<string, string> } = {},
 ) => {
-  const around = await makeAround();
-  closers.push(around.close);
+  const context = await makeAuthContext();
+  closers.push(context.close);
   const headers = { 'content-type': more.type ?? 'application/json', ...more.headers };
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return processExchange(
     { endpoints, clientId: 'client-1' },
     { status: more.status ?? 200, headers, text },
     undefined,
-    around.host,
+    context.host,
   );
 };
 

@@ -9,7 +9,7 @@ const TAG = /\[OAS-(\d+\.\d+)\]/g;
 const TITLE = /\b(?:test|describe)(?:\.each)?\(/;
 
 const tagsIn = (text: string): string[] => [...text.matchAll(TAG)].map(([, number]) => number ?? '');
-const suites = ['contract', 'mock/auth', 'browser'].flatMap((directory) =>
+const suites = ['contract', 'mock-server/oauth', 'browser'].flatMap((directory) =>
   readdirSync(`${root}${directory}`)
     .filter(
       (name) =>

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Answer, type TokenServer, tokenServer } from '../../auth/token-server.ts';
+import { type TokenResponse, type TokenServer, tokenServer } from '../../auth/token-server.ts';
 import { type Program, addressOf, program } from './program.ts';
 
 let tokens: TokenServer;
@@ -13,7 +13,7 @@ afterEach(async () => {
   await tokens.close();
 });
 
-const answer = (n: number, expiresIn: number): Answer => ({
+const answer = (n: number, expiresIn: number): TokenResponse => ({
   body: {
     access_token: `at-${n}-secret`,
     expires_in: expiresIn,

@@ -149,7 +149,7 @@ test('the bare code can be pasted', async () => {
   expect(tokens.asked[0]?.form.get('code')).toBe('code-secret-1');
 });
 
-test('split login: start, finish in another process, and no second finish', async () => {
+test('detached login: start, finish in another process, and no second finish', async () => {
   const started = opsctl.start(['login', ...server(), '--start']);
   const { state, redirect } = await addressOf(started);
   expect((await started.ended).code).toBe(0);
@@ -187,7 +187,7 @@ test.runIf(process.platform === 'linux')('a home where nothing can be made ends 
   }
 });
 
-test('split login for scripts: the address, where it leads back to and how long it can be finished are data', async () => {
+test('detached login for scripts: the address, where it leads back to and how long it can be finished are data', async () => {
   const started = await opsctl.run(['login', ...server(), '--start', '-o', 'json']);
   const { authorization_url: url, redirect_uri: redirect, ...rest } = JSON.parse(started.stdout);
   expect(started.stderr).toContain(url);
@@ -197,7 +197,7 @@ test('split login for scripts: the address, where it leads back to and how long 
   expect((await opsctl.run(['login', '--finish', `${redirect}/?code=c-1&state=${state}`])).code).toBe(0);
 });
 
-test('what a split login stores is for its owner alone, and is refused when it is not', async () => {
+test('what a detached login stores is for its owner alone, and is refused when it is not', async () => {
   const started = opsctl.start(['login', ...server(), '--start']);
   const { redirect, state } = await addressOf(started);
   await started.ended;

@@ -1,0 +1,180 @@
+import {
+  challengeMethods,
+  s256ChallengePattern,
+  verifierPattern,
+} from '../../../api-specs/oauth/endpoints.ts';
+import { scopeRow, splitScopes } from '../../../api-specs/oauth/scopes.ts';
+import { isClientActive } from '../client-life.ts';
+import { OAuthPageError } from '../errors.ts';
+import { redirectRules } from './redirect-uri.ts';
+import { type RequestCall, type Rule, clientOf, given } from './rule.ts';
+
+const isLoopback = (address: string): boolean => /^(::ffff:)?127\.|^::1$/.test(address);
+
+/** doc1 Endpoints 1 "TLS only; plain HTTP connections are refused"; decisions 8: without `--tls` plain HTTP on loopback only. */
+export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
+  if (request.isTls) return;
+  if (auth.env.origin().startsWith('https:'))
+    throw new OAuthPageError('invalid_request', 'Plain HTTP is refused: this endpoint accepts TLS only');
+  if (!isLoopback(request.remoteAddress))
+    throw new OAuthPageError('invalid_request', 'Plain HTTP is accepted from this machine only');
+};
+
+/** doc1 Endpoints 1: GET; facts 2.37 leaves POST open: it is refused, because the document names no other method. */
+export const methodIsGet: Rule<RequestCall> = ({ request }) => {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    throw new OAuthPageError('method_not_allowed', `${request.method} is not supported here`);
+};
+
+/** doc1 Errors invalid_request: malformed request. */
+export const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
+  if (!params.isWellFormed)
+    throw new OAuthPageError('invalid_request', 'A parameter is not valid percent-encoded UTF-8');
+  if (params.count > 100) throw new OAuthPageError('invalid_request', 'More than 100 parameters');
+};
+
+/** facts 2.38: marks of embedded browsers. A text browser or a script has none of them. */
+const marks: readonly { readonly name: string; holds(agent: string): boolean }[] = [
+  {
+    name: 'a web view of mobile platform A',
+    holds: (agent) => /; wv\)/.test(agent) || /Version\/4\.0 Chrome\//.test(agent),
+  },
+  {
+    name: 'a web view of mobile platform B',
+    holds: (agent) =>
+      /\b(iPhone|iPad|iPod|Macintosh)\b/.test(agent) && /AppleWebKit/.test(agent) && !/Safari\//.test(agent),
+  },
+  {
+    name: 'a web view of the universal desktop platform',
+    holds: (agent) => /\b(MSAppHost|WebView)\//.test(agent),
+  },
+  {
+    name: 'the browser inside a social app',
+    holds: (agent) =>
+      /\b(FBAN|FBAV|FB_IAB|Instagram|Snapchat|MicroMessenger|Line\/|TwitterAndroid|Twitter for |LinkedInApp|Pinterest\/|musical_ly|BytedanceWebview|TikTok|KAKAOTALK|NAVER\(|Teams\/)/.test(
+        agent,
+      ),
+  },
+  {
+    name: 'a desktop framework',
+    holds: (agent) => /\b(Electron|CefSharp|CEF|QtWebEngine|JavaFX)\//.test(agent),
+  },
+];
+
+/** doc1 What the service does 4 and Errors disallowed_useragent. */
+export const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
+  const agent = request.headers['user-agent'] ?? '';
+  const mark = marks.find(({ holds }) => holds(agent));
+  if (mark !== undefined)
+    throw new OAuthPageError('disallowed_useragent', `The browser says that it is ${mark.name}`);
+};
+
+/** RFC 6749 3.1: request parameters must not be included more than once. */
+export const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
+  if (params.repeated.length > 0)
+    throw new OAuthPageError('invalid_request', `Parameter given more than once: ${params.repeated[0]}`);
+};
+
+/** doc1 Endpoints 1: client_id is required. */
+export const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
+  if (given(params, 'client_id') === undefined)
+    throw new OAuthPageError('invalid_request', 'Missing required parameter: client_id');
+};
+
+/** facts 2.3: 401 invalid_client on a page. */
+export const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
+  if (!auth.clients.has(params.get('client_id') ?? ''))
+    throw new OAuthPageError('invalid_client', 'The OAuth client was not found.');
+};
+
+/** doc1 Errors deleted_client. */
+export const clientIsNotDeleted: Rule<RequestCall> = (call) => {
+  if (!isClientActive(call.auth, clientOf(call)))
+    throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
+};
+
+/** doc1 Endpoints 1: response_type has the value `code`; facts 2.18: everything else is the document's invalid_request, on a page. */
+export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
+  const value = given(params, 'response_type');
+  if (value === undefined)
+    throw new OAuthPageError('invalid_request', 'Missing required parameter: response_type');
+  if (value !== 'code')
+    throw new OAuthPageError(
+      'invalid_request',
+      `Unsupported response_type "${value.slice(0, 60)}"; it must be code`,
+    );
+};
+
+/** doc1 Endpoints 1: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
+export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
+  const scopes = splitScopes(params.get('scope') ?? '');
+  if (scopes.length === 0) throw new OAuthPageError('invalid_request', 'Missing required parameter: scope');
+  if (scopes.length > 30)
+    throw new OAuthPageError('invalid_request', `At most 30 scopes in one request, got ${scopes.length}`);
+};
+
+/** doc1 Scope: space-delimited, case-sensitive strings; facts 2.20 for the code. */
+export const scopesAreKnown: Rule<RequestCall> = ({ params }) => {
+  const unknown = splitScopes(params.get('scope') ?? '').filter((scope) => scopeRow(scope) === undefined);
+  if (unknown.length > 0)
+    throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
+};
+
+/** RFC 7636 4.4.1: an unsupported transformation is invalid_request. */
+export const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
+  const method = given(params, 'code_challenge_method');
+  if (method === undefined || (challengeMethods as readonly string[]).includes(method)) return;
+  throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
+};
+
+/** doc1 Errors invalid_grant: "code_challenge invalid or missing"; facts 0.3: without any proof key the request goes on, unless a setting asks for one. */
+export const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
+  if (given(params, 'code_challenge') !== undefined) return;
+  if (given(params, 'code_challenge_method') !== undefined)
+    throw new OAuthPageError('invalid_grant', 'code_challenge_method was sent without code_challenge');
+  if (auth.settings().require_pkce)
+    throw new OAuthPageError('invalid_grant', 'code_challenge is missing and this server requires it');
+};
+
+/** doc1 "Code verifier and code challenge": S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
+export const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
+  const challenge = given(params, 'code_challenge');
+  if (challenge === undefined) return;
+  if (given(params, 'code_challenge_method') === 'S256') {
+    if (!s256ChallengePattern.test(challenge))
+      throw new OAuthPageError(
+        'invalid_grant',
+        'An S256 code_challenge has 43 base64url characters without padding',
+      );
+  } else if (!verifierPattern.test(challenge)) {
+    throw new OAuthPageError(
+      'invalid_grant',
+      'A plain code_challenge has 43 to 128 characters of A-Z a-z 0-9 - . _ ~',
+    );
+  }
+};
+
+/** doc1 Endpoints 1. Until the redirect URI is authorized nothing may be sent to it, so every refusal here is a page. */
+export const requestRules: readonly Rule<RequestCall>[] = [
+  connectionIsSafe,
+  methodIsGet,
+  requestIsWellFormed,
+  userAgentIsABrowser,
+  noParameterIsRepeated,
+  clientIdIsGiven,
+  clientIsKnown,
+  clientIsNotDeleted,
+  ...redirectRules,
+  responseTypeIsCode,
+  scopeIsGiven,
+  scopesAreKnown,
+  challengeMethodIsKnown,
+  challengeIsPresent,
+  challengeIsWellFormed,
+];
+/** Forms of the pages, and pages that the browser comes back to. */
+export const pageRules: readonly Rule<RequestCall>[] = [
+  connectionIsSafe,
+  requestIsWellFormed,
+  userAgentIsABrowser,
+];

@@ -1,0 +1,53 @@
+import { splitScopes } from '../../../api-specs/oauth/scopes.ts';
+import { OAuthError } from '../errors.ts';
+import type { Auth } from '../state.ts';
+import { isLive, refusedRefresh } from '../tokens.ts';
+import { type ClientCall, type RefreshCall, type Rule, given } from './rule.ts';
+
+/** doc1 Endpoints 3: refresh_token. */
+export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
+  if (given(params, 'refresh_token') === undefined)
+    throw new OAuthError('invalid_request', 'Missing required field: refresh_token');
+};
+
+/** RFC 6749 6: bound to the client it was issued to. */
+export const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family }) => {
+  if (family.client !== client.id)
+    throw new OAuthError('invalid_grant', 'The refresh token was issued to another client.');
+};
+
+/** doc1 States: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
+export const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
+  if (!isLive(auth, family)) throw refusedRefresh(auth, family);
+};
+
+/** facts 6.18: a policy asks for a new sign-in after some time; the token itself is not over. Off unless a setting gives the time. */
+export const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
+  const seconds = auth.settings().reauth_after_seconds;
+  if (seconds === null || auth.env.now() < family.issued_at + seconds * 1000) return;
+  throw new OAuthError('invalid_grant', 'reauth related error (invalid_rapt)', undefined, {}, 'invalid_rapt');
+};
+
+/** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
+export const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
+  const more = splitScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
+  if (more.length > 0)
+    throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');
+};
+
+/** doc1 Errors invalid_grant: "user account deleted or disabled". */
+export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: string }> = ({
+  auth,
+  owner,
+}) => {
+  if (auth.users.get(owner)?.state !== 'active')
+    throw new OAuthError('invalid_grant', 'The account has been deleted or disabled.');
+};
+
+/** doc1 Endpoints 3: what holds of a refresh token that is known. */
+export const refreshRules: readonly Rule<RefreshCall>[] = [
+  refreshTokenIsOfTheClient,
+  refreshTokenIsLive,
+  signInIsRecent,
+  refreshScopeIsGranted,
+];
