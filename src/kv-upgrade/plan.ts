@@ -211,7 +211,7 @@ export const planFrom = (input: PlanInput): Plan | Refusal => {
   const { observation, cluster, options } = input;
   const { from, to } = wayOf(input);
   const findings: Finding[] = findingsOf({ observation, cluster, options, from, to });
-  const refused = findings.filter(({ level }) => level === 'stop');
+  const refused = findings.filter(({ level }) => level === 'fail');
   if (refused.length > 0 || from === undefined || to === undefined) return { refused, findings, observation };
   const order = orderOf(observation, to);
   const making = { input, from, to, order };

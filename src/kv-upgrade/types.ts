@@ -106,7 +106,8 @@ export type Observation = {
 export type Finding = {
   /** The guard that speaks: `all-members-healthy`. */
   readonly guard: string;
-  readonly level: 'pass' | 'warn' | 'stop';
+  /** `unknown`: it could not be seen, and the reason stands in the message. It counts as a warning, never as a pass. */
+  readonly level: 'pass' | 'unknown' | 'warn' | 'fail';
   readonly member?: string;
   readonly message: string;
   /** What to do. */
@@ -123,7 +124,7 @@ export type StepKind =
   | 'start'
   | 'gate' // everything a member must show before the next one is touched
   | 'settle' // wait rule of the document
-  | 'hold' // ends here with --hold-last
+  | 'hold' // ends here with --hold-last or --hold-after
   | 'confirm'; // every member reports the new cluster version
 
 export type Step = {
@@ -138,7 +139,7 @@ export type Step = {
   readonly wait_seconds?: number;
   /** move-leader: member that gets it. */
   readonly target?: string;
-  /** After this step there is no way back to the old version but a restore. */
+  /** Once this member runs the new version the cluster's version moves, and only a restore brings the old version back. */
   readonly is_point_of_no_return?: true;
 };
 
@@ -146,9 +147,13 @@ export type PlanOptions = {
   readonly to?: Minor;
   readonly copy_data: boolean;
   readonly hold_last: boolean;
-  /** The last member may be stopped without asking again. */
+  /** Members of the plan that may run the new version before the run holds; absent: no hold. */
+  readonly hold_after?: number;
+  /** How long each member must stay good before the next one is touched. */
   readonly stable_seconds: number;
-  /** Guards whose `stop` the operator takes as a warning, by name. */
+  /** How long all upgraded members must have been good together before the last old member is stopped (default 10). */
+  readonly stable_before_last_seconds?: number;
+  /** Guards whose `fail` the operator takes as a warning, by name. */
   readonly accept: readonly string[];
 };
 
@@ -226,10 +231,14 @@ export type JournalEntry =
       readonly detail?: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
-  | { readonly kind: 'returning'; readonly at: string; readonly member: string; readonly reason: string }
-  | { readonly kind: 'returned'; readonly at: string; readonly member: string }
+  | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
+  | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
+  /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */
+  | { readonly kind: 'revert-dropped'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
-  | { readonly kind: 'no-way-back'; readonly at: string; readonly confirmed_by: string }
+  | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
+  /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */
+  | { readonly kind: 'crossed'; readonly at: string; readonly cluster_version: string }
   | { readonly kind: 'closed'; readonly at: string; readonly outcome: Outcome; readonly message: string };
 
 /** Every event carries `at` (ISO time) and `elapsed_ms` since the start of the run. */
@@ -282,8 +291,8 @@ type EventBody =
       readonly meaning?: string;
     }
   | { readonly event: 'waiting'; readonly step: Step; readonly remaining_ms: number; readonly reason: string }
-  | { readonly event: 'returning'; readonly member: string; readonly reason: string }
-  | { readonly event: 'returned'; readonly member: string; readonly duration_ms: number }
+  | { readonly event: 'reverting'; readonly member: string; readonly reason: string }
+  | { readonly event: 'reverted'; readonly member: string; readonly duration_ms: number }
   | { readonly event: 'note'; readonly level: 'info' | 'warn'; readonly text: string }
   | {
       readonly event: 'run-finished';

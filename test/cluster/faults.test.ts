@@ -119,14 +119,14 @@ real('a new version that does not work', () => {
     writer = startWriter(cluster.urls);
     const ran = await upgrade([], { format: 'ndjson' });
     expect(ran.code).toBe(12);
-    expect(error(ran)).toMatchObject({ code: 'MEMBER_RETURNED' });
+    expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
     expect(error(ran).message).toMatch(/^n\d (did not pass its gate|was good and then was not)/);
     expect(error(ran).message).toMatch(reason);
     const events = ran.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    const returned = events.find(({ event }) => event === 'returned');
+    const returned = events.find(({ event }) => event === 'reverted');
     expect(returned.duration_ms).toBeLessThan(5000);
     expect(await versions()).toEqual([from, from, from]);
     await nothingIsLost();
@@ -201,7 +201,7 @@ real('refusals: nothing is touched', () => {
     await start();
     const directory = (cluster.members[2] as RealMember).data_dir;
     chmodSync(directory, 0o500);
-    await isRefusedUntouched('DATA_DIRECTORYS', /n3: the data directory .* is not writable/);
+    await isRefusedUntouched('DATA_DIRECTORIES', /n3: the data directory .* is not writable/);
     chmodSync(directory, 0o700);
   });
   it('an alarm is raised', async () => {

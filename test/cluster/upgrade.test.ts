@@ -110,7 +110,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       expect(lines[0].kind).toBe('opened');
       expect(lines.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
       const kinds = lines
-        .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'no-way-back')
+        .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'crossing-confirmed')
         .map(({ kind, step }) => `${kind} ${step ?? ''}`);
       expect(kinds.slice(0, 7)).toEqual([
         'no-way-back ',

@@ -186,8 +186,8 @@ export const failedRun: readonly UpgradeEvent[] = [
   at(400, { event: 'step-started', step: gate, number: 4, count: 9 }),
   at(500, { event: 'step-failed', step: gate, reason: 'it ended with code 1' }),
   at(505, { event: 'member-down', member: 'n2', was_leader: false }),
-  at(510, { event: 'returning', member: 'n2', reason: 'it ended with code 1' }),
-  at(900, { event: 'returned', member: 'n2', duration_ms: 390 }),
+  at(510, { event: 'reverting', member: 'n2', reason: 'it ended with code 1' }),
+  at(900, { event: 'reverted', member: 'n2', duration_ms: 390 }),
   at(950, {
     event: 'run-finished',
     outcome: 'rolled-back',

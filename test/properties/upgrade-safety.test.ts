@@ -141,7 +141,7 @@ const perform = (now: World, plan: Plan, step: Step, entries: JournalEntry[], ra
   if (step.kind === 'stop') {
     if (minorOf(member.newBinary) !== plan.to) return false;
     if (stopFinding(look(now), member.name, plan.options.accept) !== undefined) return false;
-    checkStop(now, plan, step, progressOf(entries).isNoReturnConfirmed, plan.options);
+    checkStop(now, plan, step, progressOf(entries).isCrossingConfirmed, plan.options);
     if (random.chance(0.05)) return false;
     Object.assign(member, { isUp: false, isHealthy: false, isRunning: false });
   }
@@ -166,7 +166,7 @@ const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[],
   const member = now.members.find((other) => other.name === name) as Modelled;
   if (now.clusterVersion === plan.to) return false;
   if (isGood(member) && stopFinding(look(now), name, plan.options.accept) !== undefined) return false;
-  entries.push({ kind: 'returning', at: stamp, member: name, reason: 'failed' });
+  entries.push({ kind: 'reverting', at: stamp, member: name, reason: 'failed' });
   if (random.chance(0.1)) return false;
   Object.assign(member, {
     version: patches[plan.from] as string,
@@ -174,7 +174,7 @@ const giveBack = (now: World, plan: Plan, name: string, entries: JournalEntry[],
     isHealthy: true,
     isRunning: true,
   });
-  entries.push({ kind: 'returned', at: stamp, member: name });
+  entries.push({ kind: 'reverted', at: stamp, member: name });
   return true;
 };
 
@@ -191,10 +191,10 @@ const session = (
     const decision = decide(plan, progressOf(entries), look(now));
     if (decision.kind === 'ask') {
       if (!saysYes) return 'ended';
-      entries.push({ kind: 'no-way-back', at: stamp, confirmed_by: 'operator' });
+      entries.push({ kind: 'crossing-confirmed', at: stamp, confirmed_by: 'operator' });
       continue;
     }
-    if (decision.kind === 'return')
+    if (decision.kind === 'revert')
       return giveBack(now, plan, decision.member, entries, random) ? 'ended' : 'killed';
     if (decision.kind !== 'steps') return 'ended';
     // The binary is looked at before the first step of a member, also when its stop was done by a process that died.

@@ -10,7 +10,7 @@ export const check: Command = {
   path: ['kv', 'check'],
   summary: 'Find everything that speaks against an upgrade now',
   about:
-    'Read-only. Every guard is asked and every finding is shown: pass, warn or stop, with what to do. Exit code 20 when one of them says stop.',
+    'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. Exit code 20 when one of them fails.',
   flags: planFlags,
   examples: [{ line: 'opsctl kv check --cluster cluster.yaml --to 3.4', says: 'before anything is touched' }],
   run: async (context, values) => {
@@ -24,7 +24,7 @@ export const check: Command = {
     ]);
     const findings = made.findings;
     const count = (level: string): number => findings.filter((finding) => finding.level === level).length;
-    const isGood = count('stop') === 0;
+    const isGood = count('fail') === 0;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = {
       cluster: opened.cluster.name,
@@ -36,7 +36,8 @@ export const check: Command = {
       ...way,
       pass: count('pass'),
       warn: count('warn'),
-      stop: count('stop'),
+      unknown: count('unknown'),
+      fail: count('fail'),
       findings,
     };
     const columns = columnsOf(context.host.terminal.stdout);
@@ -67,20 +68,22 @@ const sameOptions = (values: Values): string =>
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 const closing = (findings: readonly Finding[], values: Values): string[] => {
-  const [stops, warns] = [
-    findings.filter(({ level }) => level === 'stop'),
-    findings.filter(({ level }) => level === 'warn'),
+  const [failures, warns] = [
+    findings.filter(({ level }) => level === 'fail'),
+    findings.filter(({ level }) => level === 'warn' || level === 'unknown'),
   ];
-  if (stops.length === 0)
+  if (failures.length === 0)
     return [
       warns.length === 0
         ? 'Ready for an upgrade.'
         : `Ready for an upgrade, with ${some(warns.length, 'warning')}.`,
       `Next: opsctl kv upgrade${sameOptions(values)}`,
     ];
-  const mayPass = [...new Set(stops.map(({ guard }) => guard))].filter((guard) => acceptable.includes(guard));
+  const mayPass = [...new Set(failures.map(({ guard }) => guard))].filter((guard) =>
+    acceptable.includes(guard),
+  );
   return [
-    `${some(stops.length, 'finding')} against an upgrade now; nothing was changed.`,
+    `${some(failures.length, 'finding')} against an upgrade now; nothing was changed.`,
     ...(mayPass.length === 0
       ? []
       : [`To go on all the same, knowing why: ${mayPass.map((guard) => `--accept ${guard}`).join(' ')}`]),

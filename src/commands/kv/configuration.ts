@@ -64,7 +64,7 @@ export const configLint: Command = {
       hint,
       is_mended_by_migrate: isFixed ?? false,
     }));
-    const isBad = rows.some(({ level }) => level === 'stop');
+    const isBad = rows.some(({ level }) => level === 'fail');
     return {
       ...rowsResult(rows, { columns: ['level', 'key', 'message', 'hint'], name: 'key' }),
       exit: () => (isBad ? 'no' : 'done'),

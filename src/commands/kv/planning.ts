@@ -2,6 +2,7 @@ import { list, bool, int, str } from '../../core/field.ts';
 import { problem, usageError } from '../../core/problem.ts';
 import { versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { currentGuard } from '../../kv-upgrade/journal/earlier-names.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
 import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
 import type { Observation, Plan, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
@@ -40,7 +41,7 @@ export const planFlags: Readonly<Record<string, Flag>> = {
 
 const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> => {
   const { guards } = await import('../../kv-upgrade/guards/all.ts');
-  const accept: string[] = values.accept ?? [];
+  const accept: string[] = (values.accept ?? []).map(currentGuard);
   for (const name of accept) {
     if (acceptable.includes(name)) continue;
     const why = guards.some(({ id }) => id === name)

@@ -24,7 +24,7 @@ export const rollback: Command = {
         'unsafe',
         `the cluster is ${plan.to} already: no member can start with ${plan.from} any more`,
         {
-          code: 'NO_WAY_BACK',
+          code: 'PAST_POINT_OF_NO_RETURN',
           tryThis: ['opsctl kv restore rebuilds the cluster from the snapshots'],
         },
       );

@@ -3,6 +3,7 @@ import { bool, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
+import { withCurrentFindings } from '../../kv-upgrade/journal/earlier-names.ts';
 import type { JournalEntry, Plan } from '../../kv-upgrade/types.ts';
 import type { Command, Context, Values } from '../../cli/command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
@@ -15,7 +16,7 @@ const readPlan = async (context: Context, path: string): Promise<Plan> => {
   if (text === undefined)
     throw new AppError('usage', `--plan: there is no file ${path}`, { code: 'NO_PLAN' });
   try {
-    const plan = JSON.parse(text) as Plan;
+    const plan = withCurrentFindings(JSON.parse(text) as Plan);
     if (plan.format === 1 && typeof plan.digest === 'string' && plan.options !== undefined) return plan;
   } catch {
     // Said below: a file that is no JSON and one that is no plan are the same mistake.

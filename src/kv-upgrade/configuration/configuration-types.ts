@@ -65,7 +65,7 @@ export const typeFindings = (file: Readonly<Record<string, unknown>>): ConfigFin
       if (value === undefined || fits(value)) return [];
       return [
         {
-          level: 'stop',
+          level: 'fail',
           key,
           message: `is ${shown(value)}, which is not ${what}: the server would not start`,
           hint,

@@ -26,7 +26,7 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
   if (typeof value === 'object')
     return [
       finding(
-        'stop',
+        'fail',
         RETENTION,
         'is a list or a mapping: the server would not start',
         'write "24" (hours), "24h" or "90m"',
@@ -36,7 +36,7 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
     const quoted = `${RETENTION}: "${value}"`;
     return [
       finding(
-        'stop',
+        'fail',
         RETENTION,
         // 0 too, which only says that nothing is compacted: 3.3 reads no number there.
         `is the number ${value}; from 3.3 on it must be a quoted string, the server would not start`,
@@ -57,7 +57,7 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
             true,
           )
         : finding(
-            'stop',
+            'fail',
             RETENTION,
             `is "${text}" without ${MODE}: the server would not start (unsupported compaction mode)`,
             `add ${MODE}: periodic`,
@@ -69,7 +69,7 @@ const retentionFindings = (file: Settings): ConfigFinding[] => {
   if ((mode === 'periodic' || mode === 'revision') && !isDuration(text))
     return [
       finding(
-        'stop',
+        'fail',
         RETENTION,
         `is "${text}", which is not a duration: the server would not start`,
         'write "24" (hours), "24h" or "90m"',
@@ -94,7 +94,7 @@ const modeFindings = ({ [MODE]: mode }: Settings): ConfigFinding[] =>
   mode === 'revision' ||
   typeof mode !== 'string'
     ? []
-    : [finding('stop', MODE, `is "${mode}": the server would not start`, 'write periodic or revision')];
+    : [finding('fail', MODE, `is "${mode}": the server would not start`, 'write periodic or revision')];
 
 /** doc3 Limits: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
@@ -104,7 +104,7 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
     isListTime && typeof list === 'string'
       ? [
           finding(
-            'stop',
+            'fail',
             'log-outputs',
             'is a single text and must be a list: the server would not start',
             `log-outputs: [${list}]`,
@@ -115,7 +115,7 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   if (to === '3.3' && typeof old !== 'string')
     return [
       finding(
-        'stop',
+        'fail',
         'log-output',
         'is no text; in 3.3 it is one text: the server would not start',
         'log-output: stderr',
@@ -124,7 +124,7 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   if (!isListTime) return asList;
   const isStop = to === '3.4' && typeof old === 'string';
   const message = `is ${to === '3.4' ? 'a list from 3.4 on: the server would not start with a single text' : 'ignored from 3.5 on'}`;
-  return [...asList, finding(isStop ? 'stop' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
+  return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
 
 const GATEWAY = 'enable-grpc-gateway';
@@ -178,12 +178,12 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
   const found = (row?.removed ?? [])
     .filter(({ key }) => flags.has(key))
     .map(({ flag, instead }) =>
-      finding('stop', flag, `is not known from ${to} on: the server would not start`, instead),
+      finding('fail', flag, `is not known from ${to} on: the server would not start`, instead),
     );
   if (to === '3.5' && flags.has('log-output'))
     found.push(
       finding(
-        'stop',
+        'fail',
         '--log-output',
         'is not known from 3.5 on: the server would not start',
         '--log-outputs',
@@ -198,7 +198,7 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
   ) {
     found.push(
       finding(
-        'stop',
+        'fail',
         `--${RETENTION}`,
         `is ${retention}, which is not a duration: the server would not start`,
         'write 24 (hours), 24h or 90m',
@@ -209,14 +209,14 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
   if (limit !== undefined && !/^\d+$/.test(limit))
     found.push(
       finding(
-        'stop',
+        'fail',
         '--max-request-bytes',
         `is ${limit}, which is not a whole number: the server would not start`,
         'write bytes: 1572864',
       ),
     );
   if (row?.retention === 'number' && flags.has(MODE))
-    found.push(finding('stop', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
+    found.push(finding('fail', `--${MODE}`, 'is not known before 3.3', 'leave it out'));
   return found;
 };
 

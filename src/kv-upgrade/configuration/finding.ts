@@ -1,6 +1,6 @@
 /** Something in a member's configuration that the new version reads differently, or not at all. */
 export type ConfigFinding = {
-  readonly level: 'stop' | 'warn';
+  readonly level: 'fail' | 'warn';
   readonly key: string;
   readonly message: string;
   readonly hint: string;

@@ -74,8 +74,8 @@ const moveLeader: Act = async (run, step) => {
   return { moved: true };
 };
 
-const heirsWithinMs = 10_000;
-const heirsPollMs = 100;
+const transfereesWithinMs = 10_000;
+const transfereesPollMs = 100;
 /** What only time may fix gets some. */
 export const patienceMs = 3000;
 /** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
@@ -91,7 +91,7 @@ const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => 
  */
 const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const { host, cluster, access, plan } = run;
-  const until = host.elapsed() + heirsWithinMs;
+  const until = host.elapsed() + transfereesWithinMs;
   const patientUntil = host.elapsed() + patienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
@@ -102,7 +102,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
       // An election, the hand-over before this stop too, makes members unhealthy for a moment.
       if (host.elapsed() > patientUntil || (await hasGone(run, observation)))
         throw new AppError('stopped', finding.message, { code: 'QUORUM', tryThis: [finding.hint as string] });
-      await host.sleep(heirsPollMs);
+      await host.sleep(transfereesPollMs);
       continue;
     }
     const seen = seenIn(observation, name);
@@ -116,7 +116,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
       });
       return seen;
     }
-    await host.sleep(heirsPollMs);
+    await host.sleep(transfereesPollMs);
   }
 };
 

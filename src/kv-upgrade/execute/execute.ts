@@ -4,7 +4,7 @@ import { acts, patienceMs, prove, refuseWrongBinary, runHook, startMember } from
 import { detailText } from '../format/detail-text.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
-import { giveBack } from './revert-member.ts';
+import { revertMember } from './revert-member.ts';
 import { observe } from '../observe/observe.ts';
 import { decide, progressOf } from '../journal/progress.ts';
 import type { Decision } from '../journal/progress.ts';
@@ -94,7 +94,7 @@ const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader',
 /** Stopped before a crash of ours: since then its clients have been without it. */
 const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
   const stop = journal.entries.findLast(
-    (entry) => (entry.kind === 'begin' && entry.step === `${name}.stop`) || entry.kind === 'returned',
+    (entry) => (entry.kind === 'begin' && entry.step === `${name}.stop`) || entry.kind === 'reverted',
   );
   if (stop?.kind === 'begin')
     downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
@@ -132,7 +132,7 @@ const doSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
 
 const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> => {
   try {
-    await giveBack(run, failure.member, failure.message);
+    await revertMember(run, failure.member, failure.message);
   } catch (error) {
     if (error instanceof AppError)
       return { outcome: 'failed', message: error.message, category: 'stopped', error };
@@ -143,7 +143,7 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
       message,
       category: 'stopped',
       error: new AppError('stopped', message, {
-        code: 'RETURN_FAILED',
+        code: 'REVERT_FAILED',
         tryThis: ['opsctl kv status', `read the log of ${failure.member}`, 'opsctl kv resume'],
         cause: error,
       }),
@@ -161,7 +161,7 @@ const memberFailed = async (run: Run, failure: MemberFailure): Promise<Ending> =
     message,
     category: 'rolled-back',
     error: new AppError('rolled-back', message, {
-      code: 'MEMBER_RETURNED',
+      code: 'MEMBER_REVERTED',
       tryThis: [
         `fix the new version of ${failure.member}, then opsctl kv resume`,
         'opsctl kv rollback, to bring every member back',
@@ -194,7 +194,7 @@ const patientDecision = async (run: Run): Promise<Decision> => {
       decision.kind === 'refuse' &&
       decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
     const hasFallen =
-      decision.kind === 'return' &&
+      decision.kind === 'revert' &&
       decision.hasFallen === true &&
       run.host.elapsed() < until - patienceMs + fallenMs;
     if ((!mayPass && !hasFallen) || run.signal.aborted || run.host.elapsed() > until) return decision;
@@ -205,11 +205,11 @@ const patientDecision = async (run: Run): Promise<Decision> => {
 /** The operator was told that the return failed, and resumed: whatever was in its way, the run is to go on. After a crash nobody was told. */
 const wasReturnTold = ({ journal }: Run): boolean => {
   const kinds = journal.entries.map(({ kind }) => kind);
-  return kinds.lastIndexOf('closed') > kinds.lastIndexOf('returning');
+  return kinds.lastIndexOf('closed') > kinds.lastIndexOf('reverting');
 };
 const returned = async (
   run: Run,
-  { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'return' }>,
+  { member, reason, hasFallen }: Extract<Decision, { readonly kind: 'revert' }>,
 ): Promise<Ending | undefined> => {
   const goesOn = hasFallen !== true && wasReturnTold(run);
   const ending = await memberFailed(run, new MemberFailure(member, reason));
@@ -243,7 +243,7 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
       // A question that was broken off is answered: no.
       if (await confirmed(decision.member).catch(() => false)) {
         run.journal.write({
-          kind: 'no-way-back',
+          kind: 'crossing-confirmed',
           confirmed_by: run.host.env['USER'] ?? String(run.host.uid),
         });
         return undefined;
@@ -253,7 +253,7 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
         category: 'stopped',
         message: `stopped before ${decision.member}, the last member of ${run.plan.from}: nobody confirmed that there is no way back after it`,
       };
-    case 'return':
+    case 'revert':
       return returned(run, decision);
     default:
       return performed(run, decision.steps);

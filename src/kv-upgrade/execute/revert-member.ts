@@ -20,7 +20,7 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
       'stopped',
       `${reason}. The cluster is ${plan.to} already: ${name} cannot get ${plan.from} back`,
       {
-        code: 'NO_WAY_BACK',
+        code: 'PAST_POINT_OF_NO_RETURN',
         tryThis: [
           `fix ${name} on ${plan.to}, then opsctl kv resume`,
           'opsctl kv restore, to go back with the snapshots',
@@ -41,18 +41,18 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
 
 const silentGraceMs = 15_000;
 /** Old binary, old configuration, same data directory. Returns when the member has passed the gate on its old version. */
-export const giveBack = async (run: Run, name: string, reason: string): Promise<void> => {
+export const revertMember = async (run: Run, name: string, reason: string): Promise<void> => {
   const { host, driver, cluster, access, plan, journal } = run;
   const member = memberOf(run, name);
   const began = host.elapsed();
   const observation = await observe({ host, cluster, access });
-  run.emit({ event: 'returning', member: name, reason });
+  run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
   const isBack =
     minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
-    journal.tell({ kind: 'returning', member: name, reason });
+    journal.tell({ kind: 'reverting', member: name, reason });
     const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
     // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
     const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
@@ -61,6 +61,6 @@ export const giveBack = async (run: Run, name: string, reason: string): Promise<
     await restoreConfig(run, name);
   }
   await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
-  journal.tell({ kind: 'returned', member: name });
-  run.emit({ event: 'returned', member: name, duration_ms: Math.round(host.elapsed() - began) });
+  journal.tell({ kind: 'reverted', member: name });
+  run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });
 };

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Ending } from './execute.ts';
-import { giveBack } from './revert-member.ts';
+import { revertMember } from './revert-member.ts';
 import { stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';
 import { stopReason } from '../run.ts';
@@ -42,7 +42,7 @@ export const rollBack = async (run: Run): Promise<Ending> => {
     run.downSince.set(seen.name, host.elapsed());
     run.emit({ event: 'member-down', member: seen.name, was_leader: seen.is_leader });
     try {
-      await giveBack(run, seen.name, 'rollback, as asked');
+      await revertMember(run, seen.name, 'rollback, as asked');
     } catch (error) {
       const isKnown = error instanceof AppError;
       return stopped(
@@ -51,7 +51,7 @@ export const rollBack = async (run: Run): Promise<Ending> => {
       );
     }
   }
-  const count = new Set(journal.entries.flatMap((entry) => (entry.kind === 'returned' ? [entry.member] : [])))
+  const count = new Set(journal.entries.flatMap((entry) => (entry.kind === 'reverted' ? [entry.member] : [])))
     .size;
   return {
     outcome: 'rolled-back',

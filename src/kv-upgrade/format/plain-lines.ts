@@ -24,9 +24,9 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
       return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
     case 'waiting':
       return `      ${seconds(event.remaining_ms)} left`;
-    case 'returning':
+    case 'reverting':
       return `${event.member} gets its old version back: ${event.reason}`;
-    case 'returned':
+    case 'reverted':
       return `${event.member} runs its old version again after ${seconds(event.duration_ms)}`;
     case 'note':
       return event.text;

@@ -4,9 +4,9 @@ import { wrap } from '../../core/wrap.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Finding, Observation, Plan, Step } from '../types.ts';
 
-const marks = { pass: '✓', warn: '!', stop: '✗' } as const;
+const marks = { pass: '✓', unknown: '?', warn: '!', fail: '✗' } as const;
 const findingText = ({ level, guard, message, hint }: Finding, columns: number): string => {
-  const head = `${marks[level]} ${level.padEnd(4)}  `;
+  const head = `${marks[level]} ${level.padEnd(7)}  `;
   const isWide = columns >= 72;
   const indent = ' '.repeat(isWide ? head.length + 22 : head.length);
   const room = columns - indent.length;
@@ -17,7 +17,7 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number):
 };
 /** One line each, worst last, so that a refusal is what the eye meets. */
 export const findingsText = (findings: readonly Finding[], columns = Number.POSITIVE_INFINITY): string => {
-  const order = { pass: 0, warn: 1, stop: 2 };
+  const order = { pass: 0, unknown: 1, warn: 2, fail: 3 };
   return findings
     .toSorted((a, b) => order[a.level] - order[b.level])
     .map((one) => findingText(one, columns))

@@ -1,4 +1,4 @@
-/** Guards whose `stop` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
+/** Guards whose `fail` an operator may take as a warning. Nobody may accept a skipped version or a wrong binary. */
 export const acceptable: readonly string[] = [
   'all-members-healthy',
   'quorum-survives',

@@ -13,19 +13,19 @@ export const allMembersHealthy = guard(
     for (const member of causesFirst) {
       // It runs; how it is called is wrong, and the text says what to change.
       if (member.error_code === 'TLS')
-        log.stop({
+        log.fail({
           member: member.name,
           message: `${member.name} cannot be asked: ${member.error}`,
           hint: 'opsctl kv version asks again',
         });
       else if (!member.is_reachable && member.host?.is_suspended === true)
-        log.stop({
+        log.fail({
           member: member.name,
           message: `${member.name} does not answer: its process ${member.host.pid} is suspended`,
           hint: `kill -CONT ${member.host.pid} lets it go on`,
         });
       else if (!member.is_reachable)
-        log.stop({
+        log.fail({
           member: member.name,
           message: `${member.name} does not answer: ${member.error ?? 'unknown'}`,
           hint: 'start it, or repair it, before an upgrade',
@@ -33,7 +33,7 @@ export const allMembersHealthy = guard(
       else if (!member.is_healthy) {
         const [alarm] = alarmsSaid(observation);
         const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
-        log.stop({
+        log.fail({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,
           hint: 'read its log; an upgrade does not fix a sick member',

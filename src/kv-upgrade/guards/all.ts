@@ -40,7 +40,7 @@ export const guards: readonly Guard[] = [
 /** All findings at once. */
 export const findingsOf = (input: GuardInput): Finding[] => {
   const accepted = (finding: Finding): Finding =>
-    finding.level === 'stop' &&
+    finding.level === 'fail' &&
     input.options.accept.includes(finding.guard) &&
     acceptable.includes(finding.guard)
       ? { ...finding, level: 'warn', message: `${finding.message} (accepted)` }

@@ -13,12 +13,12 @@ export const authAndLeases = guard(
     if (auth.is_on !== true) return;
     // A client certificate can name the user too; then the read went well.
     if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
-      log.stop({
+      log.fail({
         message: 'authentication is on and the cluster file names no user: members could not be tested',
         hint: 'user.name and user.password_file in the cluster file (a user with the root role)',
       });
     else if (auth.problem !== undefined)
-      log.stop({
+      log.fail({
         message: `user ${cluster.user?.name} cannot read: ${auth.problem}`,
         hint: 'a user with the root role is needed',
       });
@@ -32,7 +32,7 @@ export const authAndLeases = guard(
         shortest === undefined
           ? 'leases with a short time to live may exist (3.2 cannot list them)'
           : `the shortest lease lives ${shortest} s`;
-      log.stop({
+      log.fail({
         member: first.name,
         message: `authentication is on, ${leases}, and ${first.name} runs ${first.server_version}: data can become inconsistent`,
         hint: `upgrade every member to ${safePatch} or later first`,

@@ -11,13 +11,13 @@ export const binariesAreRight = guard(
       if (host === undefined) continue;
       const { new_binary_version: version, new_binary_error: error, old_binary_version: old } = host;
       if (version === undefined)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name}: the new binary cannot be asked for its version: ${error ?? 'unknown'}`,
           hint: 'check new_binary in the cluster file',
         });
       else if (to !== undefined && minorOf(version) !== to)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name}: the new binary is ${version}, the upgrade goes to ${to}`,
           hint: `put a ${to} binary there; nothing was stopped`,
@@ -30,7 +30,7 @@ export const binariesAreRight = guard(
           hint: 'check old_binary in the cluster file',
         });
       else if (server_version !== undefined && minorOf(server_version) === from && minorOf(old) !== from)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name}: the old binary is ${old}, but the member runs ${server_version}: a failed start could not be taken back`,
           hint: 'check old_binary in the cluster file',

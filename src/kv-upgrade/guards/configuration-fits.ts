@@ -22,7 +22,7 @@ export const configurationFits = guard(
         });
       }
       if (host?.config_error !== undefined)
-        log.stop({
+        log.fail({
           member: member.name,
           message: `${member.name}: ${host.config_error}`,
           hint: 'fix the configuration file',

@@ -7,7 +7,7 @@ export const dbFilePresent = guard(
   ({ observation }, log) => {
     for (const { name, host } of observation.members) {
       if (host?.data_dir_exists === true && host.has_db_file === false) {
-        log.stop({
+        log.fail({
           member: name,
           message: `${name} has no member/snap/db: the new version would panic at its start`,
           hint: 'check data_dir; a store migrated from v2 needs v3 data before the upgrade',
@@ -25,13 +25,13 @@ export const dataDirectories = guard(
       if (host === undefined) continue;
       const path = cluster.members.find((member) => member.name === name)?.data_dir;
       if (host.data_dir_exists === false)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name}: there is no data directory ${path}`,
           hint: 'a member started without its data would join empty',
         });
       else if (host.data_dir_writable === false)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name}: the data directory ${path} is not writable`,
           hint: 'give the write permission back',
@@ -43,9 +43,9 @@ export const dataDirectories = guard(
           hint: 'the new process must run as the same user',
         });
       for (const message of host.problems ?? [])
-        log.stop({ member: name, message: `${name}: ${message}`, hint: 'check the cluster file' });
+        log.fail({ member: name, message: `${name}: ${message}`, hint: 'check the cluster file' });
       if (is_reachable && host.is_running === false && (host.problems ?? []).length === 0) {
-        log.stop({
+        log.fail({
           member: name,
           message: `${name} answers, but the driver finds no process of it`,
           hint: 'check pid_file, unit or container in the cluster file: it could not be stopped',

@@ -8,7 +8,7 @@ import type { Finding, DirectorySeen, HostFacts, MemberSeen, PlanOptions } from 
 const runBytes = 1024 * 1024;
 
 type Logger = {
-  stop(said: Omit<Finding, 'guard' | 'level'>): void;
+  fail(said: Omit<Finding, 'guard' | 'level'>): void;
   warn(said: Omit<Finding, 'guard' | 'level'>): void;
 };
 const sayRoom = (
@@ -19,8 +19,8 @@ const sayRoom = (
   hint: string,
 ): void => {
   const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} are wanted for ${what}`;
-  if (!is_writable) log.stop({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
-  else if (free_bytes < wanted) log.stop({ message, hint });
+  if (!is_writable) log.fail({ message: `${path} cannot be written: it is wanted for ${what}`, hint });
+  else if (free_bytes < wanted) log.fail({ message, hint });
   else if (free_bytes < wanted * 2) log.warn({ message, hint });
 };
 
@@ -68,7 +68,7 @@ const memberRoom = (
   const needed = memberNeeds(host, db, options);
   const message = `${name} has ${mebibytes(host.free_bytes)} free, ${mebibytes(needed)} are wanted`;
   const said = { member: name, message, hint: 'make room on the disk of the data directory' };
-  if (host.free_bytes < needed) log.stop(said);
+  if (host.free_bytes < needed) log.fail(said);
   else if (host.free_bytes < needed + db) log.warn(said);
 };
 
@@ -79,10 +79,10 @@ export const memberRoomProblem = (
   { copy_data, accept }: Pick<PlanOptions, 'copy_data' | 'accept'>,
 ): string | undefined => {
   let problem: string | undefined;
-  const stop = ({ message }: { readonly message: string }): void => {
+  const fail = ({ message }: { readonly message: string }): void => {
     problem = message;
   };
-  if (!accept.includes('disk-space')) memberRoom({ name, host }, { copy_data }, { stop, warn: () => {} });
+  if (!accept.includes('disk-space')) memberRoom({ name, host }, { copy_data }, { fail, warn: () => {} });
   return problem;
 };
 
@@ -92,6 +92,6 @@ export const diskSpace = guard(
   (input, log) => {
     operatorRoom(input, log);
     for (const member of input.observation.members) memberRoom(member, input.options, log);
-    for (const said of sharedDiskFindings(input, walBytes)) log.stop(said);
+    for (const said of sharedDiskFindings(input, walBytes)) log.fail(said);
   },
 );

@@ -17,13 +17,13 @@ type Said = Omit<Finding, 'guard' | 'level'>;
 export const guard = (
   id: string,
   good: string,
-  look: (input: GuardInput, log: { stop(said: Said): void; warn(said: Said): void }) => void,
+  look: (input: GuardInput, log: { fail(said: Said): void; warn(said: Said): void }) => void,
 ): Guard => ({
   id,
   findings: (input) => {
     const found: Finding[] = [];
     const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
-    look(input, { stop: add('stop'), warn: add('warn') });
+    look(input, { fail: add('fail'), warn: add('warn') });
     return found.length > 0 ? found : [{ guard: id, level: 'pass', message: good }];
   },
 });

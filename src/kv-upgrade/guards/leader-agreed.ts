@@ -17,17 +17,17 @@ export const leaderAgreed = guard(
       return;
     // Nobody told who leads because the login failed: the password is to blame, and auth-and-leases says so.
     if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
-      log.stop({
+      log.fail({
         message: `who leads cannot be seen: ${auth.problem}`,
         hint: 'fix the user of the cluster file first',
       });
     else if (observation.leader === undefined)
-      log.stop({
+      log.fail({
         message: `no leader: the cluster cannot accept writes${said ?? ''}`,
         hint: 'opsctl kv status; a majority of the members must be up',
       });
     else if (leaders.size > 1)
-      log.stop({
+      log.fail({
         message: 'the members do not agree on the leader',
         hint: 'an election may be under way: look again in a few seconds',
       });

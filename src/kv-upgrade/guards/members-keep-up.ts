@@ -10,7 +10,7 @@ export const membersKeepUp = guard('members-keep-up', 'no member lags behind', (
     if (!is_reachable || raft_index === undefined) continue;
     const lag = furthest - raft_index;
     if (lag > lagLimits.stop)
-      log.stop({
+      log.fail({
         member: name,
         message: `${name} is ${lag} entries behind`,
         hint: 'wait until it has caught up',
@@ -19,7 +19,7 @@ export const membersKeepUp = guard('members-keep-up', 'no member lags behind', (
   }
 });
 
-const heirLag = 500;
+const transfereeLag = 500;
 /** Members that could not take the leadership over at once: they lag, or follow somebody else. None when `leader` does not lead. Pure. */
 export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSeen): string[] =>
   members
@@ -29,6 +29,6 @@ export const notReadyToLead = (members: readonly MemberSeen[], leader: MemberSee
     )
     .filter(
       ({ leader_id, raft_index = 0 }) =>
-        leader_id !== leader.member_id || (leader.raft_index ?? 0) - raft_index > heirLag,
+        leader_id !== leader.member_id || (leader.raft_index ?? 0) - raft_index > transfereeLag,
     )
     .map(({ name }) => name);

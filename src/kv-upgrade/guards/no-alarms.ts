@@ -26,5 +26,5 @@ export const alarmError = ({ message, hint }: Said, where: string): AppError =>
   new AppError('stopped', `${message}${where}`, { code: 'ALARM', tryThis: [hint, 'opsctl kv alarm list'] });
 
 export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
-  for (const said of alarmsSaid(observation)) log.stop(said);
+  for (const said of alarmsSaid(observation)) log.fail(said);
 });

@@ -5,7 +5,7 @@ import type { ClusterFile, Observation } from '../types.ts';
 import { guard } from './guard.ts';
 
 type Logger = {
-  stop(said: { readonly member: string; readonly message: string; readonly hint: string }): void;
+  fail(said: { readonly member: string; readonly message: string; readonly hint: string }): void;
 };
 /** Names are the operator's own, but not crosswise: then one member would be stopped and another one looked at. */
 const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Logger): void => {
@@ -14,7 +14,7 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
     const called = nameIn(member_id);
     if (called === undefined || called === '') continue;
     if (called !== name && specs.some((spec) => spec.name === called))
-      log.stop({
+      log.fail({
         member: name,
         message: `client_url ${client_url} of ${name} is the one of member ${called}`,
         hint: 'opsctl kv member list shows names and URLs',
@@ -30,7 +30,7 @@ const crossed = ({ members, listed }: Observation, { members: specs }: ClusterFi
         started !== called &&
         listed.some((row) => row.name === started)
       )
-        log.stop({
+        log.fail({
           member: name,
           message: `${which}_command of ${name} starts member ${started}, its client_url is the one of ${called}`,
           hint: 'check the commands in the cluster file',
@@ -47,13 +47,13 @@ export const oneCluster = guard(
     const { members, listed } = observation;
     const clusters = new Set(members.flatMap(({ cluster_id }) => cluster_id ?? []));
     if (clusters.size > 1)
-      log.stop({
+      log.fail({
         message: `the members belong to ${clusters.size} clusters: ${members.map((m) => `${m.name} ${m.cluster_id === undefined ? '?' : hexId(m.cluster_id)}`).join(', ')}`,
         hint: 'one of the URLs or data directories is wrong',
       });
     const views = new Set(members.flatMap(({ listed_ids }) => listed_ids?.join(',') ?? []));
     if (views.size > 1)
-      log.stop({
+      log.fail({
         message: 'the members do not agree on who is a member',
         hint: 'opsctl kv member list --endpoints URL for each',
       });
@@ -65,7 +65,7 @@ export const oneCluster = guard(
         members.findIndex((m) => m.member_id === member_id) !== i,
     );
     if (twice !== undefined)
-      log.stop({
+      log.fail({
         member: twice.name,
         message: `${twice.name} and another entry of the cluster file are the same member ${hexId(twice.member_id as string)}`,
         hint: 'check the client URLs',
@@ -73,18 +73,18 @@ export const oneCluster = guard(
     crossed(observation, cluster, log);
     for (const row of listed) {
       if (row.name === '')
-        log.stop({
+        log.fail({
           message: `member ${hexId(row.id)} (${row.peer_urls.join(', ')}) was added but never started`,
           hint: 'start it or remove it',
         });
       else if (row.is_learner)
-        log.stop({
+        log.fail({
           member: row.name,
           message: `${row.name} is a learner: it does not vote yet`,
           hint: 'promote it or remove it first',
         });
       else if (members.every(({ is_reachable }) => is_reachable) && !ids.includes(row.id))
-        log.stop({
+        log.fail({
           message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
           hint: 'add it: every member has to be upgraded',
         });

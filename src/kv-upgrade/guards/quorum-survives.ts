@@ -51,14 +51,14 @@ export const quorumSurvives = guard(
         message: 'two members: no write is possible while one of them is replaced',
         hint: 'add a member, or take the downtime with --accept quorum-survives',
       };
-      return options.accept.includes('quorum-survives') ? log.warn(said) : log.stop(said);
+      return options.accept.includes('quorum-survives') ? log.warn(said) : log.fail(said);
     }
     const found = members
       .filter(isGood)
       .map((member) => ({ member: member.name, problem: stopProblem(observation, member.name, false) }));
     const first = found.find(({ problem }) => problem !== undefined);
     if (first !== undefined)
-      log.stop({
+      log.fail({
         member: first.member,
         message: first.problem as string,
         hint: 'bring the other members back first',
@@ -76,7 +76,7 @@ export const stopFinding = (
     ? undefined
     : {
         guard: 'quorum-survives',
-        level: 'stop',
+        level: 'fail',
         member: name,
         message,
         hint: 'bring the other members back, then opsctl kv resume',

@@ -7,26 +7,26 @@ export const versionPath = guard(
   'the way is one minor version forward',
   ({ observation, from, to }, log) => {
     if (from === undefined)
-      return log.stop({ message: 'no member says which version it runs', hint: 'opsctl kv version' });
+      return log.fail({ message: 'no member says which version it runs', hint: 'opsctl kv version' });
     if (to === undefined)
-      return log.stop({
+      return log.fail({
         message: `there is no version after ${from} that this tool knows`,
         hint: `it knows ${versionRows.map((row) => row.minor).join(', ')}`,
       });
     if (compareVersions(to, from) < 0)
-      return log.stop({
+      return log.fail({
         message: `${from} to ${to} is a downgrade: the store refuses to start`,
         hint: 'while a member still runs the old version: opsctl kv rollback; after that: opsctl kv restore',
       });
     if (to !== from && nextMinor(from) !== to)
-      return log.stop({
+      return log.fail({
         message: `${from} to ${to} skips a minor version`,
         hint: `go to ${nextMinor(from) ?? 'the next version'} first`,
       });
     for (const { name, server_version } of observation.members) {
       const minor = minorOf(server_version);
       if (minor !== undefined && minor !== from && minor !== to)
-        log.stop({
+        log.fail({
           member: name,
           message: `${name} runs ${server_version}, neither ${from} nor ${to}`,
           hint: 'three versions at the same time are never supported',
@@ -36,12 +36,12 @@ export const versionPath = guard(
     if (running === undefined || running === from) return;
     // Facts A5: the leader looks every 5 s; until then the members are newer than their cluster.
     if (compareVersions(running, from) < 0)
-      log.stop({
+      log.fail({
         message: `every member runs ${from}, the cluster's version is still ${running}`,
         hint: 'the leader moves it within 5 s: try again',
       });
     else
-      log.stop({
+      log.fail({
         message: `the cluster's version is ${running}, but a member runs ${from}`,
         hint: 'that member cannot start again: replace its binary by the newer one',
       });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { JournalEntry, Outcome } from '../types.ts';
+import { currentEntry } from './earlier-names.ts';
 
 type Unstamped = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E, 'at'> : never) : never;
 export type Journal = {
@@ -32,7 +33,7 @@ export const parseJournal = (
     if (!line.endsWith('\n')) break;
     wholeBytes += Buffer.byteLength(line);
     try {
-      entries.push(JSON.parse(line) as JournalEntry);
+      entries.push(currentEntry(JSON.parse(line)) as JournalEntry);
     } catch (cause) {
       throw new AppError('config', `line ${entries.length + 1} of the journal cannot be read`, {
         code: 'JOURNAL_DAMAGED',

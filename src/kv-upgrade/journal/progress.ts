@@ -8,30 +8,30 @@ export type Progress = {
   readonly begun: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
   /** A member whose return to the old version was begun and not finished. */
-  readonly returning?: { readonly member: string; readonly reason: string };
+  readonly reverting?: { readonly member: string; readonly reason: string };
   /** The operator has confirmed that there will be no way back. */
-  readonly isNoReturnConfirmed: boolean;
+  readonly isCrossingConfirmed: boolean;
 };
 
 /** Folds the journal. A member that was given its old version back begins again, but its snapshot stands. */
 export const progressOf = (entries: readonly JournalEntry[]): Progress => {
   const [begun, ended] = [new Set<string>(), new Set<string>()];
-  let returning: Progress['returning'];
-  let isNoReturnConfirmed = false;
+  let reverting: Progress['reverting'];
+  let isCrossingConfirmed = false;
   for (const entry of entries) {
     if (entry.kind === 'begin') begun.add(entry.step);
     if (entry.kind === 'end') ended.add(entry.step);
-    if (entry.kind === 'returning') returning = { member: entry.member, reason: entry.reason };
-    if (entry.kind === 'no-way-back') isNoReturnConfirmed = true;
-    if (entry.kind === 'returned') {
-      returning = undefined;
-      isNoReturnConfirmed = false;
+    if (entry.kind === 'reverting') reverting = { member: entry.member, reason: entry.reason };
+    if (entry.kind === 'crossing-confirmed') isCrossingConfirmed = true;
+    if (entry.kind === 'reverted') {
+      reverting = undefined;
+      isCrossingConfirmed = false;
       for (const set of [begun, ended])
         for (const id of [...set])
           if (id.startsWith(`${entry.member}.`) && !id.endsWith('.snapshot')) set.delete(id);
     }
   }
-  return { begun, ended, isNoReturnConfirmed, ...(returning === undefined ? {} : { returning }) };
+  return { begun, ended, isCrossingConfirmed, ...(reverting === undefined ? {} : { reverting }) };
 };
 
 /**
@@ -56,7 +56,7 @@ const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): Stat
 export type Decision =
   | { readonly kind: 'steps'; readonly member?: string; readonly steps: readonly Step[] }
   /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
-  | { readonly kind: 'return'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
+  | { readonly kind: 'revert'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
   /** After this member there is no way back, and nobody has said yes. */
   | { readonly kind: 'ask'; readonly member: string }
   | { readonly kind: 'hold'; readonly member: string }
@@ -97,7 +97,7 @@ const stepsFor = (
 
 const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
   kind: 'refuse',
-  findings: [{ guard, level: 'stop', member, message, hint }],
+  findings: [{ guard, level: 'fail', member, message, hint }],
 });
 
 /**
@@ -133,7 +133,7 @@ const nextOld = (
   if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   const isLast = oldCount === 1;
   if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };
-  if (isLast && !progress.isNoReturnConfirmed) return { kind: 'ask', member: name };
+  if (isLast && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
   return {
     kind: 'steps',
     member: name,
@@ -143,7 +143,7 @@ const nextOld = (
 
 const slowMs = 50;
 /** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
-const heirOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
+const transfereeOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
   const able = members.filter(
     ({ name, is_healthy, server_version }) =>
       name !== leader && is_healthy && minorOf(server_version) === plan.to,
@@ -155,7 +155,7 @@ const heirOf = (plan: Plan, { members }: Observation, leader: string): string | 
 /** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
 const withHandOver = (plan: Plan, observation: Observation, name: string, steps: readonly Step[]): Step[] => {
   const seen = observation.members.find((member) => member.name === name) as MemberSeen;
-  const target = heirOf(plan, observation, name);
+  const target = transfereeOf(plan, observation, name);
   const rest = steps.filter(({ kind }) => kind !== 'move-leader');
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
     return rest;
@@ -183,7 +183,7 @@ const fallenMember = (
   const member = plan.order.find((name) => isMixed && states.get(name) === 'fallen' && hasEnded(name));
   if (member === undefined) return undefined;
   return {
-    kind: 'return',
+    kind: 'revert',
     member,
     reason: `${member} passed its gate on ${plan.to}, and its process has ended since`,
     hasFallen: true,
@@ -199,7 +199,7 @@ const unanswering = (name: string): Decision =>
 
 /** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
-  if (progress.returning !== undefined) return { kind: 'return', ...progress.returning };
+  if (progress.reverting !== undefined) return { kind: 'revert', ...progress.reverting };
   const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
   const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
   const old = names.filter((name) => states.get(name) === 'old');

@@ -137,7 +137,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
       }));
     case 'leader-changed':
       return { ...state, members: state.members.map((one) => ({ ...one, isLeader: one.name === event.to })) };
-    case 'returning':
+    case 'reverting':
       return log(
         {
           ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })),
@@ -145,7 +145,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
         },
         `${event.member} gets its old version back: ${event.reason}`,
       );
-    case 'returned':
+    case 'reverted':
       return changeMember(state, event.member, (one) => ({ ...one, isDown: false }));
     case 'observed':
       return {

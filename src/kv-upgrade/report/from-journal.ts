@@ -64,15 +64,15 @@ const otherEvents = (
       ];
     case 'snapshot':
       return [{ event: 'snapshot-saved', snapshot: entry.snapshot }];
-    case 'returning':
-      return [{ event: 'returning', member: entry.member, reason: entry.reason }];
-    case 'returned': {
+    case 'reverting':
+      return [{ event: 'reverting', member: entry.member, reason: entry.reason }];
+    case 'reverted': {
       const began = entries
         .slice(0, at)
-        .findLast((one) => one.kind === 'returning' && one.member === entry.member);
+        .findLast((one) => one.kind === 'reverting' && one.member === entry.member);
       return [
         {
-          event: 'returned',
+          event: 'reverted',
           member: entry.member,
           duration_ms: began === undefined ? 0 : ms(entry) - ms(began),
         },

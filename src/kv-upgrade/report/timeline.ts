@@ -46,7 +46,7 @@ const laneOf = (
   for (const event of events) {
     if (event.event === 'member-down' && event.member === name) change('down', event.elapsed_ms);
     if (event.event === 'member-up' && event.member === name) change('new', event.elapsed_ms);
-    if (event.event === 'returned' && event.member === name) {
+    if (event.event === 'reverted' && event.member === name) {
       returnedAt.push(event.elapsed_ms);
       change('old', event.elapsed_ms);
     }

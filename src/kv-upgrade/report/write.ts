@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import type { Report, UpgradeEvent } from '../types.ts';
+import { currentEvent, withCurrentFindings } from '../journal/earlier-names.ts';
 import { markdownFrom } from './markdown.ts';
 import { pageFrom } from './page.ts';
 
@@ -32,6 +33,6 @@ export const readReport = async (host: Host, directory: string): Promise<StoredR
   const events = (lines ?? '')
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as UpgradeEvent);
-  return { report: JSON.parse(text) as Report, events };
+    .map((line) => currentEvent(JSON.parse(line)) as UpgradeEvent);
+  return { report: withCurrentFindings(JSON.parse(text) as Report), events };
 };

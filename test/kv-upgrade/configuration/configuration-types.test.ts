@@ -17,7 +17,7 @@ describe('values of a kind that no server reads', () => {
     ['name', 5],
   ])('%s: %j', (key, value) => {
     expect(typeFindings({ [key]: value })).toEqual([
-      expect.objectContaining({ level: 'stop', key, message: expect.stringContaining('would not start') }),
+      expect.objectContaining({ level: 'fail', key, message: expect.stringContaining('would not start') }),
     ]);
   });
   it.each([
@@ -40,20 +40,20 @@ describe('what the versions make of compaction and log output', () => {
       .map(({ level, key }) => `${level} ${key}`)
       .join();
   it.each([
-    [{ 'auto-compaction-mode': 'foo' }, '3.3', 'stop auto-compaction-mode'],
+    [{ 'auto-compaction-mode': 'foo' }, '3.3', 'fail auto-compaction-mode'],
     [
       { 'auto-compaction-mode': 'revision', 'auto-compaction-retention': 'abc' },
       '3.3',
-      'stop auto-compaction-retention',
+      'fail auto-compaction-retention',
     ],
-    [{ 'auto-compaction-retention': [1] }, '3.3', 'stop auto-compaction-retention'],
+    [{ 'auto-compaction-retention': [1] }, '3.3', 'fail auto-compaction-retention'],
     [{ 'auto-compaction-retention': null }, '3.3', ''],
-    [{ 'log-output': ['stderr'] }, '3.3', 'stop log-output'],
+    [{ 'log-output': ['stderr'] }, '3.3', 'fail log-output'],
     [{ 'log-output': ['stderr'] }, '3.4', 'warn log-output'],
     [{ 'log-outputs': 'stderr' }, '3.3', ''],
-    [{ 'log-outputs': 'stderr' }, '3.4', 'stop log-outputs'],
-    [{ 'log-outputs': 'stderr' }, '3.5', 'stop log-outputs'],
-    [{ debug: 'truly' }, '3.4', 'stop debug'],
+    [{ 'log-outputs': 'stderr' }, '3.4', 'fail log-outputs'],
+    [{ 'log-outputs': 'stderr' }, '3.5', 'fail log-outputs'],
+    [{ debug: 'truly' }, '3.4', 'fail debug'],
     [{ debug: 'truly' }, '3.5', 'warn debug'],
   ] as const)('%j for %s', (file, to, expected) => expect(levels(file, to)).toBe(expected));
   it('a flag that takes bytes takes digits', () => {

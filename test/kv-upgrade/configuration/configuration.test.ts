@@ -17,19 +17,19 @@ const levels = (file: Record<string, unknown>, to: Minor = '3.3'): string =>
 
 describe('what 3.3 makes of a configuration file (facts A4)', () => {
   it.each<[string, Record<string, unknown>, string]>([
-    ['a number', { [retention]: 1 }, `stop ${retention}`],
-    ['a number with a mode', { [retention]: 24, 'auto-compaction-mode': 'periodic' }, `stop ${retention}`],
+    ['a number', { [retention]: 1 }, `fail ${retention}`],
+    ['a number with a mode', { [retention]: 24, 'auto-compaction-mode': 'periodic' }, `fail ${retention}`],
     ['nothing', {}, ''],
-    ['the number zero is a number too', { [retention]: 0 }, `stop ${retention}`],
+    ['the number zero is a number too', { [retention]: 0 }, `fail ${retention}`],
     ['zero as a text is off', { [retention]: '0' }, ''],
     ['digits without a mode compact nothing', { [retention]: '1' }, `warn ${retention}`],
-    ['a duration without a mode', { [retention]: '24h' }, `stop ${retention}`],
+    ['a duration without a mode', { [retention]: '24h' }, `fail ${retention}`],
     ['periodic and a duration', { [retention]: '24h', 'auto-compaction-mode': 'periodic' }, ''],
     ['periodic and digits', { [retention]: '24', 'auto-compaction-mode': 'periodic' }, ''],
     [
       'periodic and no duration',
       { [retention]: 'abc', 'auto-compaction-mode': 'periodic' },
-      `stop ${retention}`,
+      `fail ${retention}`,
     ],
     ['revision and digits', { [retention]: '1000', 'auto-compaction-mode': 'revision' }, ''],
     [
@@ -40,7 +40,7 @@ describe('what 3.3 makes of a configuration file (facts A4)', () => {
     [
       'an unknown mode',
       { [retention]: '1', 'auto-compaction-mode': 'sometimes' },
-      'stop auto-compaction-mode',
+      'fail auto-compaction-mode',
     ],
     ['a log output is a string', { 'log-output': 'stderr' }, ''],
   ])('%s', (_, file, expected) => {
@@ -48,7 +48,7 @@ describe('what 3.3 makes of a configuration file (facts A4)', () => {
   });
   it('3.2 takes the number, 3.4 wants a list of log outputs, 3.5 ignores the old log keys', () => {
     expect(levels({ [retention]: 1 }, '3.2')).toBe('');
-    expect(levels({ 'log-output': 'stderr', ...withGateway }, '3.4')).toBe('stop log-output');
+    expect(levels({ 'log-output': 'stderr', ...withGateway }, '3.4')).toBe('fail log-output');
     expect(levels({ 'log-output': 'stderr', debug: true }, '3.5')).toBe('warn log-output,warn debug');
   });
 });

@@ -39,7 +39,7 @@ it('on a terminal no line is longer than it, but for commands, which are copied'
   const findings = [
     {
       guard: 'disk-space',
-      level: 'stop',
+      level: 'fail',
       message: `${'many words '.repeat(20)}`,
       hint: `${'more words '.repeat(20)}`,
     },

@@ -276,7 +276,7 @@ describe('guards', () => {
         .map(({ level, message }) => `${level} ${message}`);
     };
     expect(said(61_439)).toEqual([
-      'stop /backups has 60 KiB free, 60 KiB are wanted for the snapshots of 3 members',
+      'fail /backups has 60 KiB free, 60 KiB are wanted for the snapshots of 3 members',
     ]);
     expect(said(122_879)).toEqual([
       'warn /backups has 120 KiB free, 60 KiB are wanted for the snapshots of 3 members',
@@ -293,7 +293,7 @@ describe('guards', () => {
         to: (cluster.to ?? '3.4') as '3.4',
       };
       for (const finding of findingsOf(input))
-        expect(finding.level !== 'stop' || (finding.hint ?? '').length > 5).toBe(true);
+        expect(finding.level !== 'fail' || (finding.hint ?? '').length > 5).toBe(true);
     }
   });
   it('a member that is away comes before those that are sick because of it', () => {
@@ -427,7 +427,7 @@ it('a configuration file that only the command names is asked for by name, not m
     to: '3.4',
   } as const;
   const found = findingsOf(input).find(
-    ({ guard, level }) => guard === 'configuration-fits' && level === 'stop',
+    ({ guard, level }) => guard === 'configuration-fits' && level === 'fail',
   );
   expect(found?.hint).toBe(
     'name it in the cluster file (config_file: /etc/n2.yml): then the plan rewrites it between stop and start',

@@ -29,7 +29,7 @@ const stops = (
       }),
       ...{ cluster: clusterFile(), options: planOptions(options), from: '3.3', to: '3.4' },
     })
-    .filter(({ level }) => level === 'stop')
+    .filter(({ level }) => level === 'fail')
     .map(({ message }) => message);
 
 // Three snapshots of 100 MiB stay; a start takes 64 MiB and the db file again while it lasts.

@@ -15,7 +15,7 @@ const done = (...steps: string[]): JournalEntry[] =>
   );
 const begun = (step: string): JournalEntry => ({ kind: 'begin', at, step });
 const all = (name: string) => done(`${name}.snapshot`, `${name}.stop`, `${name}.start`, `${name}.gate`);
-const yes: JournalEntry = { kind: 'no-way-back', at, confirmed_by: 'me' };
+const yes: JournalEntry = { kind: 'crossing-confirmed', at, confirmed_by: 'me' };
 
 const text = (decision: Decision): string => {
   if (decision.kind === 'steps') return decision.steps.map(({ id }) => id).join(' ');
@@ -116,7 +116,7 @@ describe('the next thing to do', () => {
       'a new version that ended after its gate gets its old one back',
       all('n2'),
       [n1, away('n2', { host: { is_running: false } }), n3],
-      'return n2',
+      'revert n2',
     ],
     [
       'one that is only cut off does not',
@@ -146,17 +146,17 @@ describe('the next thing to do', () => {
       'a return that was begun comes before everything',
       [
         ...done('n2.snapshot', 'n2.stop', 'n2.start'),
-        { kind: 'returning', at, member: 'n2', reason: 'crashed' },
+        { kind: 'reverting', at, member: 'n2', reason: 'crashed' },
       ],
       [n1, away('n2'), n3],
-      'return n2',
+      'revert n2',
     ],
     [
       'a member that was given back begins again, with its snapshot',
       [
         ...done('n2.snapshot', 'n2.stop', 'n2.start'),
-        { kind: 'returning', at, member: 'n2', reason: 'crashed' },
-        { kind: 'returned', at, member: 'n2' },
+        { kind: 'reverting', at, member: 'n2', reason: 'crashed' },
+        { kind: 'reverted', at, member: 'n2' },
       ],
       [n1, n2, n3],
       'n2.stop n2.start n2.gate',
@@ -285,8 +285,8 @@ describe('the next thing to do', () => {
       ...all('n3'),
       yes,
       ...done('n1.snapshot', 'n1.stop', 'n1.start'),
-      { kind: 'returning', at, member: 'n1', reason: 'x' },
-      { kind: 'returned', at, member: 'n1' },
+      { kind: 'reverting', at, member: 'n1', reason: 'x' },
+      { kind: 'reverted', at, member: 'n1' },
     ];
     expect(next(entries, [n1, upgraded('n2'), upgraded('n3')])).toBe('ask n1');
   });

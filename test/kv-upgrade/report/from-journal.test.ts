@@ -83,8 +83,8 @@ describe('a report from the journal alone', () => {
       ...step('n2.stop'),
       { kind: 'begin', step: 'n2.start' },
       { kind: 'failed', step: 'n2.start', reason: 'it ended' },
-      { kind: 'returning', member: 'n2', reason: 'it ended' },
-      { kind: 'returned', member: 'n2' },
+      { kind: 'reverting', member: 'n2', reason: 'it ended' },
+      { kind: 'reverted', member: 'n2' },
       { kind: 'resumed', owner: { ...owner, user: 'ben' }, action: 'upgrade' },
       closed('stopped', 'n2: it ended'),
     );
@@ -94,7 +94,7 @@ describe('a report from the journal alone', () => {
       duration_ms: 1000,
     });
     expect(made?.events.map(({ event }) => event)).toEqual(
-      expect.arrayContaining(['run-started', 'member-down', 'step-failed', 'returning', 'returned']),
+      expect.arrayContaining(['run-started', 'member-down', 'step-failed', 'reverting', 'reverted']),
     );
     expect(made?.report.owner.user).toBe('ben');
   });
