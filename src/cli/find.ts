@@ -18,6 +18,7 @@ const alsoCalled: Readonly<Record<string, string>> = {
   show: 'get',
   view: 'get',
   describe: 'get',
+  rename: 'update',
   add: 'create',
   new: 'create',
   edit: 'update',

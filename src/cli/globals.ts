@@ -1,4 +1,4 @@
-import { bool, list, oneOf, str } from '../core/field.ts';
+import { bool, duration, list, oneOf, str } from '../core/field.ts';
 import type { Flag } from './command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
@@ -28,7 +28,11 @@ export const globalFlags: Readonly<Record<string, Flag>> = {
   profile: { field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },
   yes: { field: bool(), short: 'y', summary: 'Do not ask' },
   'dry-run': { field: bool(), summary: 'Show the request instead of sending it' },
-  timeout: { field: str(), summary: 'Longest wait for an answer', value: 'duration' },
+  timeout: {
+    field: duration(),
+    summary: 'Longest wait for an answer, such as 30s (default 30s)',
+    value: 'duration',
+  },
   input: { field: bool(), negated: true, summary: 'Never ask; fail instead' },
   help: { field: bool(), short: 'h', summary: 'Show help' },
   'tracker-url': { field: str(), summary: 'Base URL of the tracker', value: 'url', hidden: true },

@@ -5,7 +5,7 @@ import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { parseDuration } from '../core/duration.ts';
-import { AppError, type Category, usageError } from '../core/problem.ts';
+import { AppError, type Category, problem, usageError } from '../core/problem.ts';
 import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeLogger } from '../output/logger.ts';
@@ -135,7 +135,11 @@ const execute = async (
 
 const timeoutOf = (settings: Settings): number | undefined => {
   const timeout = settings.get('timeout');
-  return timeout === undefined ? undefined : parseDuration(timeout.value, timeout.origin);
+  if (timeout === undefined) return undefined;
+  const origin = timeout.origin.replace(/^flag /, '');
+  const ms = parseDuration(timeout.value, origin);
+  if (ms > 0) return ms;
+  throw usageError(`${origin} must be longer than 0`, [problem(origin, 'min', 'must be longer than 0')], ['--timeout 30s']);
 };
 const rateOf = (settings: Settings): number | undefined => {
   const rate = settings.get('rate_per_minute');

@@ -1,4 +1,4 @@
-import { type Field, bare } from '../core/field.ts';
+import { type Field, type ListField, bare } from '../core/field.ts';
 import { momentOf } from '../core/format.ts';
 import { check } from '../core/check.ts';
 import { type Problem, problem } from '../core/problem.ts';
@@ -26,7 +26,7 @@ const one = (field: Field, text: string, path: string, problems: Problem[]): unk
   switch (inner.type) {
     case 'integer':
     case 'number':
-      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+      return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
     case 'boolean':
       return text === 'true' ? true : text === 'false' ? false : text;
     case 'array':
@@ -73,6 +73,11 @@ export const parseValue = (
     bare(field).type === 'array'
       ? many(field, texts, path, problems)
       : one(field, texts[texts.length - 1] ?? '', path, problems);
-  if (problems.length === before) problems.push(...check(field, value, path));
+  if (problems.length === before) {
+    const isFlat = !isJson(bare(bare(field).type === 'array' ? (bare(field) as ListField).items : field));
+    // Nobody numbers the values of a flag: `--unset[0]` is `--unset`.
+    const named = (one: Problem): Problem => (isFlat ? { ...one, path: one.path.replace(/\[\d+\]$/, '') } : one);
+    problems.push(...check(field, value, path).map(named));
+  }
   return value;
 };

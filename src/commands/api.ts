@@ -6,12 +6,12 @@ import type { Command, Context, ServiceName, Values } from '../cli/command.ts';
 
 const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
-    const at = text.indexOf('=');
+    const at = text.search(flag === 'header' ? /[:=]/ : /=/);
     if (at < 1)
       throw usageError('invalid arguments', [
         problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
       ]);
-    return [text.slice(0, at), text.slice(at + 1)];
+    return [text.slice(0, at), flag === 'header' ? text.slice(at + 1).trim() : text.slice(at + 1)];
   });
 
 const isBody = (text: string): boolean => {
@@ -92,7 +92,7 @@ const api: Command = {
   ],
   flags: {
     param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
-    header: { field: list(str()), repeat: true, summary: 'A request header', value: 'name=value' },
+    header: { field: list(str()), repeat: true, summary: 'A request header, as `name: value` or `name=value`', value: 'name: value' },
     body: {
       field: str(),
       summary: 'The body as JSON: text, @file or - for standard input',

@@ -12,6 +12,18 @@ const services = async (): Promise<Service[]> => [
   (await import('../api-specs/labels/index.ts')).labelsService,
 ];
 
+/** Word by word, so that one mistyped word is found wherever it stands. */
+const nearestPath = (words: readonly string[], paths: readonly (readonly string[])[]): string | undefined => {
+  const found: string[] = [];
+  for (const [i, word] of words.entries()) {
+    const below = paths.filter((path) => found.every((name, at) => path[at] === name));
+    const close = nearest(word, new Set(below.flatMap((path) => path[i] ?? [])));
+    if (close === undefined) return undefined;
+    found.push(close);
+  }
+  return found.join(' ');
+};
+
 const reference: Command = {
   path: ['reference'],
   summary: 'Show what the documents say about an endpoint: fields, limits, errors',
@@ -39,12 +51,11 @@ const reference: Command = {
     const some = all.filter((entry) => entry.command.startsWith(wanted));
     if (some.length > 0)
       return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
-    const close = nearest(
-      wanted,
-      all.map((entry) => entry.command),
-    );
-    throw new AppError('usage', `no endpoint is called ${words.join(' ')}`, {
-      tryThis: [close ? close.replace('opsctl', 'opsctl reference') : 'opsctl reference'],
+    const close = nearestPath(words as string[], all.map(({ command }) => command.split(' ').slice(1)));
+    const hint = close === undefined ? '' : `; did you mean ${close}?`;
+    throw new AppError('usage', `no endpoint is called ${words.join(' ')}${hint}`, {
+      code: 'UNKNOWN_ENDPOINT',
+      tryThis: [close === undefined ? 'opsctl reference' : `opsctl reference ${close}`],
     });
   },
 };

@@ -3,6 +3,7 @@ import { bool } from '../core/field.ts';
 import { durationText } from '../core/duration.ts';
 import { AppError } from '../core/problem.ts';
 import { rawResult } from '../core/result.ts';
+import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
 import type { Command, Context } from '../cli/command.ts';
 
@@ -129,9 +130,6 @@ Next:
   opsctl kv init                      write the file of your own cluster
 `;
 
-const shown = (args: readonly string[]): string =>
-  args.map((arg) => (/^[\w@./:=#-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ');
-
 type Trip = {
   readonly context: Context;
   readonly directory: string;
@@ -145,7 +143,7 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
   const { host, signal } = trip.context;
   const [command, ...first] = host.self;
   const real = args.map((arg) => arg.replace('{directory}', trip.directory));
-  await write(trip, `\n# ${says}\n$ opsctl ${shown(real)}\n`);
+  await write(trip, `\n# ${says}\n$ opsctl ${shellLine(real)}\n`);
   const done = await host.processes.run(command, [...first, ...real, ...quiet], {
     env: trip.env,
     signal,
@@ -156,7 +154,7 @@ const stop = async (trip: Trip, { says, args }: Stop): Promise<void> => {
     .filter((line) => line !== '' && !line.startsWith('using the mock server'));
   await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
   if (done.code !== 0)
-    throw new AppError('unknown', `opsctl ${shown(real)} ended with ${done.code ?? done.signal}`, {
+    throw new AppError('unknown', `opsctl ${shellLine(real)} ended with ${done.code ?? done.signal}`, {
       tryThis: [`look at ${trip.directory}`, 'run the tour again'],
     });
 };

@@ -1,4 +1,5 @@
-import { AppError, usageError } from '../core/problem.ts';
+import { durationMs } from '../core/duration.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/nearest.ts';
 import { type Key, keyNamed, keys } from './keys.ts';
 import { urlIsSafe, urlIsWellFormed } from './guards.ts';
@@ -42,11 +43,21 @@ export const profileToChange = ({ profile }: Settings, key: Key): string => {
   );
 };
 
+/** A value that was typed just now is a wrong argument, not a wrong configuration. */
+const asUsage = ({ key }: Key, error: AppError | undefined): AppError | undefined =>
+  error &&
+  new AppError('usage', error.message, {
+    ...error.detail,
+    problems: [problem(key, 'format', error.message)],
+  });
+
 const wrongValue = (key: Key, value: string): AppError | undefined => {
   if (value === '')
     return usageError(`${key.key}: the value is empty`, [], [`opsctl config unset ${key.key}`]);
   const setting = { key: key.key, value, origin: 'argument' };
-  if (key.kind === 'url') return urlIsWellFormed(setting) ?? urlIsSafe(setting);
+  if (key.kind === 'url') return asUsage(key, urlIsWellFormed(setting) ?? urlIsSafe(setting));
+  if (key.kind === 'duration' && durationMs(value) === undefined)
+    return usageError(`${key.key}: ${JSON.stringify(value)} is not a duration`, [], ['write it like 30s or 5m']);
   if (key.kind === 'header' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value))
     return usageError(`${key.key}: ${JSON.stringify(value)} is not a header name`);
   if (key.key === 'mock' && value !== 'never')

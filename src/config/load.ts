@@ -37,11 +37,11 @@ const find = (
   const known = keyNamed(name);
   const flag = flags[name];
   if (flag !== undefined) return { key: name, value: flag, origin: `flag --${known?.flag ?? name}` };
-  // An empty variable is how a shell says "not set".
-  const variable = known?.env === undefined ? undefined : env[known.env];
+  // An empty variable is how a shell says "not set"; files and secrets end with a line end that nobody meant.
+  const variable = known?.env === undefined ? undefined : env[known.env]?.trim();
   if (variable) return { key: name, value: variable, origin: `environment ${known?.env}` };
   const own = Object.hasOwn(stored.profiles, profile) ? stored.profiles[profile]?.[name] : undefined;
-  if (own !== undefined) return { key: name, value: own, origin: `profile ${profile}` };
+  if (own !== undefined) return { key: name, value: own.trim(), origin: `profile ${profile}` };
   return known?.fallback === undefined ? undefined : { key: name, value: known.fallback, origin: 'default' };
 };
 

@@ -1,3 +1,4 @@
+import { nearest } from '../core/nearest.ts';
 import { AppError } from '../core/problem.ts';
 import { type Endpoint, mockGuards, urlIsSafe, urlIsWellFormed } from './guards.ts';
 import type { Setting, Settings } from './settings.ts';
@@ -43,14 +44,47 @@ const noToken = (url: Setting): AppError =>
     tryThis: ['OPSCTL_TRACKER_TOKEN=…', 'opsctl config set tracker.token --stdin'],
   });
 
-const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting | undefined =>
-  [...secrets, ...(borrowed ? [borrowed.secret] : [])]
+// Visible ASCII, space and tab, and the bytes above it.
+const NOT_IN_A_HEADER = /[^\t\u0020-\u007e\u0080-\u00ff]/;
+
+/** RFC 9110 5.5: a header cannot carry every character. Found here, before anything is sent; the value itself is not shown. */
+const checkedToken = (setting: Setting): Setting => {
+  const found = NOT_IN_A_HEADER.exec(setting.value)?.[0];
+  if (found === undefined) return setting;
+  const code = `U+${(found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+  const where = found === '\n' || found === '\r' ? 'a line end inside' : `the character ${code}`;
+  throw new AppError(
+    'config',
+    `${setting.key} (${setting.origin}) holds ${where}, which no HTTP header can carry; nothing was sent`,
+    { code: 'TOKEN_MALFORMED', tryThis: [`set ${setting.key} again: opsctl config set ${setting.key} --stdin`] },
+  );
+};
+
+const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting | undefined => {
+  const setting = [...secrets, ...(borrowed ? [borrowed.secret] : [])]
     .map((key) => settings.get(key))
-    .find((setting) => setting !== undefined);
+    .find((one) => one !== undefined);
+  return setting && checkedToken(setting);
+};
+
+/** A profile that is named on the line and in no file is mistyped, whatever the environment holds. */
+const profileIsKnown = ({ profile, profiles }: Settings): void => {
+  if (!profile.isNew || !profile.origin.startsWith('flag')) return;
+  const close = nearest(profile.name, profiles);
+  throw new AppError('config', `there is no profile \`${profile.name}\`; known: ${profiles.join(', ')}`, {
+    code: 'PROFILE_UNKNOWN',
+    tryThis: [
+      close === undefined
+        ? `opsctl config set tracker.url https://… --profile ${profile.name}`
+        : `--profile ${close}`,
+    ],
+  });
+};
 
 /** Which service a command talks to (decisions 4). Pure; throws when neither the service nor the mock is safe to assume. */
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
   const endpoint = endpoints[service];
+  profileIsKnown(settings);
   const url = checkedUrl(settings, endpoint.url);
   if (url === undefined) {
     for (const guard of mockGuards) {

@@ -11,7 +11,7 @@ const kind = (value: unknown): string =>
       ? 'a list'
       : typeof value === 'object'
         ? 'an object'
-        : `${typeof value} ${shown(value)}`;
+        : shown(value);
 const shown = (value: unknown): string => {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 40 ? `${text.slice(0, 37)}...` : text;

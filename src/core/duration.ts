@@ -1,21 +1,27 @@
-import { AppError } from './problem.ts';
+import { AppError, problem } from './problem.ts';
 
 const UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds. Throws a usage error that names where the text came from. */
-export const parseDuration = (text: string, from?: string): number => {
+/** Timers of the platform hold 32 bits of milliseconds: a longer one would end at once. */
+export const longestMs = 2 ** 31 - 1;
+
+/** `90s`, `1h30m`, `500ms`, or a bare number of seconds, as milliseconds; undefined for anything else. */
+export const durationMs = (text: string): number | undefined => {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)];
-  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) {
-    throw new AppError(
-      'usage',
-      `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} is not a duration`,
-      {
-        tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
-      },
-    );
-  }
+  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return undefined;
   return parts.reduce((sum, part) => sum + Number(part[1]) * (UNIT[part[2] ?? ''] ?? 0), 0);
+};
+
+/** The same for a text that must be one. Throws a usage error that names where it came from. */
+export const parseDuration = (text: string, from?: string): number => {
+  const ms = durationMs(text);
+  if (ms !== undefined && ms <= longestMs) return ms;
+  const why = ms === undefined ? 'is not a duration' : 'is longer than 24 days';
+  throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} ${why}`, {
+    ...(from === undefined ? {} : { problems: [problem(from, 'format', `${why}; got ${JSON.stringify(text)}`)] }),
+    tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
+  });
 };
 
 /** A time span as people read it: `320 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`. */

@@ -5,7 +5,7 @@ export const exitCodes: Readonly<
   Record<Category | 'done', { readonly code: number; readonly meaning: string }>
 > = {
   done: { code: 0, meaning: 'done' },
-  unknown: { code: 1, meaning: 'failed for an unknown cause' },
+  unknown: { code: 1, meaning: 'failed for another cause: a full disk, a missing permission, a bug' },
   usage: { code: 2, meaning: 'usage: a flag, an argument or a value is wrong; nothing was sent' },
   config: { code: 3, meaning: 'configuration: a setting is missing, wrong or contradicts another' },
   auth: { code: 4, meaning: 'sign-in needed, denied or no longer valid' },

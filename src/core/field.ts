@@ -8,7 +8,8 @@ export type Format =
   | 'email'
   | 'int64'
   | 'byte'
-  | 'fieldmask';
+  | 'fieldmask'
+  | 'duration';
 
 type Meta = {
   readonly required?: true;
@@ -166,6 +167,7 @@ export const any = () => ({ type: 'any' }) as const;
 export const uuid = () => ({ type: 'string', format: 'uuid' }) as const;
 export const color = () => ({ type: 'string', format: 'color' }) as const;
 export const datetime = () => ({ type: 'string', format: 'datetime' }) as const;
+export const duration = () => ({ type: 'string', format: 'duration' }) as const;
 export const date = () => ({ type: 'string', format: 'date' }) as const;
 export const url = (max?: number) =>
   ({ type: 'string', format: 'url', ...(max === undefined ? {} : { max }) }) as const;

@@ -1,3 +1,4 @@
+import { durationMs, longestMs } from './duration.ts';
 import type { Format } from './field.ts';
 
 type Rule = { readonly says: string; readonly hint?: string; holds(text: string): boolean };
@@ -38,6 +39,11 @@ export const formats: Readonly<Record<Format, Rule>> = {
   fieldmask: {
     says: 'must be a comma-separated list of fields',
     holds: matches(/^(\*|[A-Za-z0-9_.]+(,[A-Za-z0-9_.]+)*)?$/),
+  },
+  duration: {
+    says: 'must be a duration of at most 24 days',
+    hint: 'write it like 30s, 5m, 1h30m or 500ms',
+    holds: (text) => (durationMs(text) ?? Number.POSITIVE_INFINITY) <= longestMs,
   },
 };
 

@@ -25,7 +25,7 @@ const bounds = (field: { min?: number; max?: number }, low: string, high: string
 
 /** The words of JSON Schema for our own; `color` has none and becomes a pattern. */
 const formatOf = (format: StringField['format']): JsonSchema => {
-  if (format === undefined || format === 'color') return {};
+  if (format === undefined || format === 'color' || format === 'duration') return {};
   return { format: format === 'datetime' ? 'date-time' : format === 'url' ? 'uri' : format };
 };
 

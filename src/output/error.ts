@@ -2,6 +2,7 @@ import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { columnsOf, wrap } from '../core/wrap.ts';
+import { signsFor } from './ascii.ts';
 import { isColored } from './color.ts';
 import { printable } from './printable.ts';
 import { themeFor } from './theme.ts';
@@ -16,13 +17,26 @@ const systemAdvice: Readonly<Record<string, string>> = {
   EISDIR: 'that is a directory; name a file in it',
   ENOTDIR: 'a part of that path is a file, not a directory',
   ENOENT: 'make the directory first, or name another one',
-  EROFS: 'the disk is read-only; OPSCTL_HOME names another directory',
-  ENOSPC: 'the disk is full; OPSCTL_HOME names another directory',
+  EROFS: 'the file system is read-only; name a file or directory elsewhere',
+  ENOSPC: 'the disk is full; free some space, or name a file or directory on another one',
+  EDQUOT: 'the quota of this user is used up; free some space, or name a directory elsewhere',
   EMFILE: 'too many files are open; raise `ulimit -n`',
 };
 
+type SystemError = { readonly code?: unknown; readonly path?: unknown; readonly syscall?: unknown };
+
+/** What to do about an error of the operating system: the state directory moves with OPSCTL_HOME, everything else by its own name. */
+const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): string | undefined => {
+  const usual = typeof code === 'string' ? systemAdvice[code] : undefined;
+  if (usual === undefined || (code !== 'ENOSPC' && code !== 'EROFS' && code !== 'EDQUOT')) return usual;
+  if (path === undefined && syscall === 'write') return 'standard output cannot take more: write it to another disk';
+  const homes = [env.OPSCTL_HOME, env.XDG_STATE_HOME, env.XDG_CACHE_HOME, env.XDG_CONFIG_HOME].filter(Boolean);
+  const isOwn = homes.some((home) => String(path).startsWith(home ?? '')) || /[/\\]opsctl[/\\]/.test(String(path));
+  return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
+};
+
 /** Whatever was thrown, as an error with a category and a way out. Only what nobody expected is a bug. */
-export const appErrorFrom = (thrown: unknown): AppError => {
+export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError => {
   if (thrown instanceof AppError) return thrown;
   if (thrown instanceof NetworkError) {
     if (thrown.code === 'ABORTED')
@@ -38,7 +52,7 @@ export const appErrorFrom = (thrown: unknown): AppError => {
       ? (thrown as Error & { code?: unknown })
       : { name: '', message: String(thrown), code: undefined };
   if (name === 'AbortError') return new AppError('interrupted', 'interrupted', { cause: thrown });
-  const advice = typeof code === 'string' ? systemAdvice[code] : undefined;
+  const advice = thrown instanceof Error ? adviceFor(thrown as SystemError, env) : undefined;
   if (advice !== undefined)
     return new AppError('unknown', message, { code: String(code), tryThis: [advice], cause: thrown });
   return new AppError('unknown', `unexpected: ${message}`, {
@@ -99,11 +113,12 @@ export const renderError = async (
   host: Host,
   redactor: Redactor,
 ): Promise<Category> => {
-  const error = appErrorFrom(thrown);
+  const error = appErrorFrom(thrown, host.env);
   const isJson = options.format === 'json' || options.format === 'ndjson';
   const text = isJson
     ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? []))
     : await errorText(error, options, host);
-  await host.terminal.stderr.write(`${redactor.clean(text)}\n`).catch(() => {});
+  const clean = redactor.clean(text);
+  await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;
 };

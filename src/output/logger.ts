@@ -1,4 +1,5 @@
 import type { Host } from '../platform/host.ts';
+import { signsFor } from './ascii.ts';
 import { isColored } from './color.ts';
 import { holdNote, isHeld, releaseNotes } from './notes.ts';
 import { printable } from './printable.ts';
@@ -87,7 +88,8 @@ const lineWriter = (host: Host, options: OutputOptions, put: (shown: string) => 
 export const makeLogger = (host: Host, options: OutputOptions, redactor: Redactor): Logger => {
   const said = new Set<string>();
   const { stderr } = host.terminal;
-  const clean = (text: string): string => printable(redactor.clean(text));
+  const signs = signsFor(host.env);
+  const clean = (text: string): string => signs(printable(redactor.clean(text)));
   const spinner = spinning(host, clean);
   const write = lineWriter(host, options, (shown) =>
     spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),

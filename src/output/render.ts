@@ -2,6 +2,7 @@ import type { Host } from '../platform/host.ts';
 import { nearest } from '../core/nearest.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
+import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
 import { burstsOf } from './batches.ts';
 import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
@@ -113,18 +114,22 @@ const writeRaw = async (
   }
 };
 
+type Drawing = { readonly isTable: boolean; readonly isForPeople: boolean };
+
 /** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
 const writeText = async (
   texts: AsyncIterable<string>,
-  isTable: boolean,
+  { isTable, isForPeople }: Drawing,
   host: Host,
   redactor: Redactor,
 ): Promise<void> => {
   const { stdout } = host.terminal;
   const redact = redactor.stream();
   const escapes = stdout.isTty && !isTable;
+  const isAscii = isForPeople && isAsciiOnly(host.env);
   const write = async (text: string): Promise<void> => {
-    if (text !== '') await stdout.write(escapes ? printable(text) : text);
+    const shown = isAscii ? asciiSigns(text) : text;
+    if (shown !== '') await stdout.write(escapes ? printable(shown) : shown);
   };
   try {
     for await (const text of texts) await write(redact.push(text));
@@ -146,7 +151,9 @@ export const render = async (
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
   const note = (text: string): Promise<void> =>
-    stderr.write(`${printable(redactor.clean(text))}\n`).catch(() => {});
+    stderr
+      .write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`)
+      .catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
   const isDrawn =
     format === 'table' &&
@@ -155,7 +162,10 @@ export const render = async (
   releaseNotes(options, host);
   try {
     if (result.kind === 'raw') await writeRaw(result.chunks, host);
-    else await writeText(pieces(result, view, { options, host, format, warn }), isDrawn, host, redactor);
+    else {
+      const drawing = { isTable: isDrawn, isForPeople: format === 'table' && options.jq === undefined };
+      await writeText(pieces(result, view, { options, host, format, warn }), drawing, host, redactor);
+    }
   } catch (error) {
     if (isClosedPipe(error)) return result.kind === 'rows' ? (result.unread?.() ?? 'done') : 'done';
     throw error;

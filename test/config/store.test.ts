@@ -92,8 +92,8 @@ describe('which profile a change goes to', () => {
 
 describe('values', () => {
   test.each<[string, string, string]>([
-    ['tracker.url', 'http://t.example', 'config'],
-    ['tracker.url', 'nonsense', 'config'],
+    ['tracker.url', 'http://t.example', 'usage'],
+    ['tracker.url', 'nonsense', 'usage'],
     ['tracker.token_header', 'two words', 'usage'],
     ['mock', 'always', 'usage'],
     ['timeout', '', 'usage'],

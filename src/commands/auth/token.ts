@@ -1,4 +1,4 @@
-import { list, oneOf, str } from '../../core/field.ts';
+import { duration, list, oneOf, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
@@ -12,7 +12,7 @@ export const token: Command = {
   flags: {
     account: accountFlag,
     'min-ttl': {
-      field: str(),
+      field: duration(),
       value: 'duration',
       summary: 'The token must live at least this long, for example 10m',
     },

@@ -1,5 +1,4 @@
 import { bool, list, str } from '../../core/field.ts';
-import { AppError } from '../../core/problem.ts';
 import { nothing } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
 import type { Ready } from './ready.ts';
@@ -34,6 +33,8 @@ const SIGNALS: Readonly<Record<string, number>> = {
   SIGTERM: 15,
 };
 
+const COMMAND_NOT_FOUND = 127;
+
 export const runCommand: Command = {
   path: ['mock', 'run'],
   noDryRun: 'opsctl mock run --help',
@@ -62,10 +63,10 @@ export const runCommand: Command = {
       .run(program, args, { env, stdio: 'inherit', signal: context.signal })
       .finally(() => server.close());
     if (ended.startError !== undefined) {
-      throw new AppError('usage', `cannot run ${program}: ${ended.startError}`, {
-        code: 'COMMAND_NOT_FOUND',
-        tryThis: ['write the command after --, as one word each'],
-      });
+      const hint = '  try: write the command after --, as one word each';
+      await context.host.terminal.stderr.write(`error: cannot run ${program}: ${ended.startError}\n${hint}\n`);
+      // As shells, env and timeout do.
+      return context.host.exit(COMMAND_NOT_FOUND);
     }
     const code = ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
     if (code !== 0) context.host.exit(code);
