@@ -139,7 +139,11 @@ const timeoutOf = (settings: Settings): number | undefined => {
   const origin = timeout.origin.replace(/^flag /, '');
   const ms = parseDuration(timeout.value, origin);
   if (ms > 0) return ms;
-  throw usageError(`${origin} must be longer than 0`, [problem(origin, 'min', 'must be longer than 0')], ['--timeout 30s']);
+  throw usageError(
+    `${origin} must be longer than 0`,
+    [problem(origin, 'min', 'must be longer than 0')],
+    ['--timeout 30s'],
+  );
 };
 const rateOf = (settings: Settings): number | undefined => {
   const rate = settings.get('rate_per_minute');

@@ -92,7 +92,12 @@ const api: Command = {
   ],
   flags: {
     param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
-    header: { field: list(str()), repeat: true, summary: 'A request header, as `name: value` or `name=value`', value: 'name: value' },
+    header: {
+      field: list(str()),
+      repeat: true,
+      summary: 'A request header, as `name: value` or `name=value`',
+      value: 'name: value',
+    },
     body: {
       field: str(),
       summary: 'The body as JSON: text, @file or - for standard input',

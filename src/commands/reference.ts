@@ -51,7 +51,10 @@ const reference: Command = {
     const some = all.filter((entry) => entry.command.startsWith(wanted));
     if (some.length > 0)
       return rowsResult(some, { columns: ['command', 'request', 'summary'], name: 'command' });
-    const close = nearestPath(words as string[], all.map(({ command }) => command.split(' ').slice(1)));
+    const close = nearestPath(
+      words as string[],
+      all.map(({ command }) => command.split(' ').slice(1)),
+    );
     const hint = close === undefined ? '' : `; did you mean ${close}?`;
     throw new AppError('usage', `no endpoint is called ${words.join(' ')}${hint}`, {
       code: 'UNKNOWN_ENDPOINT',

@@ -57,7 +57,11 @@ const wrongValue = (key: Key, value: string): AppError | undefined => {
   const setting = { key: key.key, value, origin: 'argument' };
   if (key.kind === 'url') return asUsage(key, urlIsWellFormed(setting) ?? urlIsSafe(setting));
   if (key.kind === 'duration' && durationMs(value) === undefined)
-    return usageError(`${key.key}: ${JSON.stringify(value)} is not a duration`, [], ['write it like 30s or 5m']);
+    return usageError(
+      `${key.key}: ${JSON.stringify(value)} is not a duration`,
+      [],
+      ['write it like 30s or 5m'],
+    );
   if (key.kind === 'header' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value))
     return usageError(`${key.key}: ${JSON.stringify(value)} is not a header name`);
   if (key.key === 'mock' && value !== 'never')

@@ -56,7 +56,10 @@ const checkedToken = (setting: Setting): Setting => {
   throw new AppError(
     'config',
     `${setting.key} (${setting.origin}) holds ${where}, which no HTTP header can carry; nothing was sent`,
-    { code: 'TOKEN_MALFORMED', tryThis: [`set ${setting.key} again: opsctl config set ${setting.key} --stdin`] },
+    {
+      code: 'TOKEN_MALFORMED',
+      tryThis: [`set ${setting.key} again: opsctl config set ${setting.key} --stdin`],
+    },
   );
 };
 

@@ -19,7 +19,9 @@ export const parseDuration = (text: string, from?: string): number => {
   if (ms !== undefined && ms <= longestMs) return ms;
   const why = ms === undefined ? 'is not a duration' : 'is longer than 24 days';
   throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} ${why}`, {
-    ...(from === undefined ? {} : { problems: [problem(from, 'format', `${why}; got ${JSON.stringify(text)}`)] }),
+    ...(from === undefined
+      ? {}
+      : { problems: [problem(from, 'format', `${why}; got ${JSON.stringify(text)}`)] }),
     tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
   });
 };

@@ -29,9 +29,13 @@ type SystemError = { readonly code?: unknown; readonly path?: unknown; readonly 
 const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): string | undefined => {
   const usual = typeof code === 'string' ? systemAdvice[code] : undefined;
   if (usual === undefined || (code !== 'ENOSPC' && code !== 'EROFS' && code !== 'EDQUOT')) return usual;
-  if (path === undefined && syscall === 'write') return 'standard output cannot take more: write it to another disk';
-  const homes = [env.OPSCTL_HOME, env.XDG_STATE_HOME, env.XDG_CACHE_HOME, env.XDG_CONFIG_HOME].filter(Boolean);
-  const isOwn = homes.some((home) => String(path).startsWith(home ?? '')) || /[/\\]opsctl[/\\]/.test(String(path));
+  if (path === undefined && syscall === 'write')
+    return 'standard output cannot take more: write it to another disk';
+  const homes = [env.OPSCTL_HOME, env.XDG_STATE_HOME, env.XDG_CACHE_HOME, env.XDG_CONFIG_HOME].filter(
+    Boolean,
+  );
+  const isOwn =
+    homes.some((home) => String(path).startsWith(home ?? '')) || /[/\\]opsctl[/\\]/.test(String(path));
   return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
 };
 

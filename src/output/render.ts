@@ -151,9 +151,7 @@ export const render = async (
   const view: View = 'view' in result ? (result.view ?? {}) : {};
   const format = formatOf(options, host);
   const note = (text: string): Promise<void> =>
-    stderr
-      .write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`)
-      .catch(() => {});
+    stderr.write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
   const isDrawn =
     format === 'table' &&

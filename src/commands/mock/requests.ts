@@ -14,7 +14,9 @@ export const requestsCommand: Command = {
   run: async (context, values) => {
     const { isServed, steer } = await import('./remote.ts');
     if (!isServed(context))
-      context.log.warn('no mock server of this profile is running (opsctl mock serve); for one with its own state (--ephemeral) set OPSCTL_MOCK_URL to its URL');
+      context.log.warn(
+        'no mock server of this profile is running (opsctl mock serve); for one with its own state (--ephemeral) set OPSCTL_MOCK_URL to its URL',
+      );
     if (values.clear === true) {
       await steer(context, (ask) => ask('DELETE', 'requests'));
       return nothing('forgotten');

@@ -64,7 +64,9 @@ export const runCommand: Command = {
       .finally(() => server.close());
     if (ended.startError !== undefined) {
       const hint = '  try: write the command after --, as one word each';
-      await context.host.terminal.stderr.write(`error: cannot run ${program}: ${ended.startError}\n${hint}\n`);
+      await context.host.terminal.stderr.write(
+        `error: cannot run ${program}: ${ended.startError}\n${hint}\n`,
+      );
       // As shells, env and timeout do.
       return context.host.exit(COMMAND_NOT_FOUND);
     }
