@@ -1,6 +1,6 @@
 import type { LooseInput, Operation } from '../core/operation.ts';
 
-/** How a real deployment differs from the documents (decisions 4): its path prefix, and its word for `planningtool`. */
+/** How a real deployment differs from the documents (spec/program#settings): its path prefix, and its word for `planningtool`. */
 export type Wording = { readonly basePath?: string; readonly planningWord?: string };
 
 const NEUTRAL = 'planningtool';

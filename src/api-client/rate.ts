@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Host } from '../platform/host.ts';
 
-/** facts tracker 4: the service refuses from the 200th request in 60 s on; clients of experience stay at 195. */
+/** spec/tracker#errors-4: the service refuses from the 200th request in 60 s on; clients of experience stay at 195. */
 export const WINDOW_MS = 60_000;
 
 export type Ticket =

@@ -29,7 +29,7 @@ const queryText = (fields: Fields, query: Readonly<Record<string, unknown>> | un
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
     const field = fields[name];
-    // A list is a repeated name (facts tracker 5).
+    // A list is a repeated name (spec/tracker#search).
     if (Array.isArray(value) && field && bare(field).type === 'array')
       for (const item of value) pairs.append(name, String(item));
     else pairs.append(name, String(value));
@@ -70,7 +70,7 @@ export const requestMaker = (
   const base = joinUrl(to.baseUrl, service.basePath, '');
   const pathOf = filler(operation.path);
   const { method, query = {} } = operation;
-  // doc2 Authentication 6: requests send Content-Type: application/json.
+  // spec/tracker#authentication-6: requests send Content-Type: application/json.
   const type = operation.body !== undefined && operation.encoding === 'form' ? FORM : 'application/json';
   const headers = { accept: 'application/json', ...to.headers, 'content-type': type };
   return (input) => {

@@ -47,7 +47,7 @@ const problemsOf = (body: Record<string, unknown> | undefined): Problem[] => {
   ];
 };
 
-/** The service's own words, whatever shape they have (decisions 8: the client accepts any). */
+/** The service's own words, whatever shape they have (spec/program#choices: the client accepts any). */
 const messageOf = (body: Record<string, unknown> | undefined, reply: WireReply): string | undefined => {
   const inner = object(body?.error);
   const found =
@@ -128,7 +128,7 @@ export const jsonOf = (reply: WireReply, what: string): unknown => {
 };
 
 /**
- * decisions 8: a registration answers 204, and `Location` carries the id that a 204 cannot. facts tracker 8: real services
+ * spec/program#choices: a registration answers 204, and `Location` carries the id that a 204 cannot. spec/tracker#webhooks: real services
  * may send the record all the same.
  */
 const madeWithoutBody = (reply: WireReply): unknown => {

@@ -17,7 +17,7 @@ export const retryAfterMs = (header: string | undefined, nowMs: number): number 
 
 /**
  * Milliseconds to wait before the next try, or undefined to give up. A write is repeated only after 429 (the excess request
- * is not processed, doc2 Limits) or when it was provably not sent; a bare 429 waits for the end of the window (facts tracker 4).
+ * is not processed, spec/tracker#limits) or when it was provably not sent; a bare 429 waits for the end of the window (spec/tracker#errors-4).
  */
 export const retryDelay = (
   method: string,

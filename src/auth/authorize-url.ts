@@ -12,7 +12,7 @@ export type AuthorizationRequest = {
   readonly extra?: Readonly<Record<string, string>>;
 };
 
-/** doc1 Endpoints 1. Both PKCE parameters are always sent: the method would default to `plain`. */
+/** spec/sign-in#authorize. Both PKCE parameters are always sent: the method would default to `plain`. */
 export const authorizeUrl = (request: AuthorizationRequest): string => {
   const url = new URL(request.endpoint);
   const set = (name: string, value: string | undefined) => {
@@ -31,6 +31,6 @@ export const authorizeUrl = (request: AuthorizationRequest): string => {
   );
   set('login_hint', request.loginHint);
   for (const [name, value] of Object.entries(request.extra ?? {})) set(name, value);
-  // A blank may stand as + or %20 (doc1); %20 survives every mail program and terminal.
+  // A blank may stand as + or %20 (spec/sign-in); %20 survives every mail program and terminal.
   return url.href.replaceAll('+', '%20');
 };

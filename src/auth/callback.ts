@@ -45,7 +45,7 @@ const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
   return { error: params.get('error') ?? '', ...(description === null ? {} : { description }) };
 };
 
-/** doc1 Endpoints 1 response: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
+/** spec/sign-in#authorize-7: code or error, with the state unchanged. The order matters: nothing of a stranger is looked at before its state. */
 export const checkCallback = (params: URLSearchParams, expected: Expected): Verdict => {
   const twice = repeated(params);
   if (twice !== undefined) return ignored(`${twice} is given more than once`);

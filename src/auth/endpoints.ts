@@ -17,7 +17,7 @@ const withPath = (text: string, path: string): string => {
   return isBare(url) ? `${url.origin}${path}` : text;
 };
 
-/** doc1 Endpoints 1, 2, 4: `{auth_url}/o/oauth2/v2/auth`, `{token_url}/token`, `{token_url}/revoke`. */
+/** spec/sign-in#authorize, spec/sign-in#exchange, spec/sign-in#revoke: `{auth_url}/o/oauth2/v2/auth`, `{token_url}/token`, `{token_url}/revoke`. */
 export const endpointsFrom = (given: {
   readonly auth: string;
   readonly token?: string;
@@ -39,7 +39,7 @@ const siblingOf = (token: string): string => {
 
 const flagOf = { auth: 'auth-url', token: 'token-url', revoke: 'revoke-url' } as const;
 
-/** doc1 Endpoints 1: TLS only; plain HTTP is for a server on this machine. What was not given is made from what was, and needs no second message. */
+/** spec/sign-in#authorize: TLS only; plain HTTP is for a server on this machine. What was not given is made from what was, and needs no second message. */
 export const endpointProblems = (
   given: Partial<Readonly<Record<keyof typeof flagOf, string | undefined>>>,
 ): Problem[] =>

@@ -1,4 +1,4 @@
-/** doc1 Scope: space-delimited and case-sensitive. */
+/** spec/sign-in#scope: space-delimited and case-sensitive. */
 export const scopesFrom = (text: string): string[] => [
   ...new Set(text.split(' ').filter((scope) => scope !== '')),
 ];
@@ -10,14 +10,14 @@ export const union = (...lists: readonly (readonly string[])[]): string[] => [..
 export const missing = (wanted: readonly string[], granted: readonly string[]): string[] =>
   wanted.filter((scope) => !granted.includes(scope));
 
-/** doc1 Token response fields: an identity scope brings an id_token, also under the long names of real services. */
+/** spec/sign-in#token: an identity scope brings an id_token, also under the long names of real services. */
 const identity = new Set(['openid', 'profile', 'email']);
 export const isIdentity = (scope: string): boolean =>
   identity.has(scope) || /\/userinfo\.(email|profile)$/.test(scope);
 
 export type ScopeRow = { readonly scope: string; readonly granted: boolean };
 
-/** doc1 Authentication 5: which of the asked scopes the user granted; extra ones that came along are listed too. */
+/** spec/sign-in#authentication-5: which of the asked scopes the user granted; extra ones that came along are listed too. */
 export const scopeTable = (requested: readonly string[], granted: readonly string[]): ScopeRow[] =>
   union(requested, granted).map((scope) => ({ scope, granted: granted.includes(scope) }));
 

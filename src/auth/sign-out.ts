@@ -6,7 +6,7 @@ import { openCredentialStore } from './credential-store/store.ts';
 import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './protocol/revoke.ts';
 import { sendPatiently } from './protocol/send.ts';
 
-/** Revokes one token at the service. doc1's form first; servers of RFC 7009 get theirs when they ask for it. */
+/** Revokes one token at the service. The form of spec/sign-in#revoke first; servers of RFC 7009 get theirs when they ask for it. */
 export const revokeToken = async (
   context: AuthContext,
   account: Account,

@@ -25,7 +25,7 @@ export type AccessToken = {
   readonly expiresMs?: number;
 };
 
-/** doc1 Authentication 5: features whose scope is missing are off, and the way to switch them on is said. */
+/** spec/sign-in#authentication-5: features whose scope is missing are off, and the way to switch them on is said. */
 const checkScopes = (account: Account, wanted: readonly string[] | undefined): void => {
   if (wanted === undefined || wanted.length === 0) return;
   // A token that was given without its scopes may have any: the service decides.

@@ -85,7 +85,7 @@ export const groups: readonly Group[] = [
   {
     name: 'reference',
     section: 'Tools',
-    summary: 'What the documents say about an endpoint',
+    summary: 'Endpoints, their fields, limits and errors',
     load: async () => (await import('../commands/reference.ts')).commands,
   },
   {

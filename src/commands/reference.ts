@@ -26,7 +26,7 @@ const nearestPath = (words: readonly string[], paths: readonly (readonly string[
 
 const reference: Command = {
   path: ['reference'],
-  summary: 'Show what the documents say about an endpoint: fields, limits, errors',
+  summary: 'Show the fields, limits and errors of an endpoint',
   args: [
     {
       name: 'words',

@@ -45,7 +45,7 @@ const signedIn = async (
   }
 };
 
-/** decisions 4: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
+/** spec/program#settings: path prefix and brand words are part of a profile. The embedded server speaks as the documents do. */
 const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
   const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map(
     (key) => settings.get(key)?.value,
@@ -56,7 +56,7 @@ const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
   };
 };
 
-/** decisions 4: configured, or the embedded mock server; one for all services of a command. */
+/** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */
 export const makeReach = (env: Environment): Reach => {
   const { host, settings, log, signal } = env;
   let embedded: Promise<Embedded> | undefined;

@@ -4,7 +4,7 @@ import type { Directories } from './settings.ts';
 
 type World = Pick<Host, 'env' | 'platform' | 'cwd' | 'files'>;
 
-/** decisions 4: OPSCTL_HOME is one directory for all three; else the XDG directories (their specification has relative values ignored). */
+/** spec/program#settings: OPSCTL_HOME is one directory for all three; else the XDG directories (their specification has relative values ignored). */
 const roots = (host: World): Omit<Directories, 'clusters'> => {
   const { env, platform } = host;
   const own = env.OPSCTL_HOME;

@@ -26,7 +26,7 @@ const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
       )
     : undefined;
 
-/** decisions 4: naming another profile than `mock` means a real service. */
+/** spec/program#settings: naming another profile than `mock` means a real service. */
 const profileIsMock: Guard = ({ profile }, { url }) =>
   profile.name === MOCK_PROFILE
     ? undefined
@@ -37,7 +37,7 @@ const profileIsMock: Guard = ({ profile }, { url }) =>
         `--profile ${MOCK_PROFILE} for the mock server`,
       );
 
-/** decisions 4: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
+/** spec/program#settings: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
 const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
   const homeless =
     borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
@@ -55,7 +55,7 @@ const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
   );
 };
 
-/** decisions 4: OPSCTL_MOCK=never turns the default off. */
+/** spec/program#settings: OPSCTL_MOCK=never turns the default off. */
 const mockIsNotOff: Guard = (settings, { url }) => {
   const mock = settings.get('mock');
   if (mock === undefined) return undefined;
@@ -71,7 +71,7 @@ const mockIsNotOff: Guard = (settings, { url }) => {
   );
 };
 
-/** decisions 4: a script must never believe that it changed a real service when it changed the mock. The first that refuses is said. */
+/** spec/program#settings: a script must never believe that it changed a real service when it changed the mock. The first that refuses is said. */
 export const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
 
 const loopback = (host: string): boolean =>
@@ -88,7 +88,7 @@ export const urlIsWellFormed = ({ key, value, origin }: Setting): AppError | und
   return url.hash === '' ? undefined : wrong('must not have a fragment (#…)');
 };
 
-/** doc1 and doc2 Authentication: HTTPS only; decisions 4: plain HTTP is for loopback. */
+/** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
 export const urlIsSafe = ({ key, value, origin }: Setting): AppError | undefined => {
   const url = new URL(value);
   if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;

@@ -11,7 +11,7 @@ export type Key = {
   readonly kind?: 'url' | 'file' | 'duration' | 'header';
 };
 
-/** decisions 4: every setting, its environment name and its default. `config list`, help and the README are made from it. */
+/** spec/program#settings: every setting, its environment name and its default. `config list`, help and the README are made from it. */
 export const keys: readonly Key[] = [
   {
     key: 'tracker.url',

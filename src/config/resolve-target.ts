@@ -84,7 +84,7 @@ const profileIsKnown = ({ profile, profiles }: Settings): void => {
   });
 };
 
-/** Which service a command talks to (decisions 4). Pure; throws when neither the service nor the mock is safe to assume. */
+/** Which service a command talks to (spec/program#settings). Pure; throws when neither the service nor the mock is safe to assume. */
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
   const endpoint = endpoints[service];
   profileIsKnown(settings);

@@ -99,7 +99,7 @@ export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
   if (value === null) return nullable || field.nullable ? [] : [problem(path, 'null', 'must not be null')];
   switch (field.type) {
     case 'string':
-      // facts labels 7: a 64-bit number goes out as text and may come in as a number.
+      // spec/labels#errors: a 64-bit number goes out as text and may come in as a number.
       if (field.format === 'int64' && Number.isSafeInteger(value)) return [];
       return typeof value === 'string'
         ? checkString(field, value, path)

@@ -1,6 +1,6 @@
 import type { Category } from './problem.ts';
 
-/** decisions 5: the one table of exit codes. README and `opsctl help exit-codes` are made from it. */
+/** spec/program#exit-codes: the one table of exit codes. README and `opsctl help exit-codes` are made from it. */
 export const exitCodes: Readonly<
   Record<Category | 'done', { readonly code: number; readonly meaning: string }>
 > = {

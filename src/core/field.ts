@@ -22,7 +22,7 @@ type Meta = {
   readonly deprecated?: string;
   /** Set by the service; a client that sends it is refused. */
   readonly readOnly?: true;
-  /** Set by the service; ignored when a client sends it (facts labels 7). */
+  /** Set by the service; ignored when a client sends it (spec/labels#errors). */
   readonly outputOnly?: true;
   /** Never in an answer. */
   readonly inputOnly?: true;

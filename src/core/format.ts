@@ -9,7 +9,7 @@ const isDate = (text: string): boolean =>
   DATE.test(text) && new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 
-/** doc2 "Color values", "Date parameters", "uuid"; facts tracker 3 for the patterns. */
+/** spec/tracker#values; spec/tracker#values for the patterns. */
 export const formats: Readonly<Record<Format, Rule>> = {
   color: {
     says: 'must be a hexadecimal colour such as #1a2b3c',

@@ -29,7 +29,7 @@ export type Operation = {
   readonly body?: Fields;
   /** Groups of body keys of which at most one may be set. */
   readonly exclusive?: readonly (readonly string[])[];
-  /** The name of the body's schema, where the document gives it one. */
+  /** The name of the body's schema, where the service gives it one. */
   readonly bodyName?: string;
   readonly encoding?: 'json' | 'form' | 'multipart';
   readonly ok: 200 | 201 | 204;
@@ -55,7 +55,7 @@ export type ServiceInfo = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
-  /** What each status of a refusal means, and the body that comes with it (default: those of document 2). */
+  /** What each status of a refusal means, and the body that comes with it (default: those of the tracker). */
   readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;

@@ -14,7 +14,7 @@ import { asTlsFailure } from './tls-probe.ts';
 
 const maxInt32 = 2 ** 31 - 1;
 
-/** doc3 Interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
+/** spec/store#interfaces: /version has `kvserver` and `kvcluster`; real servers use another prefix. Both are understood. */
 const versionsIn = (text: string): Versions | undefined => {
   const body = parsed(text) as Record<string, unknown> | undefined;
   const first = (names: readonly string[]): string | undefined =>
@@ -150,7 +150,7 @@ const waysIn = (endpoint: Endpoint, send: Parts['send']) => {
 };
 
 type Once<T> = { get(): Promise<T>; forget(): void };
-/** Single flight: a failed attempt is forgotten, a good one is kept. Facts C2: a log-in per failed request takes a cluster down. */
+/** Single flight: a failed attempt is forgotten, a good one is kept. spec/store#measured-clients: a log-in per failed request takes a cluster down. */
 const once = <T>(make: () => Promise<T>): Once<T> => {
   let made: Promise<T> | undefined;
   return {
@@ -203,7 +203,7 @@ const logIn = async (
   }
 };
 
-/** A token dies with its member's process (facts A2): one new log-in on 401, then the answer stands. */
+/** A token dies with its member's process (spec/store#measured-answers): one new log-in on 401, then the answer stands. */
 const authorized = async (parts: Parts, path: string, body: Json): Promise<HttpReply> => {
   const attempt = async (): Promise<HttpReply> => {
     const [row, token] = [await parts.row.get(), await parts.token.get()];
@@ -235,7 +235,7 @@ const textOf = async (base: string, reply: HttpReply, endpoint: Endpoint): Promi
   }
 };
 
-/** doc3 Interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
+/** spec/store#interfaces: requests to /v3alpha redirect to /v3beta. Only within the same server, with method and body. */
 const followed = async (host: Host, request: HttpRequest): Promise<HttpReply> => {
   const reply = await host.network.request(request);
   const location = reply.headers['location'];

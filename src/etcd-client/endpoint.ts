@@ -12,7 +12,7 @@ export type Endpoint = {
   readonly signal?: AbortSignal;
   /** What the gateway refuses stays refused. */
   readonly isGatewayOnly?: boolean;
-  /** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
+  /** spec/store#limits: client send size 2 MiB, receive size the largest 32-bit integer. */
   readonly maxSendBytes?: number;
   readonly maxReceiveBytes?: number;
 };

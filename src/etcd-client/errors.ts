@@ -30,7 +30,7 @@ type Known = {
 /** Texts that say more than their number. The first match counts. */
 const known: readonly Known[] = [
   {
-    // doc3 Errors: write exceeds server --max-request-bytes: rejected with text `request is too large`
+    // spec/store#errors: write exceeds server --max-request-bytes: rejected with text `request is too large`
     text: /request is too large/,
     code: 'REQUEST_TOO_LARGE',
     category: 'refused',
@@ -151,7 +151,7 @@ export const storeError = (url: string, httpStatus: number, body: unknown): AppE
 
 export const hostOf = (url: string): string => url.replace(/^[a-z]+:\/\//, '').replace(/\/.*$/, '');
 
-/** doc3 Errors: client dial time-out is deadline-exceeded; a cancelled and an expired read are their own errors. */
+/** spec/store#errors: client dial time-out is deadline-exceeded; a cancelled and an expired read are their own errors. */
 export const networkFailure = (url: string, error: unknown): AppError => {
   if (error instanceof AppError) return error;
   const at = hostOf(url);
@@ -178,7 +178,7 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   });
 };
 
-/** doc3 Errors: write exceeds the client's send size: client-side ResourceExhausted reporting sizes. */
+/** spec/store#errors: write exceeds the client's send size: client-side ResourceExhausted reporting sizes. */
 export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError =>
   new AppError(
     'refused',
@@ -193,7 +193,7 @@ export const sendLimitError = (sizeBytes: number, limitBytes: number): AppError 
     },
   );
 
-/** doc3 Errors: read exceeds the client's receive size: client-side ResourceExhausted. */
+/** spec/store#errors: read exceeds the client's receive size: client-side ResourceExhausted. */
 export const receiveLimitError = (limitBytes: number): AppError =>
   new AppError(
     'refused',

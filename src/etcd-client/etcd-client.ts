@@ -61,7 +61,7 @@ export type HashSeen = {
   readonly compact_revision: number;
   readonly revision: number;
 };
-/** doc3 Limits: client send size default 2 MiB. */
+/** spec/store#limits: client send size default 2 MiB. */
 const defaultSendBytes = 2 * 1024 * 1024;
 
 const base64 = (data: string | Uint8Array): string => Buffer.from(data as Uint8Array).toString('base64');
@@ -251,7 +251,7 @@ const clusterCalls = ({ call, get }: Connection) => ({
   status: async (): Promise<Status> => statusFrom(await call('/maintenance/status', {})),
   members: async (): Promise<ListedMember[]> =>
     (((await call('/cluster/member/list', {}))['members'] ?? []) as Json[]).map(listedFrom),
-  /** Only GET and DEACTIVATE are ever sent: ACTIVATE with no alarm kills a 3.2 cluster for good (facts A2). */
+  /** Only GET and DEACTIVATE are ever sent: ACTIVATE with no alarm kills a 3.2 cluster for good (spec/store#measured-answers). */
   alarms: async (): Promise<AlarmSeen[]> =>
     alarmsFrom(await call('/maintenance/alarm', { action: 'GET', memberID: '0', alarm: 'NONE' })),
   disarm: async ({ member_id, alarm }: AlarmSeen): Promise<void> =>

@@ -16,7 +16,7 @@ export type Verified = {
   readonly trailer_sha256: string;
 };
 
-/** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (facts A3). No ctl program is needed. */
+/** Checks a snapshot while it passes: the last 32 bytes are the sha256 of everything before (spec/store#measured-snapshots). No ctl program is needed. */
 export const trailerCheck = () => {
   const content = createHash('sha256');
   let tail: Buffer = Buffer.alloc(0);
@@ -111,7 +111,7 @@ const snapshotBytes = async (store: Store): Promise<AsyncIterable<Buffer>> => {
 
 /**
  * Streams a snapshot of the v3 data of one member into a file (mode 0600), verified before it gets its name: a bad or broken stream leaves nothing.
- * doc3 Errors: cancelled reads are a canceled error (CANCELED), expired ones deadline exceeded (DEADLINE_EXCEEDED).
+ * spec/store#errors: cancelled reads are a canceled error (CANCELED), expired ones deadline exceeded (DEADLINE_EXCEEDED).
  */
 export const saveSnapshot = async (
   host: Host,

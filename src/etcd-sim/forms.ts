@@ -1,12 +1,12 @@
 /**
- * How each version speaks, as data (facts kv A1). Written apart from the client's rows on purpose: a mistake in one table
+ * How each version speaks, as data (spec/store#measured-versions). Written apart from the client's rows on purpose: a mistake in one table
  * must not be repeated by the other side.
  */
 export type Form = {
   readonly minor: string;
   /** Gateway prefixes that answer. */
   readonly prefixes: readonly string[];
-  /** decisions 8: the simulated 3.3 answers 308 for the old prefix. */
+  /** spec/program#choices: the simulated 3.3 answers 308 for the old prefix. */
   readonly redirects: Readonly<Record<string, string>>;
   health(isHealthy: boolean, reason: string): string;
   /** An alarm NOSPACE makes the member unhealthy. */
@@ -65,7 +65,7 @@ const forms: readonly Form[] = [
     ...base,
     minor: '3.2',
     prefixes: ['/v3alpha'],
-    // doc3 B: the string form; 3.2 writes a space after the colon and no newline.
+    // spec/store#interfaces: the string form; 3.2 writes a space after the colon and no newline.
     health: (isHealthy) => `{"health": "${isHealthy}"}`,
     healthSeesAlarms: false,
     logsHealth: false,
@@ -73,7 +73,7 @@ const forms: readonly Form[] = [
     snapshotNewlines: false,
     has: { ...nothing, v2: true },
   },
-  // doc3 B: requests to /v3alpha redirect to /v3beta; removed in 3.4.
+  // spec/store#interfaces: requests to /v3alpha redirect to /v3beta; removed in 3.4.
   {
     ...base,
     minor: '3.3',

@@ -16,7 +16,7 @@ export type ServerSettings = {
   readonly quotaBytes: number;
   readonly maxRequestBytes: number;
 };
-/** Why the server does not start: exit code 2 for its command line, 1 for everything else (facts kv A4). */
+/** Why the server does not start: exit code 2 for its command line, 1 for everything else (spec/store#measured-configuration). */
 export class StartRefused extends Error {
   readonly code: 1 | 2;
   constructor(code: 1 | 2, message: string) {
@@ -99,7 +99,7 @@ const checkFlag = (name: string, value: string, minor: string): void => {
   if (knownFlags[name]?.kind === 'number' && !/^\d+$/.test(value)) {
     throw new StartRefused(2, `invalid value "${value}" for flag -${name}: parse error`);
   }
-  // doc3 B: auto-compaction-retention is a string in 3.3 and was numeric.
+  // spec/store#items: auto-compaction-retention is a string in 3.3 and was numeric.
   if (name === 'auto-compaction-retention' && minor === '3.2' && !/^\d+$/.test(value)) {
     throw new StartRefused(2, `invalid value "${value}" for flag -${name}: parse error`);
   }
@@ -123,7 +123,7 @@ export const configFrom = (source: string): Map<string, FileValue> => {
   return found;
 };
 
-/** facts kv A4: what of a configuration file each version takes. */
+/** spec/store#measured-configuration: what of a configuration file each version takes. */
 export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: string): Map<string, string> => {
   const retention = config.get('auto-compaction-retention');
   if (retention !== undefined && minor === '3.2' && !retention.isNumber) {
@@ -168,7 +168,7 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
 };
 
 const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(value);
-/** doc3 B: with mode periodic the retention must be a valid duration string; a whole number means hours. */
+/** spec/store#items: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
   const retention = given.get('auto-compaction-retention');
   const named = given.get('auto-compaction-mode');
@@ -220,7 +220,7 @@ export const settingsFrom = (given: ReadonlyMap<string, string>): ServerSettings
     heartbeatMs: Number(given.get('heartbeat-interval') ?? 100),
     electionMs: Number(given.get('election-timeout') ?? 1000),
     quotaBytes: Number(given.get('quota-backend-bytes') ?? 0) || 2 * 1024 ** 3,
-    // doc3 Limits: default 1.5 MiB, configurable.
+    // spec/store#limits: default 1.5 MiB, configurable.
     maxRequestBytes: Number(given.get('max-request-bytes') ?? 1.5 * 1024 ** 2),
   };
 };

@@ -134,7 +134,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
           ),
         ]
       : []),
-    // doc3 Procedure 2: a snapshot backup of each member; it holds only v3 data.
+    // spec/store#procedure-2: a snapshot backup of each member; it holds only v3 data.
     ...(isUp
       ? [make('snapshot', `save and verify a snapshot of ${name}`, 'a backup before the member is touched')]
       : []),

@@ -1,4 +1,4 @@
-/** The parts of the service's JSON that the commands read. Any member may be absent (facts labels 7). */
+/** The parts of the service's JSON that the commands read. Any member may be absent (spec/labels#errors). */
 export type PolicyJson = { hideInSearch?: boolean; showInApply?: boolean };
 export type LifecycleJson = { state?: string; hasUnpublishedChanges?: boolean; disabledPolicy?: PolicyJson };
 export type ColorJson = { red?: number; green?: number; blue?: number; alpha?: number };
@@ -74,5 +74,5 @@ export type LimitsJson = {
   };
 };
 export type UserCapabilitiesJson = { canCreateAdminLabels?: boolean; canCreateSharedLabels?: boolean };
-/** One of the twelve kinds of edits (facts labels 4). */
+/** One of the twelve kinds of edits (spec/labels#edits). */
 export type EditJson = { readonly [kind: string]: { readonly [member: string]: unknown } };

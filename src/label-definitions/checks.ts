@@ -20,7 +20,7 @@ const tooMany = (
     ? [problem(path, 'max', `at most ${max} ${what}, this would be ${count}`)]
     : [];
 
-/** The limits that the service names, on everything the file says. facts labels 6. */
+/** The limits that the service names, on everything the file says. spec/labels#limits. */
 export const limitProblems = (
   wanted: LabelDef,
   live: LiveLabel | undefined,
@@ -77,7 +77,7 @@ const covers = (outer: Part, inner: Part): boolean =>
   !outer.fieldId ||
   (outer.fieldId === inner.fieldId && (!outer.choiceId || outer.choiceId === inner.choiceId));
 
-/** facts labels 6: a locked part refuses the change; taking a part away meets the locks inside it as well. */
+/** spec/labels#locks: a locked part refuses the change; taking a part away meets the locks inside it as well. */
 export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] =>
   plan.changes.flatMap((change) => {
     const lock = locks.find((l) => covers(l, change.part) || (change.takesAway && covers(change.part, l)));

@@ -69,7 +69,7 @@ const propertyStep = (
 const sameEntries = (wanted: number | undefined, live: number | undefined): boolean =>
   wanted === live || (wanted === 0 && live !== undefined);
 
-/** facts labels 3 "Rules that bite after publish", judged before anything is sent. */
+/** spec/labels#lifecycle "Rules that bite after publish", judged before anything is sent. */
 const frozen = (wanted: FieldDef, live: LiveField, path: string): Problem[] => {
   if (live.state === 'UNPUBLISHED_DRAFT') return [];
   if (wanted.type !== live.type) {

@@ -18,7 +18,7 @@ export const getLabel = (context: Context, name: string, asking: Asking = {}): P
   });
 
 type Page = { readonly nextPageToken?: string };
-/** Follows nextPageToken until there is none: the only sign of the end (facts labels 2). */
+/** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
 export async function* allPages<T extends Page>(
   context: Context,
   operation: Operation,

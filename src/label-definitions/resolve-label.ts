@@ -96,7 +96,7 @@ export const withLabel = async <T>(
     try {
       return await use(`labels/${bare}${revision}`);
     } catch (error) {
-      // Services that judge rights first say 403 for an id that is none (facts labels 7).
+      // Services that judge rights first say 403 for an id that is none (spec/labels#errors).
       const mayBeNone =
         error instanceof AppError && (error.category === 'not-found' || error.detail.httpStatus === 403);
       if (!mayBeNone || error.detail.code === 'MISSING_SCOPE') throw error;

@@ -3,7 +3,7 @@ import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
 import { type Asking, getLabel } from './read-labels.ts';
 
-/** facts labels 7: this service says 400 FAILED_PRECONDITION for a stale pin, newer ones 409 ABORTED. */
+/** spec/labels#errors: this service says 400 FAILED_PRECONDITION for a stale pin, newer ones 409 ABORTED. */
 const mayBeStale = (error: unknown): error is AppError =>
   error instanceof AppError &&
   ((error.detail.httpStatus === 400 && error.detail.code === 'FAILED_PRECONDITION') ||

@@ -17,7 +17,7 @@ export const coerce = (field: Field, text: string): unknown => {
   }
 };
 
-/** The query as values by name. A list is a repeated name (facts tracker 5), which some clients write `name[]`; of a repeated scalar the last counts. */
+/** The query as values by name. A list is a repeated name (spec/tracker#search), which some clients write `name[]`; of a repeated scalar the last counts. */
 export const queryValues = (fields: Fields, query: string): Record<string, unknown> => {
   const values: Record<string, unknown> = {};
   if (query === '') return values;

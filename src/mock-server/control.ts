@@ -77,7 +77,7 @@ const clearClock = ({ clock }: Controlled) => {
   return clock.state();
 };
 
-/** Switches of the tracker's workspace (doc2 Errors 403; States of the two features); one that was never set is on. */
+/** Switches of the tracker's workspace (spec/tracker#errors-2; States of the two features); one that was never set is on. */
 const featuresInput = obj({
   documents: bool(),
   'entity-templates': bool(),

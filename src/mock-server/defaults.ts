@@ -1,6 +1,6 @@
 import type { MockOptions } from './service.ts';
 
-/** What a server that was given no flags does (decisions 7). The tokens open nothing but this machine's own mock. */
+/** What a server that was given no flags does (spec/program#mock-server). The tokens open nothing but this machine's own mock. */
 export const defaultOptions: MockOptions = {
   ratePerMinute: 200,
   labelsAuth: 'any',

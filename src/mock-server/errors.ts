@@ -1,4 +1,4 @@
-/** facts labels 7: the words that go with a status. */
+/** spec/labels#errors: the words that go with a status. */
 const statusNames: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',

@@ -11,7 +11,7 @@ export type Rate = {
 type Window = { readonly times: Float64Array; next: number; filled: number };
 
 /**
- * doc2 Rate limit: at most `perMinute` requests of one token in any 60 seconds; those over it are not processed and not
+ * spec/tracker#limits-1: at most `perMinute` requests of one token in any 60 seconds; those over it are not processed and not
  * counted. Keeps the times of the last `perMinute` requests, so the window slides exactly.
  */
 export const makeRate = (perMinute: number, now: () => number): Rate => {

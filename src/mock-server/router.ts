@@ -53,7 +53,7 @@ const decode = (segment: string): string | undefined => {
   }
 };
 
-/** A literal segment always wins over a parameter (facts tracker 9.1: `/epics/paginated` over `/epics/{id}`). */
+/** A literal segment always wins over a parameter (spec/tracker#every-endpoint-3: `/epics/paginated` over `/epics/{id}`). */
 const walk = (at: Node, segments: readonly string[], depth: number): Node | undefined => {
   const segment = segments[depth];
   if (segment === undefined) return at.ends.size > 0 ? at : undefined;

@@ -53,7 +53,7 @@ export type TableServiceOptions<T extends Table, S> = {
   readonly handlers: Handlers<T, S>;
   readonly state: S;
   readonly env: Environment;
-  /** Judged before routing (facts tracker 4: an unknown path without a token is 401, not 404). */
+  /** Judged before routing (spec/tracker#errors-4: an unknown path without a token is 401, not 404). */
   admit(request: MockRequest): void;
   /** The wire shape of a refusal. */
   refusal(refused: HttpError): MockReply;

@@ -53,12 +53,12 @@ const refuses = (id: string, says: string, source: string, url: (probe: Probe) =
 const but = (changes: Changes) => (probe: Probe) => requestTo(probe, changes);
 
 export const authorizationChecks: readonly Check[] = [
-  accepts('A1', 'a right request is accepted', 'doc1 Endpoints 1'),
-  accepts('A2', 'login_hint of an unknown user does no harm', 'doc1 Endpoints 1', {
+  accepts('A1', 'a right request is accepted', 'spec/sign-in#authorize'),
+  accepts('A2', 'login_hint of an unknown user does no harm', 'spec/sign-in#authorize', {
     login_hint: 'nobody@unknown.example',
   }),
   accepts('A3', 'unknown parameters are ignored', 'RFC 6749 3.1', { opsctl_unknown: '1' }),
-  accepts('A4', 'a state of every printable character is accepted', 'doc1 Endpoints 1', {
+  accepts('A4', 'a state of every printable character is accepted', 'spec/sign-in#authorize', {
     state: '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~ AZaz09',
   }),
   refusesWithPage('A5', 'no client_id', 'RFC 6749 4.1.2.1', but({ client_id: undefined })),
@@ -71,32 +71,32 @@ export const authorizationChecks: readonly Check[] = [
   refusesWithPage(
     'A7',
     'a redirect URI of a stranger',
-    'doc1 Errors redirect_uri_mismatch',
+    'spec/sign-in#errors-7',
     but({ redirect_uri: 'https://stranger.example/cb' }),
     'https://stranger.example',
   ),
   refusesWithPage(
     'A8',
     'a host that only begins like loopback',
-    'doc1 Redirect URI forms',
+    'spec/sign-in#redirect',
     but({ redirect_uri: 'http://127.0.0.1.stranger.example/' }),
     'http://127.0.0.1.stranger',
   ),
   refusesWithPage(
     'A9',
     'a user name in the redirect URI',
-    'doc1 Endpoints 1',
+    'spec/sign-in#authorize',
     but({ redirect_uri: 'http://127.0.0.1@stranger.example/' }),
     'http://127.0.0.1@',
   ),
   refusesWithPage(
     'A10',
     'the retired out-of-band redirect',
-    'doc1 Versioning 2',
+    'spec/sign-in#versions-2',
     but({ redirect_uri: 'urn:ietf:wg:oauth:2.0:oob' }),
     'urn:',
   ),
-  refuses('A11', 'response_type token', 'doc1 Endpoints 1', but({ response_type: 'token' })),
+  refuses('A11', 'response_type token', 'spec/sign-in#authorize', but({ response_type: 'token' })),
   refuses('A12', 'no response_type', 'RFC 6749 3.1.1', but({ response_type: undefined })),
   refuses(
     'A13',
@@ -107,12 +107,17 @@ export const authorizationChecks: readonly Check[] = [
   refuses(
     'A14',
     'a S256 challenge of the wrong length',
-    'doc1 Code challenge',
+    'spec/sign-in#pkce-2',
     but({ code_challenge: 'abc' }),
   ),
   refuses('A15', 'an unknown challenge method', 'RFC 7636 4.4.1', but({ code_challenge_method: 'S512' })),
-  refuses('A16', 'no scope', 'doc1 Endpoints 1', but({ scope: undefined })),
-  refuses('A17', 'an unknown scope', 'doc1 Scope', but({ scope: 'opsctl-conformance-no-such-scope' })),
+  refuses('A16', 'no scope', 'spec/sign-in#authorize', but({ scope: undefined })),
+  refuses(
+    'A17',
+    'an unknown scope',
+    'spec/sign-in#scope',
+    but({ scope: 'opsctl-conformance-no-such-scope' }),
+  ),
   {
     id: 'A18',
     says: 'the pages cannot be framed',
@@ -128,7 +133,7 @@ export const authorizationChecks: readonly Check[] = [
   {
     id: 'A19',
     says: 'an embedded web view is refused',
-    source: 'doc1 Errors disallowed_useragent',
+    source: 'spec/sign-in#errors-3',
     run: async (probe) => {
       const agent =
         'Mozilla/5.0 (Linux; Android 14; Pixel 8 Build/AP1A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/140.0.0.0 Mobile Safari/537.36';

@@ -6,7 +6,7 @@ import type { HttpResponse } from '../auth/protocol/token-client.ts';
 export type Check = {
   readonly id: string;
   readonly says: string;
-  /** `doc1 …` is the service of document 1, `RFC …` any server of the standard. */
+  /** `spec/sign-in …` is the service itself, `RFC …` any server of the standard. */
   readonly source: string;
   run(probe: Probe): Promise<Outcome>;
 };

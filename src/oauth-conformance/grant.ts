@@ -106,7 +106,7 @@ const revokeRow = async (probe: GrantProbe, token: string): Promise<Row> => {
   return row(
     'G8',
     'the refresh token can be revoked',
-    'doc1 Endpoints 4',
+    'spec/sign-in#revoke',
     saw(read.status === 200, sawOf(read)),
   );
 };
@@ -116,29 +116,29 @@ const tokenRows = (probe: GrantProbe, { answer, wire }: Awaited<ReturnType<typeo
   const lifetime = fieldOf(wire, 'expires_in');
   const hasRefresh = answer.refreshToken !== undefined;
   return [
-    row('G1', 'the state comes back unchanged', 'doc1 Endpoints 1', saw(true, 'query or fragment')),
+    row('G1', 'the state comes back unchanged', 'spec/sign-in#authorize', saw(true, 'query or fragment')),
     row(
       'G2',
       'token_type is Bearer',
-      'doc1 Token response',
+      'spec/sign-in#token',
       saw(String(fieldOf(wire, 'token_type')).toLowerCase() === 'bearer', 'token_type'),
     ),
     row(
       'G3',
       'expires_in is a positive whole number',
-      'doc1 Token response',
+      'spec/sign-in#token',
       saw(Number.isInteger(lifetime) && Number(lifetime) > 0, `${lifetime} s`),
     ),
     row(
       'G4',
       'a refresh token is returned',
-      'doc1 Token response',
+      'spec/sign-in#token',
       saw(hasRefresh, hasRefresh ? 'one' : 'none'),
     ),
     row(
       'G5',
       'scopes beyond the asked ones are not granted',
-      'doc1 Authentication 5',
+      'spec/sign-in#authentication-5',
       saw(missing(scopes, probe.scopes).length === 0, scopes.join(' ').slice(0, 80)),
     ),
   ];
@@ -156,12 +156,12 @@ const refreshRows = async (probe: GrantProbe, accessToken: string, refreshToken:
   const revoked = await revokeRow(probe, live);
   const after = await probe.send(refreshRequest(probe.tokenClient, live));
   return [
-    row('G6', 'a refresh gives another access token', 'doc1 Endpoints 3', saw(isNew, sawOf(refreshed))),
+    row('G6', 'a refresh gives another access token', 'spec/sign-in#refresh', saw(isNew, sawOf(refreshed))),
     revoked,
     row(
       'G9',
       'a revoked refresh token: invalid_grant',
-      'doc1 States',
+      'spec/sign-in#states',
       saw(errorOf(after) === 'invalid_grant', sawOf(after)),
     ),
   ];

@@ -67,14 +67,14 @@ export const tokenChecks: readonly Check[] = [
   check(
     'T1',
     'an unknown code: invalid_grant',
-    'doc1 Errors invalid_grant',
+    'spec/sign-in#errors-6',
     exchange(),
     refusedWith('invalid_grant'),
   ),
   check(
     'T2',
     'an unknown refresh token: invalid_grant',
-    'doc1 Errors invalid_grant',
+    'spec/sign-in#errors-6',
     refresh(),
     refusedWith('invalid_grant'),
   ),
@@ -123,7 +123,7 @@ export const tokenChecks: readonly Check[] = [
   {
     id: 'T9',
     says: 'JSON in place of a form is refused',
-    source: 'doc1 Endpoints 2',
+    source: 'spec/sign-in#exchange',
     run: async (probe) => {
       const read = await post(probe, JSON.stringify(exchangeFields(probe)), 'application/json');
       return outcome(read.status >= 400 && read.status < 500, read);
@@ -132,7 +132,7 @@ export const tokenChecks: readonly Check[] = [
   {
     id: 'T10',
     says: 'GET is refused',
-    source: 'doc1 Endpoints 2',
+    source: 'spec/sign-in#exchange',
     run: async (probe) => {
       const read = await probe.send({
         method: 'GET',
@@ -168,7 +168,7 @@ export const revokeChecks: readonly Check[] = [
   {
     id: 'V1',
     says: 'an unknown token: 400 with an error code',
-    source: 'doc1 Endpoints 4',
+    source: 'spec/sign-in#revoke',
     run: async (probe) => {
       const read = await revoke(probe, '?token=opsctl-conformance-token');
       return outcome(read.status === 400 && errorOf(read) !== undefined, read);
@@ -186,7 +186,7 @@ export const revokeChecks: readonly Check[] = [
   {
     id: 'V3',
     says: 'GET is refused',
-    source: 'doc1 Endpoints 4',
+    source: 'spec/sign-in#revoke',
     run: async (probe) => {
       const read = await probe.send({
         method: 'GET',

@@ -5,7 +5,7 @@ const isOn = (value: string | undefined): boolean =>
   value !== undefined && value !== '' && value !== '0' && value !== 'false';
 
 /**
- * decisions 6: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > TERM=dumb > is a terminal.
+ * spec/program#output: whether one stream is coloured: --color > NO_COLOR > FORCE_COLOR, CLICOLOR_FORCE > TERM=dumb > is a terminal.
  * Decided here because chalk ignores NO_COLOR and looks at the wrong stream. Pure.
  */
 export const isColored = (

@@ -65,7 +65,7 @@ export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError =
   });
 };
 
-/** decisions 5: one JSON object with the same keys for every error. */
+/** spec/program#exit-codes: one JSON object with the same keys for every error. */
 const errorJson = (error: AppError, notes: readonly string[]) => ({
   code: codeOf(error),
   category: error.category,

@@ -153,7 +153,7 @@ const auth = ({ scopes }: Service): JsonSchema => {
   return { auth: { oauth2: { scopes: Object.fromEntries(rows) } } };
 };
 
-/** doc3 Versioning 1: a discovery document describes the REST interface. */
+/** spec/labels#versions: a discovery document describes the REST interface. */
 export const discovery = (service: Service, origin: string): JsonSchema => {
   const schemas: Schemas = new Map();
   const root: Node = {};

@@ -114,7 +114,7 @@ export const entryText = (entry: Entry): string =>
     `${entry.summary}${entry.deprecated === undefined ? '' : ` (deprecated${entry.deprecated === '' ? '' : `: use ${entry.deprecated}`})`}`,
     '',
     `${entry.request} → ${entry.success}${entry.returns === '' ? '' : ` ${entry.returns}`}`,
-    `Source: ${entry.source}${entry.extension ? ' (extension, not in the documents)' : ''}`,
+    `Source: ${entry.source}${entry.extension ? ' (extension)' : ''}`,
     ...fieldLines('Path', entry.parameters),
     ...fieldLines('Query', entry.query),
     ...fieldLines('Body', entry.body),

@@ -36,7 +36,7 @@ const common: Readonly<Record<string, string>> = {
   429: 'Too many requests; this one was not processed',
 };
 
-/** doc2 Errors: the status of each named error. */
+/** spec/tracker#errors: the status of each named error. */
 const statusOf: Readonly<Record<string, number>> = {
   DisabledFeatureError: 403,
   UnusableEntitlementError: 403,

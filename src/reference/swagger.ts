@@ -33,7 +33,7 @@ const parameters = (operation: Operation, components: Components): JsonSchema[] 
   ];
 };
 
-/** doc2 Versioning 3: machine-readable descriptions in Swagger and OpenAPI forms. This is Swagger 2.0. */
+/** spec/tracker#versions-2: machine-readable descriptions in Swagger and OpenAPI forms. This is Swagger 2.0. */
 export const swagger = (service: Service, host: string): JsonSchema => {
   const definitions: Components = new Map();
   const paths: Record<string, Record<string, unknown>> = {};

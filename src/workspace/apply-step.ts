@@ -25,7 +25,7 @@ const bodyValue = async (
   return [field, to];
 };
 
-/** doc2 Custom field update rules: a value that keeps its id is kept, one without id is made, one left out is deleted. */
+/** spec/tracker#custom-fields-2: a value that keeps its id is kept, one without id is made, one left out is deleted. */
 const valuesOf = async (context: Context, action: Action, wanted: readonly Row[]): Promise<Row[]> => {
   const now = (await context.call(tracker, tracker.table['custom-fields'].get, {
     params: { 'custom-field-public-id': action.id },

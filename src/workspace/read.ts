@@ -90,7 +90,7 @@ export const readCurrent = async (
   return { current, lookup: { groups, objectives, epics } };
 };
 
-/** doc2: IterationSlim lacks the description, so each iteration is read whole. */
+/** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
 const withDescriptions = async (context: Context, slim: readonly Row[]): Promise<Row[]> => {
   const found: Row[] = [];
   for (const { id } of slim) {

@@ -65,7 +65,7 @@ describe('how long', () => {
     expect(delay('GET', reply(503, 'soon'))).toBe(200);
   });
 
-  // facts tracker 4: 200 requests a minute.
+  // spec/tracker#errors-4: 200 requests a minute.
   test('429 without the header waits for places in the window, at last for the whole of it', () => {
     expect([1, 2, 3].map((tries) => delay('POST', reply(429), tries))).toEqual([15_500, 30_500, 60_500]);
   });

@@ -79,7 +79,7 @@ describe.each(endpoints)('$method $path', (row) => {
     expect(operation.ok).toBe(Number(row.status));
     expect(operation.deprecated !== undefined).toBe(row.deprecated === 'yes');
     const returns = operation.returns;
-    // doc2: "Response body of GET webhook integration: not shown".
+    // spec/tracker: "Response body of GET webhook integration: not shown".
     if (row.path === '/integrations/webhook/{integration-public-id}') return;
     const named = (field: Field): string => {
       if (field.type === 'array') return `[${named(field.items)}]`;
@@ -110,7 +110,7 @@ describe.each(endpoints)('$method $path', (row) => {
 });
 
 test('every input is as transcribed: type, limit, required, null, values, default, deprecation; both directions', () => {
-  // doc2: "Query parameters of the search: not shown" (facts tracker 5 gives them).
+  // spec/tracker: "Query parameters of the search: not shown" (spec/tracker#search gives them).
   const found = rows
     .filter(({ operation }) => operation.path !== '/search')
     .flatMap(({ operation }) => inputShapes(operation));

@@ -12,7 +12,7 @@ const made = (scopes: string[], more = {}) =>
     ...more,
   });
 
-test('doc1 Endpoints 1: every parameter, the method named', () => {
+test('spec/sign-in#authorize: every parameter, the method named', () => {
   expect(
     Object.fromEntries(
       new URL(made(['x/media', 'x/media.readonly'], { loginHint: 'a@b.example' })).searchParams,

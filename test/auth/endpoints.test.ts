@@ -30,7 +30,7 @@ test.each([
     { auth: 'http://127.0.0.1:9', revoke: 'http://127.0.0.1:9' },
     ['http://127.0.0.1:9/o/oauth2/v2/auth', 'http://127.0.0.1:9/token', 'http://127.0.0.1:9/revoke'],
   ],
-])('doc1 Endpoints: %j', (given, [authorize, token, revoke]) => {
+])('spec/sign-in#authorize: %j', (given, [authorize, token, revoke]) => {
   expect(endpointsFrom(given)).toEqual({ authorize, token, revoke });
 });
 
@@ -40,7 +40,7 @@ test.each([
   'ftp://a.example',
   'a.example',
   'http://127.0.0.1.evil.example',
-])('doc1 TLS only: %s is refused', (auth) => {
+])('spec/sign-in#authorize-1 TLS only: %s is refused', (auth) => {
   expect(endpointProblems({ auth }).map(({ path }) => path)).toEqual(['--auth-url']);
 });
 

@@ -24,7 +24,7 @@ const failed = async (login: WaitingLogin): Promise<AppError> => {
   return outcome as AppError;
 };
 
-test('address, redirect, exchange, store: doc1 flow (a) to (d)', async () => {
+test('address, redirect, exchange, store: spec/sign-in#service-3 flow (a) to (d)', async () => {
   const login = await start();
   expect(login.redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   const page = await login.redirect();
@@ -51,7 +51,7 @@ test('address, redirect, exchange, store: doc1 flow (a) to (d)', async () => {
   expect((await openCredentialStore(login.context).read()).accounts).toHaveLength(1);
 });
 
-test('doc1 state in the fragment: the relay page moves it into the query, and goes round once', async () => {
+test('spec/sign-in#authorize-5 state in the fragment: the relay page moves it into the query, and goes round once', async () => {
   const login = await start();
   const relay = await login.redirect({ code: 'code-secret-1' });
   expect(relay.body).toContain('location.hash');
@@ -64,7 +64,7 @@ test('doc1 state in the fragment: the relay page moves it into the query, and go
   expect(await login.outcome).not.toBeInstanceOf(Error);
 });
 
-test('doc1 Redirect URI forms: http://[::1]:<port> when it is asked for', async () => {
+test('spec/sign-in#redirect: http://[::1]:<port> when it is asked for', async () => {
   const login = await start({ redirectHost: '[::1]' });
   expect(login.redirectUri).toBe(`http://[::1]:${login.port}`);
   expect((await login.redirect()).body).toContain('You are signed in');

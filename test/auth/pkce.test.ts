@@ -17,18 +17,18 @@ test.each([
   [43, true],
   [128, true],
   [129, false],
-])('doc1 Limits: a verifier of %i characters is allowed: %s', (length, allowed) => {
+])('spec/sign-in#limits: a verifier of %i characters is allowed: %s', (length, allowed) => {
   expect(isVerifier('a'.repeat(length))).toBe(allowed);
 });
 
 test.each(['+', '/', '=', ' ', 'é', '%', '\n', '"'])(
-  'doc1 code_verifier: %j is not one of its characters',
+  'spec/sign-in#pkce-1: %j is not one of its characters',
   (char) => {
     expect(isVerifier('a'.repeat(50) + char)).toBe(false);
   },
 );
 
-test('doc1 code_verifier: all of A-Z a-z 0-9 - . _ ~', () => {
+test('spec/sign-in#pkce-1: all of A-Z a-z 0-9 - . _ ~', () => {
   expect(isVerifier('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~')).toBe(true);
 });
 

@@ -47,7 +47,7 @@ const signedIn = async (
 const stored = async (context: TestAuthContext): Promise<Account | undefined> =>
   (await openCredentialStore(context).read()).accounts[0];
 
-test('doc1 Refresh: the fields of the request, and the answer merged', async () => {
+test('spec/sign-in#refresh: the fields of the request, and the answer merged', async () => {
   const { context, tokens } = await signedIn();
   expect(await accessToken(context)).toMatchObject({ token: 'at-2-secret', origin: 'account ada' });
   expect(Object.fromEntries(tokens.asked[0]?.form ?? [])).toEqual({
@@ -58,7 +58,7 @@ test('doc1 Refresh: the fields of the request, and the answer merged', async () 
   expect(await stored(context)).toMatchObject({ accessToken: 'at-2-secret', refreshToken: 'rt-1-secret' });
 });
 
-test('doc1 Authentication 5: a missing scope stops before the request; of a token with unknown scopes the service decides', async () => {
+test('spec/sign-in#authentication-5: a missing scope stops before the request; of a token with unknown scopes the service decides', async () => {
   const good = { accessExpiresMs: Date.now() + 3600_000, obtainedMs: Date.now() };
   const none = await signedIn(fresh, { ...good, granted: [] });
   await expect(accessToken(none.context, { scopes: ['media'] })).rejects.toMatchObject({
@@ -365,7 +365,7 @@ test.each([
     '400 invalid_token',
     { status: 400, body: { error: 'invalid_token', error_description: 'Token expired or revoked' } },
   ],
-])('doc1 Revoke, answered with %s: signed out', async (_, answer) => {
+])('spec/sign-in#revoke, answered with %s: signed out', async (_, answer) => {
   const { context, tokens, account } = await signedIn(answer);
   expect(await signOut(context, account, false)).toMatchObject({ revoked: true, removed: true });
   expect(await stored(context)).toBeUndefined();

@@ -8,7 +8,7 @@ test.each([
   ['a,b', ['a,b']],
   ['A a', ['A', 'a']],
   ['a a', ['a']],
-])('doc1 Scope: %j is the list %j (blanks only, case kept)', (text, scopes) => {
+])('spec/sign-in#scope: %j is the list %j (blanks only, case kept)', (text, scopes) => {
   expect(scopesFrom(text)).toEqual(scopes);
 });
 

@@ -64,7 +64,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
   const scopes = ['openid', 'email', 'media.readonly', 'media.upload'].flatMap((scope) => ['--scope', scope]);
 
   test.each(['both', 'fragment', 'query'])(
-    'doc1 state in %s: signed in, and the data API answers',
+    'spec/sign-in#authorize-5 state in %s: signed in, and the data API answers',
     async (stateIn) => {
       const [at, api] = [await serve('--state-in', stateIn), ''];
       const base = at.pop() ?? api;

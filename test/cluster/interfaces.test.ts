@@ -96,7 +96,7 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect((await kv(minor, 'get', 'bin')).json().value_base64).toBe(bytes.toString('base64'));
     expect((await kv(minor, 'get', 'bin')).stderr).toContain('not text');
   });
-  it('a write over the server limit is "request is too large" (doc3 Errors)', async () => {
+  it('a write over the server limit is "request is too large" (spec/store#errors)', async () => {
     writeFileSync(join(home, 'big'), 'x');
     const ran = await failing(minor, 'put', 'big', 'x'.repeat(1_600_000));
     expect(ran.code).toBe(5);

@@ -81,7 +81,7 @@ describe('a configured service', () => {
   });
 });
 
-// decisions 4: a script must never believe that it changed a real service when it changed the mock.
+// spec/program#settings: a script must never believe that it changed a real service when it changed the mock.
 describe('guards against a mistaken mock', () => {
   test.each<[string, Service, Record<string, string>, Record<string, string>, string, RegExp]>([
     [

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-describe('the whole flow of document 1, step by step', () => {
+describe('the whole flow, step by step (spec/sign-in#service-3)', () => {
   test('a: sign-in page, b: consent page, c: redirect with code and state, d: exchange, e: API, f: refresh, g: revoke', async () => {
     const browser = new Browser(server);
     const signIn = await browser.ask({ scope: `${scopes.readonly} ${scopes.upload}` });

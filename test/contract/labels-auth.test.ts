@@ -24,7 +24,7 @@ test('only live tokens of the authorization server are let in', async () => {
   expect(await status('GET', '/labels', undefined, given.headers)).toBe(401);
 });
 
-/** facts labels 8: reads take any of the four scopes, writes two, admin calls an admin scope. */
+/** spec/labels#scopes: reads take any of the four scopes, writes two, admin calls an admin scope. */
 const table: readonly (readonly [string, number, number, number, number])[] = [
   ['labels', 200, 200, 403, 403],
   ['labels.readonly', 200, 403, 403, 403],

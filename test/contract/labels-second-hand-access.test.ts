@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { grantedToken } from '../support/labels-tokens.ts';
 
-// facts labels 7 and 8, by another hand than labels-auth.test.ts: which token may do what, and in which words it is refused.
+// spec/labels#errors and spec/labels#scopes, by another hand than labels-auth.test.ts: which token may do what, and in which words it is refused.
 let server: LabelServer;
 beforeEach(async () => {
   server = await labelServer({ labelsAuth: 'oauth' });

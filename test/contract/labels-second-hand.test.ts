@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Bound, type Exchange, casesFrom, differences, filled } from '../support/exchanges.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 
-// Written from the document and the facts alone, by another hand than the operation rows and than labels-exchanges.
+// Written from docs/spec/labels.md alone, by another hand than the operation rows and than labels-exchanges.
 // Two short forms beside those of casesFrom: `200= {…}` allows no member beyond the ones given ("*" for any value), and
 // `400 NAME path, path` is the whole error body of that status: these violations in this order; `~text` is text somewhere in it.
 // `4xx path` leaves open whether an unknown part of a label is a 400 or a 404: no document says.
@@ -114,7 +114,7 @@ for (const { file, cases } of files) {
   });
 }
 
-// facts labels 6: what is not published is chosen, returned by the read, and exactly that is enforced.
+// spec/labels#limits: what is not published is chosen, returned by the read, and exactly that is enforced.
 describe('every limit of the read holds at n and not at n + 1', () => {
   const long = (n: number): string => 'ä'.repeat(n);
   const choices = (n: number) =>

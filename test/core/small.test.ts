@@ -36,7 +36,7 @@ test.each([
   expect(nearest(typed, ['labels', 'create', 'delete', 'member_ids'])).toBe(expected);
 });
 
-/** decisions 5, transcribed. */
+/** spec/program#exit-codes, transcribed. */
 test.each([
   ['done', 0],
   ['unknown', 1],

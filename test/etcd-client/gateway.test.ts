@@ -60,7 +60,7 @@ describe('what goes over the wire', () => {
       body: JSON.stringify({ key: Buffer.from('schlüssel').toString('base64'), value: 'd2VydA==' }),
     });
   });
-  it('doc3 Interfaces: a redirect from /v3alpha to /v3beta is followed with method and body', async () => {
+  it('spec/store#interfaces: a redirect from /v3alpha to /v3beta is followed with method and body', async () => {
     const url = await serve('3.2.0', (request, reply) => {
       if (request.url?.startsWith('/v3alpha'))
         return reply.writeHead(308, { location: (request.url ?? '').replace('v3alpha', 'v3beta') }).end();
@@ -124,7 +124,7 @@ describe('what goes over the wire', () => {
   });
 });
 
-describe('health and version in every form (doc3 Interfaces, facts A1)', () => {
+describe('health and version in every form (spec/store#interfaces, spec/store#measured-versions)', () => {
   it.each([
     [200, '{"health": "true"}', true],
     [200, '{"health":"true","reason":""}', true],
@@ -197,7 +197,7 @@ describe('errors of the store', () => {
       code: 3,
     });
   });
-  it('nobody there, and nobody who answers: doc3 Errors dial time-out is deadline exceeded', async () => {
+  it('nobody there, and nobody who answers: spec/store#errors dial time-out is deadline exceeded', async () => {
     await expect(store('http://127.0.0.1:1').range('a')).rejects.toMatchObject({
       category: 'network',
       detail: { code: 'UNAVAILABLE' },
@@ -305,7 +305,7 @@ describe('snapshots', () => {
     });
     expect(directory()).toEqual([]);
   });
-  it('doc3 Errors: cancelled is canceled, silence is deadline exceeded', async () => {
+  it('spec/store#errors: cancelled is canceled, silence is deadline exceeded', async () => {
     const url = await serve('3.3.27', (_, reply) => void reply.write(line(content.subarray(0, 2000))));
     const stop = new AbortController();
     const cancelled = saveSnapshot(

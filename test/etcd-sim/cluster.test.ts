@@ -133,7 +133,7 @@ describe('the upgrade', () => {
       await cluster.healthy();
       expect(await versions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
     }
-    // doc3 States B: while mixed a member can go back.
+    // spec/store#states: while mixed a member can go back.
     await cluster.stop('n1');
     await cluster.start('n1', '3.2.32');
     await cluster.healthy();

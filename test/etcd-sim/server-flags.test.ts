@@ -25,7 +25,7 @@ const said = (work: () => void): string => {
 const number = (type: string): RegExp =>
   new RegExp(`^1 .*cannot unmarshal ${type} into Go struct field configYAML.auto-compaction-retention`);
 
-// facts kv A4, line by line: columns 3.2, 3.3, 3.4, 3.5.
+// spec/store#measured-configuration, line by line: columns 3.2, 3.3, 3.4, 3.5.
 describe.each([
   ['auto-compaction-retention: 1', ['starts', number('number'), number('number'), number('number')]],
   ['auto-compaction-retention: "1"', [number('string'), 'starts', 'starts', 'starts']],

@@ -3,7 +3,7 @@ import { faultyAnswer } from '../../src/mock-server/faults.ts';
 import { troubleBody } from '../../src/mock-server/errors.ts';
 import { labelServer } from '../support/labels-server.ts';
 
-test('the label service has the error body of facts labels 7, the others a message', () => {
+test('the label service has the error body of spec/labels#errors, the others a message', () => {
   expect(JSON.parse(troubleBody('/v2beta/labels', 503, 'down'))).toEqual({
     error: { code: 503, message: 'down', status: 'UNAVAILABLE', details: [] },
   });

@@ -34,7 +34,7 @@ const holding = (found: Awaited<ReturnType<typeof rows>>): string[] =>
 
 test('every check has its own number and names its source', () => {
   expect(new Set(allChecks.map(({ id }) => id)).size).toBe(allChecks.length);
-  for (const { source } of allChecks) expect(source).toMatch(/^(doc1|RFC \d+) /);
+  for (const { source } of allChecks) expect(source).toMatch(/^(spec\/sign-in|RFC \d+ )/);
 });
 
 test('a server that says yes to everything passes only what asks for a yes', async () => {

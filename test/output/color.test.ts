@@ -4,7 +4,7 @@ import { themeFor } from '../../src/output/theme.ts';
 
 type Case = ['auto' | 'always' | 'never' | undefined, Record<string, string>, boolean, boolean];
 
-// decisions 6: --color > NO_COLOR > FORCE_COLOR > TERM=dumb > is a terminal.
+// spec/program#output: --color > NO_COLOR > FORCE_COLOR > TERM=dumb > is a terminal.
 test.each<Case>([
   [undefined, {}, true, true],
   [undefined, {}, false, false],

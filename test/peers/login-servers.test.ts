@@ -134,7 +134,7 @@ describe('oidc-provider 9.13.3', () => {
     expect(wrong.code).toBe(20);
   });
 
-  test('conformance: the rules of the standards hold; those that only document 1 has do not', async () => {
+  test('conformance: the rules of the standards hold; those that only this service has do not', async () => {
     const rfc = await opsctl.run([
       'auth',
       'conformance',
@@ -157,7 +157,7 @@ describe('oidc-provider 9.13.3', () => {
       '--scope',
       'openid',
       '--only',
-      'doc1',
+      'service',
       '-o',
       'json',
     ]);

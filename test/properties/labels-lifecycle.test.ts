@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
-/** The document's state table and facts 3.2 and 3.3, without a word of the implementation. */
+/** The document's state table and spec/sign-in#check-3.2 and spec/sign-in#check-3.3, without a word of the implementation. */
 type Model = {
   state: 'draft' | 'published' | 'disabled' | 'deleted';
   revision: number;

@@ -37,7 +37,7 @@ test('every reference in the document leads somewhere', () => {
   }
 });
 
-test('the tracker keeps the refusals of document 2', () => {
+test('the tracker keeps the refusals of every endpoint', () => {
   const document = openApi(tracker, 'http://127.0.0.1:1') as any;
   expect(Object.keys(document.paths['/labels'].post.responses)).toEqual(
     expect.arrayContaining(['400', '401', '404', '422', '429']),

@@ -93,7 +93,7 @@ test('tracker: 99 endpoints by method and status', () => {
     'DELETE /milestones/{milestone-public-id}',
     'GET /milestones/{milestone-public-id}/epics',
   ]);
-  // doc2: the reply of GET /integrations/webhook/{id} is not shown; a 204 has none
+  // spec/tracker: the reply of GET /integrations/webhook/{id} is not shown; a 204 has none
   expect(
     rows.filter((row) => cell(row, 'success') === '' && cell(row, 'status') !== '204').map(endpointOf),
   ).toEqual(['GET /integrations/webhook/{integration-public-id}']);

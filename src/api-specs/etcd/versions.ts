@@ -3,7 +3,7 @@ export type Minor = `${number}.${number}`;
 
 export type VersionRow = {
   readonly minor: Minor;
-  /** The gateway prefix to use, and all that answer. doc3 Versioning 3: /v3alpha replaced by /v3beta in 3.3, removed in 3.4. */
+  /** The gateway prefix to use, and all that answer. spec/store#versions-3: /v3alpha replaced by /v3beta in 3.3, removed in 3.4. */
   readonly prefix: string;
   readonly answers: readonly string[];
   /** Header that carries a token through the gateway. */
@@ -13,7 +13,7 @@ export type VersionRow = {
   readonly can: {
     readonly moveLeader: boolean;
     readonly listLeases: boolean;
-    /** Where the hash of the keyspace can be asked for: the store's own interface has it from 3.3 on, the gateway from 3.5 on (facts A1). */
+    /** Where the hash of the keyspace can be asked for: the store's own interface has it from 3.3 on, the gateway from 3.5 on (spec/store#measured-versions). */
     readonly hashKv: false | 'grpc' | 'gateway';
     readonly authStatus: boolean;
     /** status carries raftAppliedIndex, dbSizeInUse, isLearner and errors. */
@@ -21,7 +21,7 @@ export type VersionRow = {
     readonly learners: boolean;
   };
   readonly path: { readonly listLeases?: string; readonly timeToLive: string; readonly revokeLease: string };
-  /** How the retention of the configuration file is written. doc3 B items: string in 3.3, was numeric. */
+  /** How the retention of the configuration file is written. spec/store#items: string in 3.3, was numeric. */
   readonly retention: 'number' | 'string';
   /** Seen on 3.4 only: a server that reads a configuration file has no JSON gateway unless the file says `enable-grpc-gateway: true`. */
   readonly wantsGatewayInFile?: true;
@@ -141,7 +141,7 @@ export const compareVersions = (left: string, right: string): number => {
   return 0;
 };
 
-/** The only minor that may follow: one step, same major. doc3 Versioning 2 and the servers, which do not refuse a skip themselves. */
+/** The only minor that may follow: one step, same major. spec/store#versions-1 and spec/store#versions-4. */
 export const nextMinor = (minor: Minor): Minor | undefined => {
   const index = versionRows.findIndex((row) => row.minor === minor);
   return index < 0 ? undefined : versionRows[index + 1]?.minor;

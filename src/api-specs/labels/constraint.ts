@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: locks, limits and capabilities.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: locks, limits and capabilities.
 import { bool, datetime, help, list, oneOf, out, str } from '../../core/field.ts';
 import { calendarDate, userInfo } from './values.ts';
 import { int32, int64, schema } from './wire.ts';

@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: the twelve kinds of edits, exactly one a request (facts labels 4).
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: the twelve kinds of edits, exactly one a request (spec/labels#edits).
 import { bool, help, list, req, str } from '../../core/field.ts';
 import { lifecycleDisabledPolicy, writeControl } from './values.ts';
 import {

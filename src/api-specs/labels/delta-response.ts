@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: one answer an edit, in the same order.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: one answer an edit, in the same order.
 import { help, list, str } from '../../core/field.ts';
 import { editNames } from './delta-request.ts';
 import { label } from './label.ts';

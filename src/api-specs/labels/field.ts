@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: fields of a label and the choices of a selection field.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: fields of a label and the choices of a selection field.
 import { bool, datetime, help, list, oneOf, out, str } from '../../core/field.ts';
 import { badgeColors, badgeConfig, calendarDate, lifecycle, lockStatus, userInfo } from './values.ts';
 import { int32, int64, needed, onlyIn, schema } from './wire.ts';

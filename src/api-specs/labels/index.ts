@@ -8,7 +8,7 @@ import { revisionPermissions } from './revision-permissions.ts';
 import { scopesFor } from './scopes.ts';
 import { systemQuery } from './system.ts';
 
-/** doc3 A: label-management service. */
+/** spec/labels: label-management service. */
 export const labelsService = {
   name: 'labels',
   title: 'Label-Management Service',

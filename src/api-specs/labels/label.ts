@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: the label, and the bodies of its methods.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: the label, and the bodies of its methods.
 import { bool, datetime, help, list, out, req, str } from '../../core/field.ts';
 import { lifecycle, lifecycleDisabledPolicy, lockStatus, userInfo, writeControl } from './values.ts';
 import { labelField } from './field.ts';

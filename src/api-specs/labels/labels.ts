@@ -17,14 +17,14 @@ import { adminQuery, labelName, languageQuery, pageQuery, viewQuery } from './wi
 const params = { name: labelName };
 const columns = ['id', 'properties.title', 'labelType', 'lifecycle.state', 'revisionId'];
 
-/** doc3 A "Label service", the ten methods of a label itself. */
+/** spec/labels#labels. */
 export const labels = {
   create: op({
     method: 'POST',
     path: '/labels',
     id: 'labels.create',
     summary: 'Create a label',
-    cites: 'doc3 A POST /labels',
+    cites: 'spec/labels#labels',
     query: { ...languageQuery, ...adminQuery },
     body: {
       ...label.fields,
@@ -41,7 +41,7 @@ export const labels = {
     path: '/labels',
     id: 'labels.list',
     summary: 'List labels',
-    cites: 'doc3 A GET /labels',
+    cites: 'spec/labels#labels',
     query: {
       customer: help(str(), "Whose labels: customers/<id>; default: the caller's own"),
       ...languageQuery,
@@ -69,7 +69,7 @@ export const labels = {
     path: '/{name=labels/*}',
     id: 'labels.get',
     summary: 'Show a label',
-    cites: 'doc3 A GET /{name=labels/*}',
+    cites: 'spec/labels#labels',
     params,
     query: { ...languageQuery, ...adminQuery, ...viewQuery },
     ok: 200,
@@ -84,7 +84,7 @@ export const labels = {
     path: '/{name=labels/*}',
     id: 'labels.delete',
     summary: 'Delete a label and everything it left on items, for good',
-    cites: 'doc3 A DELETE /{name=labels/*}',
+    cites: 'spec/labels#labels',
     params,
     query: {
       ...adminQuery,
@@ -102,7 +102,7 @@ export const labels = {
     path: '/{name=labels/*}:delta',
     id: 'labels.delta',
     summary: 'Apply edits, all or none, which makes a draft revision',
-    cites: 'doc3 A POST /{name=labels/*}:delta',
+    cites: 'spec/labels#labels',
     params,
     body: deltaUpdateLabelRequest.fields,
     bodyName: 'DeltaUpdateLabelRequest',
@@ -119,7 +119,7 @@ export const labels = {
     path: '/{name=labels/*}:publish',
     id: 'labels.publish',
     summary: 'Publish all draft changes of a label',
-    cites: 'doc3 A POST /{name=labels/*}:publish',
+    cites: 'spec/labels#labels',
     params,
     body: publishLabelRequest.fields,
     bodyName: 'PublishLabelRequest',
@@ -132,7 +132,7 @@ export const labels = {
     path: '/{name=labels/*}:disable',
     id: 'labels.disable',
     summary: 'Disable a published label',
-    cites: 'doc3 A POST /{name=labels/*}:disable',
+    cites: 'spec/labels#labels',
     params,
     body: disableLabelRequest.fields,
     bodyName: 'DisableLabelRequest',
@@ -148,7 +148,7 @@ export const labels = {
     path: '/{name=labels/*}:enable',
     id: 'labels.enable',
     summary: 'Enable a disabled label, back to its published state',
-    cites: 'doc3 A POST /{name=labels/*}:enable',
+    cites: 'spec/labels#labels',
     params,
     body: enableLabelRequest.fields,
     bodyName: 'EnableLabelRequest',
@@ -161,7 +161,7 @@ export const labels = {
     path: '/{name=labels/*}:updateLabelCopyMode',
     id: 'labels.updateLabelCopyMode',
     summary: 'Set what happens to the values when an item is copied; at once, without a revision',
-    cites: 'doc3 A POST /{name=labels/*}:updateLabelCopyMode',
+    cites: 'spec/labels#labels',
     params,
     body: updateLabelCopyModeRequest.fields,
     bodyName: 'UpdateLabelCopyModeRequest',
@@ -178,7 +178,7 @@ export const labels = {
     path: '/{name=labels/*}:updateLabelEnabledAppSettings',
     id: 'labels.updateLabelEnabledAppSettings',
     summary: 'Set the apps in which the label may be used; at once, without a revision',
-    cites: 'doc3 A POST /{name=labels/*}:updateLabelEnabledAppSettings',
+    cites: 'spec/labels#labels',
     params,
     body: updateLabelEnabledAppSettingsRequest.fields,
     bodyName: 'UpdateLabelEnabledAppSettingsRequest',

@@ -3,14 +3,14 @@ import { type Resource, op } from '../../core/operation.ts';
 import { labelLimits, userCapabilities } from './constraint.ts';
 import { capabilitiesName } from './wire.ts';
 
-/** doc3 A "Label limits". */
+/** spec/labels#limits. */
 export const limits = {
   get: op({
     method: 'GET',
     path: '/limits/label',
     id: 'limits.getLabel',
     summary: 'Show the structural limits of labels',
-    cites: 'doc3 A GET /limits/label',
+    cites: 'spec/labels#limits',
     query: { name: help(str(), 'limits/label; the path says it already') },
     ok: 200,
     returns: labelLimits,
@@ -28,14 +28,14 @@ export const limits = {
   }),
 } as const satisfies Resource;
 
-/** doc3 A "User capabilities". */
+/** spec/labels#capabilities. */
 export const capabilities = {
   get: op({
     method: 'GET',
     path: '/{name=users/*/capabilities}',
     id: 'users.getCapabilities',
     summary: 'Show what a user may do with labels',
-    cites: 'doc3 A GET /{name=users/*/capabilities}',
+    cites: 'spec/labels#capabilities',
     params: { name: capabilitiesName },
     query: { customer: help(str(), "customers/<id>; default: the caller's own") },
     ok: 200,

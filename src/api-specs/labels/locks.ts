@@ -4,14 +4,14 @@ import { labelName, pageQuery, revisionName } from './wire.ts';
 
 const columns = ['name', 'fieldId', 'choiceId', 'state', 'createTime'];
 
-/** doc3 A "Label lock: listed under a label or a revision". */
+/** spec/labels#locks. */
 export const locks = {
   list: op({
     method: 'GET',
     path: '/{parent=labels/*}/locks',
     id: 'labels.locks.list',
     summary: 'List the locks of a label',
-    cites: 'doc3 A GET /{parent=labels/*}/locks',
+    cites: 'spec/labels#locks',
     params: { parent: labelName },
     query: pageQuery(100),
     ok: 200,
@@ -26,7 +26,7 @@ export const revisionLocks = {
     path: '/{parent=labels/*/revisions/*}/locks',
     id: 'labels.revisions.locks.list',
     summary: 'By way of a revision: list the locks',
-    cites: 'doc3 A GET /{parent=labels/*/revisions/*}/locks',
+    cites: 'spec/labels#locks',
     params: { parent: revisionName },
     query: pageQuery(100),
     ok: 200,

@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: permissions and their batches.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: permissions and their batches.
 import { bool, help, list, oneOf, req, str } from '../../core/field.ts';
 import { needed, schema } from './wire.ts';
 

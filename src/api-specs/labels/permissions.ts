@@ -9,19 +9,19 @@ import {
 } from './permission.ts';
 import { adminQuery, labelName, pageQuery, permissionName } from './wire.ts';
 
-/** facts labels 9 LabelPermission: at most one principal. */
+/** spec/labels#schemas LabelPermission: at most one principal. */
 const exclusive = [['person', 'group', 'audience']];
 const params = { parent: labelName };
 const columns = ['name', 'role', 'email', 'person', 'group', 'audience'];
 
-/** doc3 A "Label permission", of a label as a whole. */
+/** spec/labels#permissions, of a label as a whole. */
 export const permissions = {
   update: op({
     method: 'PATCH',
     path: '/{parent=labels/*}/permissions',
     id: 'labels.updatePermissions',
     summary: 'Set the permission of one principal',
-    cites: 'doc3 A PATCH /{parent=labels/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: adminQuery,
     body: labelPermission.fields,
@@ -39,7 +39,7 @@ export const permissions = {
     path: '/{parent=labels/*}/permissions:batchDelete',
     id: 'labels.permissions.batchDelete',
     summary: 'Delete several permissions, all or none',
-    cites: 'doc3 A POST /{parent=labels/*}/permissions:batchDelete',
+    cites: 'spec/labels#permissions',
     params,
     body: batchDeleteLabelPermissionsRequest.fields,
     bodyName: 'BatchDeleteLabelPermissionsRequest',
@@ -52,7 +52,7 @@ export const permissions = {
     path: '/{parent=labels/*}/permissions:batchUpdate',
     id: 'labels.permissions.batchUpdate',
     summary: 'Set several permissions, all or none',
-    cites: 'doc3 A POST /{parent=labels/*}/permissions:batchUpdate',
+    cites: 'spec/labels#permissions',
     params,
     body: batchUpdateLabelPermissionsRequest.fields,
     bodyName: 'BatchUpdateLabelPermissionsRequest',
@@ -70,7 +70,7 @@ export const permissions = {
     path: '/{parent=labels/*}/permissions',
     id: 'labels.permissions.create',
     summary: 'Give a principal a role; an existing permission is replaced',
-    cites: 'doc3 A POST /{parent=labels/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: adminQuery,
     body: labelPermission.fields,
@@ -88,7 +88,7 @@ export const permissions = {
     path: '/{name=labels/*/permissions/*}',
     id: 'labels.permissions.delete',
     summary: 'Delete a permission',
-    cites: 'doc3 A DELETE /{name=labels/*/permissions/*}',
+    cites: 'spec/labels#permissions',
     params: { name: permissionName },
     query: adminQuery,
     ok: 200,
@@ -103,7 +103,7 @@ export const permissions = {
     path: '/{parent=labels/*}/permissions',
     id: 'labels.permissions.list',
     summary: 'List permissions',
-    cites: 'doc3 A GET /{parent=labels/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: { ...pageQuery(50), ...adminQuery },
     ok: 200,

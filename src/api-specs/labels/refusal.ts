@@ -1,7 +1,7 @@
 import { any, list, obj, str } from '../../core/field.ts';
 import { int32 } from './wire.ts';
 
-/** facts labels 7: the statuses of a refusal, and the body of each. */
+/** spec/labels#errors: the statuses of a refusal, and the body of each. */
 export const refusals = {
   meanings: {
     400: 'The request is wrong (INVALID_ARGUMENT), or the label is not in a state for it (FAILED_PRECONDITION)',

@@ -9,19 +9,19 @@ import {
 } from './permission.ts';
 import { adminQuery, pageQuery, revisionName, revisionPermissionName } from './wire.ts';
 
-/** facts labels 9 LabelPermission: at most one principal. */
+/** spec/labels#schemas LabelPermission: at most one principal. */
 const exclusive = [['person', 'group', 'audience']];
 const params = { parent: revisionName };
 const columns = ['name', 'role', 'email', 'person', 'group', 'audience'];
 
-/** doc3 A "Label permission … also under a revision": the same data, named by way of a revision. */
+/** spec/labels#permissions: the same data, named by way of a revision. */
 export const revisionPermissions = {
   update: op({
     method: 'PATCH',
     path: '/{parent=labels/*/revisions/*}/permissions',
     id: 'labels.revisions.updatePermissions',
     summary: 'By way of a revision: set the permission of one principal',
-    cites: 'doc3 A PATCH /{parent=labels/*/revisions/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: adminQuery,
     body: labelPermission.fields,
@@ -41,7 +41,7 @@ export const revisionPermissions = {
     path: '/{parent=labels/*/revisions/*}/permissions:batchDelete',
     id: 'labels.revisions.permissions.batchDelete',
     summary: 'By way of a revision: delete several permissions, all or none',
-    cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions:batchDelete',
+    cites: 'spec/labels#permissions',
     params,
     body: batchDeleteLabelPermissionsRequest.fields,
     bodyName: 'BatchDeleteLabelPermissionsRequest',
@@ -54,7 +54,7 @@ export const revisionPermissions = {
     path: '/{parent=labels/*/revisions/*}/permissions:batchUpdate',
     id: 'labels.revisions.permissions.batchUpdate',
     summary: 'By way of a revision: set several permissions, all or none',
-    cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions:batchUpdate',
+    cites: 'spec/labels#permissions',
     params,
     body: batchUpdateLabelPermissionsRequest.fields,
     bodyName: 'BatchUpdateLabelPermissionsRequest',
@@ -72,7 +72,7 @@ export const revisionPermissions = {
     path: '/{parent=labels/*/revisions/*}/permissions',
     id: 'labels.revisions.permissions.create',
     summary: 'By way of a revision: give a principal a role; an existing permission is replaced',
-    cites: 'doc3 A POST /{parent=labels/*/revisions/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: adminQuery,
     body: labelPermission.fields,
@@ -92,7 +92,7 @@ export const revisionPermissions = {
     path: '/{name=labels/*/revisions/*/permissions/*}',
     id: 'labels.revisions.permissions.delete',
     summary: 'By way of a revision: delete a permission',
-    cites: 'doc3 A DELETE /{name=labels/*/revisions/*/permissions/*}',
+    cites: 'spec/labels#permissions',
     params: { name: revisionPermissionName },
     query: adminQuery,
     ok: 200,
@@ -107,7 +107,7 @@ export const revisionPermissions = {
     path: '/{parent=labels/*/revisions/*}/permissions',
     id: 'labels.revisions.permissions.list',
     summary: 'By way of a revision: list permissions',
-    cites: 'doc3 A GET /{parent=labels/*/revisions/*}/permissions',
+    cites: 'spec/labels#permissions',
     params,
     query: { ...pageQuery(50), ...adminQuery },
     ok: 200,

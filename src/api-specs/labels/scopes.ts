@@ -1,6 +1,6 @@
 import type { Method } from '../../core/operation.ts';
 
-/** facts labels 8: reads take any of the four, writes two; admin calls need one that begins with `admin.`. */
+/** spec/labels#scopes: reads take any of the four, writes two; admin calls need one that begins with `admin.`. */
 const readScopes = ['labels', 'labels.readonly', 'admin.labels', 'admin.labels.readonly'] as const;
 const writeScopes = ['labels', 'admin.labels'] as const;
 

@@ -1,6 +1,6 @@
 import { bool, help, oneOf, str } from '../../core/field.ts';
 
-/** facts labels 2 "system parameters": every method takes them. */
+/** spec/labels#parameters "system parameters": every method takes them. */
 export const systemQuery = {
   '$.xgafv': help(oneOf('1', '2'), 'Form of the errors: 1 is the older one'),
   access_token: help(str(), 'The access token, when it is not in the Authorization header'),

@@ -1,4 +1,4 @@
-// doc3 A "Label-management service" names the methods; facts labels 9 gives the schemas: small values used everywhere.
+// spec/labels#labels names the methods; spec/labels#schemas gives the schemas: small values used everywhere.
 import { bool, help, oneOf, out, str } from '../../core/field.ts';
 import { float, int32, int64, schema } from './wire.ts';
 

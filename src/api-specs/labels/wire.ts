@@ -11,7 +11,7 @@ import {
   str,
 } from '../../core/field.ts';
 
-/** A named JSON object. Any member may be absent, in an answer as well (facts labels 7: defaults may be left out, `fields` narrows). */
+/** A named JSON object. Any member may be absent, in an answer as well (spec/labels#errors: defaults may be left out, `fields` narrows). */
 export const schema = <const O extends Fields>(
   name: string,
   fields: O,
@@ -24,9 +24,9 @@ export const schema = <const O extends Fields>(
   };
 export const int32 = () => int({ format: 'int32' });
 export const float = () => num({ format: 'float' });
-/** facts labels 7: 64-bit numbers are text on the way out, text or number on the way in. */
+/** spec/labels#errors: 64-bit numbers are text on the way out, text or number on the way in. */
 export const int64 = () => str(undefined, { format: 'int64' });
-/** facts labels 2: `title,description`, or `*` for every field. */
+/** spec/labels#parameters: `title,description`, or `*` for every field. */
 export const fieldMask = () => str(undefined, { format: 'fieldmask' });
 /** Real deployments have more words than the documents; unknown ones pass through. */
 export const openEnum = <const E extends readonly string[]>(...values: E) =>
@@ -39,7 +39,7 @@ export const needed = <const F extends Field>(field: F) =>
 export const labelView = oneOf('LABEL_VIEW_BASIC', 'LABEL_VIEW_FULL');
 export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', 'DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE');
 
-/** facts labels 2, path parameter patterns. */
+/** spec/labels#parameters, path parameter patterns. */
 const name = (pattern: string, summary: string) => req(help(str(undefined, { pattern }), summary));
 export const labelName = name(
   '^labels/[^/]+$',
@@ -62,7 +62,7 @@ export const capabilitiesName = name(
   'users/me/capabilities, or users/<id>/capabilities',
 );
 
-/** facts labels 2, query parameters shared by several methods. */
+/** spec/labels#parameters, query parameters shared by several methods. */
 export const adminQuery = {
   useAdminAccess: help({ type: 'boolean', default: false } as const, 'Act with admin rights on the label'),
 };

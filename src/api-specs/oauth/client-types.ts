@@ -11,12 +11,12 @@ export type ClientType = (typeof clientTypes)[number];
 
 export type ClientTypeRow = {
   readonly type: ClientType;
-  /** doc1 "OAuth client", column Client type. */
+  /** spec/sign-in#client. */
   readonly title: string;
   /** Fields that only this type has, and those of them that must be given. */
   readonly fields: readonly string[];
   readonly required: readonly string[];
-  /** doc1: "Clients of types other than the three mobile or extension types may also have a client secret." */
+  /** spec/sign-in: "Clients of types other than the three mobile or extension types may also have a client secret." */
   readonly mayHaveSecret: boolean;
   readonly redirects: { readonly loopback: boolean; readonly customScheme: boolean; readonly https: boolean };
 };
@@ -27,7 +27,7 @@ const redirects = (loopback: boolean, customScheme: boolean, https = false) => (
   https,
 });
 
-/** doc1 "OAuth client (created in the developer console)" and "Redirect URI forms". */
+/** spec/sign-in#client and spec/sign-in#redirect. */
 export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
   'mobile-a': {
     type: 'mobile-a',
@@ -71,7 +71,7 @@ export const clientTypeRows: Readonly<Record<ClientType, ClientTypeRow>> = {
   },
 };
 
-/** doc1 Limits. */
+/** spec/sign-in#limits. */
 export const clientLimits = {
   universalScheme: 39,
   universalStoreId: 12,

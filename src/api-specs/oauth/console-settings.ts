@@ -12,14 +12,14 @@ export const settingFields = {
     int({ min: 1, max: 100_000 }),
     'Live refresh tokens of a user across all clients',
   ),
-  // facts 6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
+  // spec/sign-in#check-6.17: what ends a refresh token beside the user is not shown in the document; none of it happens unless set.
   refresh_token_days: orNull(
     help(
       int({ min: 1, max: 10_000 }),
       'Refresh tokens end this long after they were issued, as for applications in testing; null is never',
     ),
   ),
-  // facts 6.5: the real service changes the text of a refusal with time.
+  // spec/sign-in#check-6.5: the real service changes the text of a refusal with time.
   refusal_text_hours: orNull(
     help(
       int({ min: 0, max: 8760 }),

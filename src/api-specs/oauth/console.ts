@@ -7,7 +7,7 @@ import { act, columns, id } from './console-rows.ts';
 import { settingFields } from './console-settings.ts';
 import { allEventTypes } from './events.ts';
 
-/** doc1 "created in the developer console": the console as a control API of the embedded server. */
+/** spec/sign-in#client: the console as a control API of the embedded server. */
 export const consoleTable = {
   ...applicationRows,
   ...accountRows,
@@ -16,7 +16,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/events/deliveries',
       summary: 'List deliveries of security events',
-      cites: 'doc1 Events',
+      cites: 'spec/sign-in#events',
       ok: 200,
       returns: list(rec.delivery),
       cli: columns('id', 'type', 'client', 'state', 'attempts', 'last_status'),
@@ -25,7 +25,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/events/subscriptions',
       summary: 'List receivers of security events',
-      cites: 'doc1 Events',
+      cites: 'spec/sign-in#events',
       ok: 200,
       returns: list(rec.subscription),
     }),
@@ -33,13 +33,16 @@ export const consoleTable = {
       method: 'POST',
       path: '/events/subscriptions',
       summary: 'Subscribe a client to security events',
-      cites: 'doc1 Events',
+      cites: 'spec/sign-in#events',
       ok: 201,
       returns: rec.subscription,
       body: {
         client: req(help(str(), 'The client ID')),
         receiver: req({ ...help(str(2000), 'Address that takes the events'), format: 'url' }),
-        types: help(list(oneOf(...allEventTypes)), 'Event types (default: the three of the document)'),
+        types: help(
+          list(oneOf(...allEventTypes)),
+          'Event types (default: sessions-revoked, token-revoked and account-disabled)',
+        ),
       },
     }),
     unsubscribe: op({
@@ -47,7 +50,7 @@ export const consoleTable = {
       path: '/events/subscriptions/{subscription}',
       params: id('subscription', 'The subscription'),
       summary: 'End a subscription',
-      cites: 'doc1 Events',
+      cites: 'spec/sign-in#events',
       ok: 204,
     }),
     resend: op(
@@ -56,7 +59,7 @@ export const consoleTable = {
         id('delivery', 'The delivery'),
         rec.delivery,
         'Send an event again, with the same identifier',
-        'facts 11.5',
+        'spec/sign-in#check-11.5',
       ),
     ),
   },
@@ -65,7 +68,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/consent',
       summary: 'Show how consent is given',
-      cites: 'decisions 2',
+      cites: 'spec/program#commands',
       ok: 200,
       returns: rec.consent,
     }),
@@ -73,7 +76,7 @@ export const consoleTable = {
       method: 'PUT',
       path: '/consent',
       summary: 'Ask in the browser, or consent at once without pages for scripts',
-      cites: 'decisions 2',
+      cites: 'spec/program#commands',
       ok: 200,
       returns: rec.consent,
       body: {
@@ -89,7 +92,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/settings',
       summary: 'Show the settings of the authorization service',
-      cites: 'facts 0',
+      cites: 'spec/sign-in#check',
       ok: 200,
       returns: record('AuthSettings', settingFields),
     }),
@@ -97,7 +100,7 @@ export const consoleTable = {
       method: 'PATCH',
       path: '/settings',
       summary: 'Change settings',
-      cites: 'facts 0',
+      cites: 'spec/sign-in#check',
       ok: 200,
       returns: record('AuthSettings', settingFields),
       body: settingFields,
@@ -108,7 +111,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/warnings',
       summary: 'What clients did that they should not',
-      cites: 'facts 5.20',
+      cites: 'spec/sign-in#check-5.20',
       ok: 200,
       returns: list(rec.warning),
     }),
@@ -116,7 +119,7 @@ export const consoleTable = {
       method: 'GET',
       path: '/counts',
       summary: 'Number of records of each kind',
-      cites: 'facts 12.6',
+      cites: 'spec/sign-in#check-12.6',
       ok: 200,
       returns: rec.counts,
     }),

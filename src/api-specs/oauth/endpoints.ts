@@ -1,4 +1,4 @@
-/** Paths of the authorization service; doc1 Endpoints. The token and revoke paths carry no version (doc1 Versioning). */
+/** Paths of the authorization service; spec/sign-in#authorize. The token and revoke paths carry no version (spec/sign-in#versions). */
 export const authPaths = {
   authorize: '/o/oauth2/v2/auth',
   token: '/token',
@@ -11,12 +11,12 @@ export const authPaths = {
   console: '/__opsctl/oauth',
 } as const;
 
-/** doc1 "Code verifier and code challenge". */
+/** spec/sign-in#pkce. */
 export const verifierPattern = /^[A-Za-z0-9\-._~]{43,128}$/;
 export const s256ChallengePattern = /^[A-Za-z0-9_-]{43}$/;
 export const challengeMethods = ['S256', 'plain'] as const;
 
-/** doc1 Endpoints 1 to 4: the parameters and fields of each endpoint. */
+/** spec/sign-in#authorize to spec/sign-in#revoke: the parameters and fields of each endpoint. */
 export const oauthParams = {
   authorize: [
     'client_id',
@@ -32,7 +32,7 @@ export const oauthParams = {
   refresh: ['client_id', 'client_secret', 'grant_type', 'refresh_token'],
   revoke: ['token'],
 } as const;
-/** Beyond the endpoint sections: OpenID Connect's nonce, a narrower scope at refresh (RFC 6749 6), doc1's integrity check. */
+/** Beyond the endpoint sections: OpenID Connect's nonce, a narrower scope at refresh (RFC 6749 6), the integrity check of spec/sign-in#states-6. */
 type Further = 'nonce' | 'scope' | 'integrity_token';
 /** What the mock may look for in a request: a name that is in no list is a mistake of ours, and the compiler says so. */
 export type OauthParam = (typeof oauthParams)[keyof typeof oauthParams][number] | Further;

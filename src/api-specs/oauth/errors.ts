@@ -1,7 +1,7 @@
-/** doc1 Errors: what an authorization error means, in words for the user, and what to do about it. */
+/** spec/sign-in#errors: what an authorization error means, in words for the user, and what to do about it. */
 export type AuthorizationErrorRow = {
   readonly code: string;
-  /** doc1 Errors, column Condition. */
+  /** spec/sign-in#errors. */
   readonly condition: string;
   readonly title: string;
   /** For the person in front of the browser. */
@@ -100,7 +100,7 @@ export const authorizationErrors = {
 } as const satisfies Readonly<Record<string, AuthorizationErrorRow>>;
 export type AuthorizationError = keyof typeof authorizationErrors;
 
-/** Shown at the authorization endpoint beyond the document's eight: what the real service shows for them (facts 2.3, 2.20). */
+/** Shown at the authorization endpoint beyond the document's eight: what the real service shows for them (spec/sign-in#check-2.3, spec/sign-in#check-2.20). */
 export const otherPageErrors = {
   invalid_client: {
     title: 'Unknown application',
@@ -122,7 +122,7 @@ export const otherPageErrors = {
   },
 } as const;
 
-/** facts 9: error codes of the token and revoke endpoints, with their status. */
+/** spec/sign-in#errors-10: error codes of the token and revoke endpoints, with their status. */
 export const tokenErrors = {
   invalid_request: { status: 400, remedy: 'send every required field once, form-encoded' },
   invalid_client: { status: 401, remedy: 'check the client ID and secret' },

@@ -1,10 +1,10 @@
-/** doc1 Events. `{secevent_base}` is open in the document. */
+/** spec/sign-in#events. `{secevent_base}` is open in the document. */
 const secEventBase = 'https://schemas.opsctl.example/secevent';
 export const eventTypes = {
   sessionsRevoked: `${secEventBase}/risc/event-type/sessions-revoked`,
   tokenRevoked: `${secEventBase}/oauth/event-type/token-revoked`,
   accountDisabled: `${secEventBase}/risc/event-type/account-disabled`,
-  // facts 11.8: the document's list is not the full one; these are sent to receivers that name them.
+  // spec/sign-in#check-11.8: the document's list is not the full one; these are sent to receivers that name them.
   tokensRevoked: `${secEventBase}/oauth/event-type/tokens-revoked`,
   accountEnabled: `${secEventBase}/risc/event-type/account-enabled`,
   accountPurged: `${secEventBase}/risc/event-type/account-purged`,
@@ -12,7 +12,7 @@ export const eventTypes = {
   verification: `${secEventBase}/risc/event-type/verification`,
 } as const;
 export type EventType = (typeof eventTypes)[keyof typeof eventTypes];
-/** doc1 Events: what a subscription gets unless it names its types. */
+/** spec/sign-in#events: what a subscription gets unless it names its types. */
 export const documentedEventTypes: readonly EventType[] = [
   eventTypes.sessionsRevoked,
   eventTypes.tokenRevoked,

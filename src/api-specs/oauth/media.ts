@@ -4,7 +4,7 @@ import { type Service, type Table, op } from '../../core/operation.ts';
 const page = record('Page', { totalResults: int(), resultsPerPage: int() });
 const listOf = <const F extends Field>(name: string, item: F) =>
   record(name, { kind: str(), etag: str(), pageInfo: page, items: list(item) });
-/** doc1: "Payload shapes of the data API resources: not shown"; every resource has kind, id and one object for each part asked for. */
+/** spec/sign-in: "Payload shapes of the data API resources: not shown"; every resource has kind, id and one object for each part asked for. */
 const resource = (name: string) =>
   record(name, {
     kind: str(),
@@ -24,14 +24,14 @@ const part = req(
 );
 const mine = help(bool(), 'Only what belongs to the signed-in user');
 
-/** doc1 Endpoints 5: the data API. */
+/** spec/sign-in#data-api: the data API. */
 export const mediaTable = {
   channels: {
     list: op({
       method: 'GET',
       path: '/channels',
       summary: 'List channels',
-      cites: 'doc1 Endpoints 5',
+      cites: 'spec/sign-in#data-api',
       query: { part, mine, id: help(str(), 'Channel IDs, separated by commas') },
       ok: 200,
       returns: listOf('ChannelList', resource('Channel')),
@@ -43,7 +43,7 @@ export const mediaTable = {
       method: 'GET',
       path: '/members',
       summary: 'List current active channel members, their level and membership start time',
-      cites: 'doc1 Scope media.channel-memberships.creator',
+      cites: 'spec/sign-in#scope-2',
       query: { part },
       ok: 200,
       returns: listOf('MemberList', resource('Member')),
@@ -55,7 +55,7 @@ export const mediaTable = {
       method: 'GET',
       path: '/videos',
       summary: 'List videos',
-      cites: 'doc1 Scope media.readonly',
+      cites: 'spec/sign-in#scope-2',
       query: { part, mine, id: help(str(), 'Video IDs, separated by commas') },
       ok: 200,
       returns: listOf('VideoList', resource('Video')),
@@ -65,7 +65,7 @@ export const mediaTable = {
       method: 'POST',
       path: '/videos',
       summary: 'Add a video',
-      cites: 'doc1 Scope media.upload',
+      cites: 'spec/sign-in#scope-2',
       body: { title: req(help(str(100, { min: 1 }), 'Title')), description: help(str(5000), 'Description') },
       ok: 200,
       returns: resource('Video'),
@@ -74,7 +74,7 @@ export const mediaTable = {
       method: 'DELETE',
       path: '/videos',
       summary: 'Delete a video permanently',
-      cites: 'doc1 Scope media.force-ssl',
+      cites: 'spec/sign-in#scope-2',
       query: { id: req(help(str(), 'The video')) },
       ok: 204,
       cli: { confirm: 'Delete video {id} permanently?' },
@@ -85,7 +85,7 @@ export const mediaTable = {
       method: 'GET',
       path: '/assets',
       summary: 'List assets of the partner account',
-      cites: 'doc1 Scope mediapartner',
+      cites: 'spec/sign-in#scope-2',
       query: { part },
       ok: 200,
       returns: listOf('AssetList', resource('Asset')),
@@ -103,7 +103,7 @@ export const media = {
   table: mediaTable,
 } as const satisfies Service;
 
-/** Names of scopes that open each operation; one of them is enough. doc1 Scope; facts 4.5: `media` covers `media.readonly`. */
+/** Names of scopes that open each operation; one of them is enough. spec/sign-in#scope; spec/sign-in#check-4.5: `media` covers `media.readonly`. */
 export const mediaScopes: Readonly<Record<string, readonly string[]>> = {
   'channels.list': ['media', 'media.readonly', 'media.force-ssl'],
   'members.list': ['media.channel-memberships.creator'],
@@ -112,5 +112,5 @@ export const mediaScopes: Readonly<Record<string, readonly string[]>> = {
   'videos.delete': ['media', 'media.force-ssl'],
   'assets.list': ['mediapartner'],
 };
-/** Parts that need a scope of their own. doc1 Scope mediapartner-channel-audit. */
+/** Parts that need a scope of their own. spec/sign-in#scope-2 */
 export const partScopes: Readonly<Record<string, string>> = { auditDetails: 'mediapartner-channel-audit' };

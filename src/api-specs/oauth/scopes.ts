@@ -1,10 +1,10 @@
-/** doc1 Scope. `{scope_base}` is open in the document; this is the embedded server's. A client may use any base: only the last part is known. */
+/** spec/sign-in#scope. `{scope_base}` is open in the document; this is the embedded server's. A client may use any base: only the last part is known. */
 export const scopeBase = 'https://scopes.opsctl.example/auth';
 
 export type ScopeRow = {
   /** The last part of the scope, case-sensitive. */
   readonly name: string;
-  /** doc1 Scope, column Meaning. */
+  /** spec/sign-in#scope-2. */
   readonly meaning: string;
   /** What the consent page says to the user. */
   readonly consent: string;
@@ -39,7 +39,7 @@ export const scopeRows: readonly ScopeRow[] = [
     consent: 'See private information of your channel that matters for an audition as partner',
     family: 'media',
   },
-  // facts labels 8: the label service of document 3 knows four scopes.
+  // spec/labels#scopes: the label service knows four scopes.
   {
     name: 'labels',
     meaning: 'view and manage labels',
@@ -59,7 +59,7 @@ export const scopeRows: readonly ScopeRow[] = [
     consent: 'See all labels of your organization',
     family: 'labels',
   },
-  // doc1 Token response fields: id_token for "an identity scope such as openid, profile or email".
+  // spec/sign-in#token: id_token for "an identity scope such as openid, profile or email".
   {
     name: 'openid',
     meaning: 'know who the user is',
@@ -80,7 +80,7 @@ const BASE = /^(?:https:\/\/[^\s/]+(?:\/[^\s/]+)*\/|\{scope_base\}\/)/;
 
 /** `https://host/auth/media.readonly` → `media.readonly`; identity and bare scopes stay as they are. */
 export const scopeName = (scope: string): string => scope.replace(BASE, '');
-/** The row of a scope as it was asked for; undefined when the service does not know it. Case counts (doc1 Scope). */
+/** The row of a scope as it was asked for; undefined when the service does not know it. Case counts (spec/sign-in#scope). */
 export const scopeRow = (scope: string): ScopeRow | undefined => {
   const row = byName.get(scopeName(scope));
   // Identity scopes have no base.

@@ -7,13 +7,13 @@ const id = { 'category-public-id': req(help(int(), 'The category')) } as const;
 const columns = ['id', 'name', 'color', 'archived'] as const;
 const objectiveColumns = ['id', 'name', 'state', 'archived'] as const;
 
-/** doc2 "Categories, custom fields, documents, templates, workflow". */
+/** spec/tracker#categories. */
 export const categories = {
   list: op({
     method: 'GET',
     path: '/categories',
     summary: 'List categories',
-    cites: 'doc2 GET /categories',
+    cites: 'spec/tracker#categories',
     ok: 200,
     returns: list(category),
     cli: { columns },
@@ -22,7 +22,7 @@ export const categories = {
     method: 'POST',
     path: '/categories',
     summary: 'Create a category',
-    cites: 'doc2 POST /categories',
+    cites: 'spec/tracker#categories',
     body: {
       name: req(help(name128, 'Name, unique in the workspace')),
       color: help(color(), 'Colour as #rrggbb'),
@@ -36,7 +36,7 @@ export const categories = {
     method: 'GET',
     path: '/categories/{category-public-id}',
     summary: 'Show a category',
-    cites: 'doc2 GET /categories/{category-public-id}',
+    cites: 'spec/tracker#categories',
     params: id,
     ok: 200,
     returns: category,
@@ -45,7 +45,7 @@ export const categories = {
     method: 'PUT',
     path: '/categories/{category-public-id}',
     summary: 'Change a category',
-    cites: 'doc2 PUT /categories/{category-public-id}',
+    cites: 'spec/tracker#categories',
     params: id,
     body: {
       archived: help(bool(), archived.summary),
@@ -60,7 +60,7 @@ export const categories = {
     method: 'DELETE',
     path: '/categories/{category-public-id}',
     summary: 'Delete a category',
-    cites: 'doc2 DELETE /categories/{category-public-id}',
+    cites: 'spec/tracker#categories',
     params: id,
     ok: 204,
     cli: { confirm: 'Delete category {category}? It is taken off every objective.' },
@@ -69,7 +69,7 @@ export const categories = {
     method: 'GET',
     path: '/categories/{category-public-id}/milestones',
     summary: 'List the milestones of a category',
-    cites: 'doc2 GET /categories/{category-public-id}/milestones',
+    cites: 'spec/tracker#categories',
     params: id,
     ok: 200,
     returns: list(milestone),
@@ -79,10 +79,10 @@ export const categories = {
     method: 'GET',
     path: '/categories/{category-public-id}/objectives',
     summary: 'List the objectives of a category',
-    cites: 'doc2 GET /categories/{category-public-id}/objectives',
+    cites: 'spec/tracker#categories',
     params: id,
     ok: 200,
-    // doc2: "[Milestone-shaped objects]".
+    // spec/tracker: "[Milestone-shaped objects]".
     returns: list(milestone),
     cli: { columns: objectiveColumns },
   }),

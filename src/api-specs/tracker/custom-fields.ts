@@ -6,7 +6,7 @@ import { customField } from './workspace-records.ts';
 const id = { 'custom-field-public-id': req(help(uuid(), 'The custom field')) } as const;
 const columns = ['id', 'name', 'enabled', 'position'] as const;
 
-/** doc2 "Custom field update rules": order is the sort order, omitted is deleted, no id is new. */
+/** spec/tracker#custom-fields-2: order is the sort order, omitted is deleted, no id is new. */
 const values = list(
   obj({ id: uuid(), value: str(undefined, { min: 1 }), color_key: orNull(str()), enabled: bool() }),
   {
@@ -19,7 +19,7 @@ export const customFields = {
     method: 'GET',
     path: '/custom-fields',
     summary: 'List custom fields',
-    cites: 'doc2 GET /custom-fields',
+    cites: 'spec/tracker#custom-fields',
     ok: 200,
     returns: list(customField),
     cli: { columns },
@@ -28,7 +28,7 @@ export const customFields = {
     method: 'GET',
     path: '/custom-fields/{custom-field-public-id}',
     summary: 'Show a custom field',
-    cites: 'doc2 GET /custom-fields/{custom-field-public-id}',
+    cites: 'spec/tracker#custom-fields',
     params: id,
     ok: 200,
     returns: customField,
@@ -38,7 +38,7 @@ export const customFields = {
     method: 'PUT',
     path: '/custom-fields/{custom-field-public-id}',
     summary: 'Change a custom field and its values',
-    cites: 'doc2 PUT /custom-fields/{custom-field-public-id}',
+    cites: 'spec/tracker#custom-fields',
     params: id,
     body: {
       after_id: help(uuid(), 'Move it behind this field'),
@@ -61,7 +61,7 @@ export const customFields = {
     method: 'DELETE',
     path: '/custom-fields/{custom-field-public-id}',
     summary: 'Delete a custom field',
-    cites: 'doc2 DELETE /custom-fields/{custom-field-public-id}',
+    cites: 'spec/tracker#custom-fields',
     params: id,
     ok: 204,
     cli: { confirm: 'Delete custom field {custom-field}? Its values are taken off every story.' },

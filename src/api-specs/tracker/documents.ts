@@ -9,7 +9,7 @@ export const documents = {
     method: 'GET',
     path: '/documents',
     summary: 'List documents',
-    cites: 'doc2 GET /documents',
+    cites: 'spec/tracker#documents',
     ok: 200,
     returns: list(docSlim),
     errors: ['DisabledFeatureError'],
@@ -19,7 +19,7 @@ export const documents = {
     method: 'POST',
     path: '/documents',
     summary: 'Create a document',
-    cites: 'doc2 POST /documents',
+    cites: 'spec/tracker#documents',
     body: {
       title: req(help(str(256, { min: 1 }), 'Title')),
       content: req(help(str(), 'Text in Markdown')),

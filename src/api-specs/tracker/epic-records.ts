@@ -18,7 +18,7 @@ import {
 import { health } from './planning-records.ts';
 import { labelSlim } from './records.ts';
 
-/** doc2 Resources: ThreadedComment, with replies to any depth. */
+/** spec/tracker#records ThreadedComment, with replies to any depth. */
 const commentFields = {
   id: int(),
   app_url: str(),
@@ -44,7 +44,7 @@ const withReplies: ObjectField = record('ThreadedComment', {
   comments: list(threadedComment),
 });
 
-/** doc2 Resources: Epic.stats. */
+/** spec/tracker#records Epic.stats. */
 const epicStats = record('EpicStats', {
   last_story_update: orNull(datetime()),
   num_points: int(),
@@ -61,7 +61,7 @@ const epicStats = record('EpicStats', {
   num_stories_unstarted: int(),
 });
 
-/** Everything but the description, which a list gives only when it is asked to (doc2 GET /epics: includes_description). */
+/** Everything but the description, which a list gives only when it is asked to (spec/tracker#epics: includes_description). */
 const fields = {
   app_url: str(),
   archived: bool(),
@@ -109,7 +109,7 @@ const fields = {
   updated_at: orNull(datetime()),
 } as const;
 
-/** doc2 Resources: "the Epic fields without comments and health". */
+/** spec/tracker#records: "the Epic fields without comments and health". */
 export const epicSlim = record('EpicSlim', { ...fields, description: maybe(str(100_000)) });
 export const epic = record('Epic', {
   ...fields,
@@ -117,7 +117,7 @@ export const epic = record('Epic', {
   comments: list(threadedComment),
   health,
 });
-/** facts 5: the slim detail of a search drops comments and description. */
+/** spec/tracker#search: the slim detail of a search drops comments and description. */
 export const epicSearchResult = record('EpicSearchResult', {
   ...fields,
   description: maybe(str(100_000)),
@@ -130,7 +130,7 @@ export const epicPage = record('EpicPaginatedResults', {
   total: int(),
 });
 
-/** doc2 Resources: EpicWorkflow. */
+/** spec/tracker#records EpicWorkflow. */
 export const epicState = record('EpicState', {
   id: int(),
   name: str(),

@@ -6,7 +6,7 @@ export const epicWorkflow = {
     method: 'GET',
     path: '/epic-workflow',
     summary: 'Show the epic workflow and its states',
-    cites: 'doc2 GET /epic-workflow',
+    cites: 'spec/tracker#epic-workflow',
     ok: 200,
     returns: epicWorkflowRecord,
     cli: { columns: ['id', 'default_epic_state_id', 'epic_states'] },

@@ -7,7 +7,7 @@ export const externalLinks = {
     method: 'GET',
     path: '/external-link/stories',
     summary: 'List the stories that have an external link',
-    cites: 'doc2 GET /external-link/stories',
+    cites: 'spec/tracker#external-links',
     query: { external_link: req(help(str(2048, { min: 1 }), 'The link')) },
     ok: 200,
     returns: list(storySlim),

@@ -1,6 +1,6 @@
 import { bool, color, datetime, help, int, list, obj, orNull, req, str, uuid } from '../../core/field.ts';
 
-/** doc2 "Limits": text limits. */
+/** spec/tracker#limits-3. */
 export const name128 = str(128, { min: 1 });
 export const name256 = str(256, { min: 1 });
 export const externalId = help(str(128), 'Your own id of it');
@@ -12,7 +12,7 @@ export const uuids = (summary: string) => help(list(uuid()), summary);
 export const ints = (summary: string) => help(list(int()), summary);
 export const archived = help(bool(), 'Archive (true) or bring back (false)');
 
-/** doc2 Endpoints: labels [{color, description, external_id, name}]; an unknown name makes a label (facts 3: as label create). */
+/** spec/tracker#epics-5; an unknown name makes a label (spec/tracker#values: as label create). */
 const labelInput = obj({
   name: req(name128),
   color: color(),
@@ -21,7 +21,7 @@ const labelInput = obj({
 });
 export const labelInputs = help(list(labelInput), 'Labels by name; one that does not exist yet is made');
 
-/** doc2 Endpoints: categories [{color, external_id, name}]. */
+/** spec/tracker#epics-5. */
 export const categoryInputs = help(
   list(obj({ name: req(name128), color: color(), external_id: str(128) })),
   'Categories by name; one that does not exist yet is made',
@@ -40,7 +40,7 @@ const taskInput = obj({
 });
 export const taskInputs = help(list(taskInput), 'Tasks');
 
-/** doc2 "CreateStoryContents fields". */
+/** spec/tracker#entity-templates-2. */
 export const createStoryContents = {
   custom_fields: customFieldInputs,
   deadline: datetime(),
@@ -63,7 +63,7 @@ export const createStoryContents = {
 } as const;
 
 /**
- * doc2 "UpdateStoryContents has the same shape for partial updates". The document lists no null here, but a partial
+ * spec/tracker#entity-templates-2. The document lists no null here, but a partial
  * update without it could never take one of these away again, and "nullable parameters accept null, which unsets".
  */
 export const updateStoryContents = {

@@ -6,7 +6,7 @@ const mentions = {
   mention_ids: list(uuid()),
 } as const;
 
-/** doc2 Resources: UploadedFile. */
+/** spec/tracker#records UploadedFile. */
 export const uploadedFile = record('UploadedFile', {
   id: int(),
   name: str(1024),
@@ -25,10 +25,10 @@ export const uploadedFile = record('UploadedFile', {
   updated_at: orNull(datetime()),
 });
 
-/** doc2 "type enum" of a linked file: the four storage providers, or any other place. */
+/** spec/tracker#linked-files of a linked file: the four storage providers, or any other place. */
 export const linkedFileType = oneOf('storage_a', 'storage_b', 'storage_c', 'storage_d', 'url');
 
-/** doc2 Resources: LinkedFile. */
+/** spec/tracker#records LinkedFile. */
 export const linkedFile = record('LinkedFile', {
   id: int(),
   name: str(),

@@ -7,7 +7,7 @@ import { group } from './workspace-records.ts';
 const id = { 'group-public-id': req(help(uuid(), 'The group')) } as const;
 const columns = ['id', 'name', 'mention_name', 'num_stories', 'archived'] as const;
 
-/** doc2 "Color-key values of a group". */
+/** spec/tracker#groups-3. */
 const colorKey = oneOf(
   'black',
   'blue',
@@ -40,7 +40,7 @@ export const groups = {
     method: 'GET',
     path: '/groups',
     summary: 'List groups',
-    cites: 'doc2 GET /groups',
+    cites: 'spec/tracker#groups',
     ok: 200,
     returns: list(group),
     cli: { columns },
@@ -49,7 +49,7 @@ export const groups = {
     method: 'POST',
     path: '/groups',
     summary: 'Create a group',
-    cites: 'doc2 POST /groups',
+    cites: 'spec/tracker#groups',
     body: {
       name: req(name),
       mention_name: req(mentionName),
@@ -69,7 +69,7 @@ export const groups = {
     method: 'GET',
     path: '/groups/{group-public-id}',
     summary: 'Show a group',
-    cites: 'doc2 GET /groups/{group-public-id}',
+    cites: 'spec/tracker#groups',
     params: id,
     ok: 200,
     returns: group,
@@ -79,7 +79,7 @@ export const groups = {
     method: 'PUT',
     path: '/groups/{group-public-id}',
     summary: 'Change a group',
-    cites: 'doc2 PUT /groups/{group-public-id}',
+    cites: 'spec/tracker#groups',
     params: id,
     body: {
       name,
@@ -99,7 +99,7 @@ export const groups = {
     method: 'GET',
     path: '/groups/{group-public-id}/stories',
     summary: 'List the stories of a group',
-    cites: 'doc2 GET /groups/{group-public-id}/stories',
+    cites: 'spec/tracker#groups',
     params: id,
     query: {
       limit: help(int({ min: 0, max: 1000, default: 1000 }), 'Stories at most'),

@@ -25,7 +25,7 @@ import { storyComments, storyLinks, storyTasks, workflows } from './story-parts.
 import { trackerInfo } from './info.ts';
 import { webhooks } from './webhooks.ts';
 
-/** doc2: work-tracking REST API. */
+/** spec/tracker: work-tracking REST API. */
 export const tracker = {
   ...trackerInfo,
   table: {

@@ -1,6 +1,6 @@
 import type { ServiceInfo } from '../../core/operation.ts';
 
-/** doc2: base path, token header and rate limit of the tracker, apart from its endpoints. */
+/** spec/tracker: base path, token header and rate limit of the tracker, apart from its endpoints. */
 export const trackerInfo = {
   name: 'tracker',
   title: 'Work-Tracking REST API',

@@ -10,7 +10,7 @@ export const keyResults = {
     method: 'GET',
     path: '/key-results/{key-result-public-id}',
     summary: 'Show a key result',
-    cites: 'doc2 GET /key-results/{key-result-public-id}',
+    cites: 'spec/tracker#key-results',
     params: id,
     ok: 200,
     returns: keyResult,
@@ -20,7 +20,7 @@ export const keyResults = {
     method: 'PUT',
     path: '/key-results/{key-result-public-id}',
     summary: 'Change a key result',
-    cites: 'doc2 PUT /key-results/{key-result-public-id}',
+    cites: 'spec/tracker#key-results',
     params: id,
     body: {
       initial_observed_value: help(keyResultValue, 'Value at the start'),

@@ -7,13 +7,13 @@ import { storySlim } from './story-records.ts';
 
 const id = { 'label-public-id': req(help(int(), 'The label')) } as const;
 
-/** doc2 "Key results, labels, members, projects, repositories". */
+/** spec/tracker#labels. */
 export const labels = {
   list: op({
     method: 'GET',
     path: '/labels',
     summary: 'List labels',
-    cites: 'doc2 GET /labels',
+    cites: 'spec/tracker#labels',
     query: { slim: help(bool(), 'Leave the statistics out') },
     ok: 200,
     returns: list(label),
@@ -26,7 +26,7 @@ export const labels = {
     method: 'POST',
     path: '/labels',
     summary: 'Create a label',
-    cites: 'doc2 POST /labels',
+    cites: 'spec/tracker#labels',
     body: {
       name: req(help(str(128, { min: 1 }), 'Name, unique in the workspace')),
       color: help(color(), 'Colour as #rrggbb'),
@@ -44,7 +44,7 @@ export const labels = {
     method: 'GET',
     path: '/labels/{label-public-id}',
     summary: 'Show a label',
-    cites: 'doc2 GET /labels/{label-public-id}',
+    cites: 'spec/tracker#labels',
     params: id,
     ok: 200,
     returns: label,
@@ -53,7 +53,7 @@ export const labels = {
     method: 'PUT',
     path: '/labels/{label-public-id}',
     summary: 'Change a label',
-    cites: 'doc2 PUT /labels/{label-public-id}',
+    cites: 'spec/tracker#labels',
     params: id,
     body: {
       archived: help(bool(), 'Archive (true) or bring back (false)'),
@@ -68,7 +68,7 @@ export const labels = {
     method: 'DELETE',
     path: '/labels/{label-public-id}',
     summary: 'Delete a label',
-    cites: 'doc2 DELETE /labels/{label-public-id}',
+    cites: 'spec/tracker#labels',
     params: id,
     ok: 204,
     cli: { confirm: 'Delete label {label}? It is taken off every story and epic.' },
@@ -77,7 +77,7 @@ export const labels = {
     method: 'GET',
     path: '/labels/{label-public-id}/epics',
     summary: 'List the epics of a label',
-    cites: 'doc2 GET /labels/{label-public-id}/epics',
+    cites: 'spec/tracker#labels',
     params: id,
     ok: 200,
     returns: list(epicSlim),
@@ -87,7 +87,7 @@ export const labels = {
     method: 'GET',
     path: '/labels/{label-public-id}/stories',
     summary: 'List the stories of a label',
-    cites: 'doc2 GET /labels/{label-public-id}/stories',
+    cites: 'spec/tracker#labels',
     params: id,
     query: descriptions,
     ok: 200,

@@ -6,13 +6,13 @@ import { milestone } from './planning-records.ts';
 
 const id = { 'milestone-public-id': req(help(int(), 'The milestone')) } as const;
 
-/** doc2 "Milestones (deprecated) and objectives". */
+/** spec/tracker#objectives. */
 export const milestones = {
   list: op({
     method: 'GET',
     path: '/milestones',
     summary: 'List milestones',
-    cites: 'doc2 GET /milestones',
+    cites: 'spec/tracker#objectives',
     ok: 200,
     returns: list(milestone),
     deprecated: 'objectives list',
@@ -22,7 +22,7 @@ export const milestones = {
     method: 'POST',
     path: '/milestones',
     summary: 'Create a milestone',
-    cites: 'doc2 POST /milestones',
+    cites: 'spec/tracker#objectives',
     body: objectiveCreate,
     ok: 201,
     returns: milestone,
@@ -37,7 +37,7 @@ export const milestones = {
     method: 'GET',
     path: '/milestones/{milestone-public-id}',
     summary: 'Show a milestone',
-    cites: 'doc2 GET /milestones/{milestone-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 200,
     returns: milestone,
@@ -48,7 +48,7 @@ export const milestones = {
     method: 'PUT',
     path: '/milestones/{milestone-public-id}',
     summary: 'Change a milestone',
-    cites: 'doc2 PUT /milestones/{milestone-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     body: objectiveUpdate,
     ok: 200,
@@ -60,7 +60,7 @@ export const milestones = {
     method: 'DELETE',
     path: '/milestones/{milestone-public-id}',
     summary: 'Delete a milestone',
-    cites: 'doc2 DELETE /milestones/{milestone-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 204,
     deprecated: 'objectives delete',
@@ -70,7 +70,7 @@ export const milestones = {
     method: 'GET',
     path: '/milestones/{milestone-public-id}/epics',
     summary: 'List the epics of a milestone',
-    cites: 'doc2 GET /milestones/{milestone-public-id}/epics',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 200,
     returns: list(epicSlim),

@@ -10,7 +10,7 @@ const shared = {
   state: help(oneOf('done', 'in progress', 'to do'), 'State'),
 } as const;
 
-/** doc2: "Milestone endpoints are deprecated in favor of the identical objective endpoints". One body for both. */
+/** spec/tracker: "Milestone endpoints are deprecated in favor of the identical objective endpoints". One body for both. */
 export const objectiveCreate = {
   name: req(name),
   ...shared,

@@ -6,13 +6,13 @@ import { objective } from './planning-records.ts';
 
 const id = { 'objective-public-id': req(help(int(), 'The objective')) } as const;
 
-/** doc2 "Milestones (deprecated) and objectives". */
+/** spec/tracker#objectives. */
 export const objectives = {
   list: op({
     method: 'GET',
     path: '/objectives',
     summary: 'List objectives',
-    cites: 'doc2 GET /objectives',
+    cites: 'spec/tracker#objectives',
     ok: 200,
     returns: list(objective),
     cli: { columns },
@@ -21,7 +21,7 @@ export const objectives = {
     method: 'POST',
     path: '/objectives',
     summary: 'Create an objective',
-    cites: 'doc2 POST /objectives',
+    cites: 'spec/tracker#objectives',
     body: objectiveCreate,
     ok: 201,
     returns: objective,
@@ -35,7 +35,7 @@ export const objectives = {
     method: 'GET',
     path: '/objectives/{objective-public-id}',
     summary: 'Show an objective',
-    cites: 'doc2 GET /objectives/{objective-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 200,
     returns: objective,
@@ -45,7 +45,7 @@ export const objectives = {
     method: 'PUT',
     path: '/objectives/{objective-public-id}',
     summary: 'Change an objective',
-    cites: 'doc2 PUT /objectives/{objective-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     body: objectiveUpdate,
     ok: 200,
@@ -56,7 +56,7 @@ export const objectives = {
     method: 'DELETE',
     path: '/objectives/{objective-public-id}',
     summary: 'Delete an objective',
-    cites: 'doc2 DELETE /objectives/{objective-public-id}',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 204,
     cli: { confirm: 'Delete objective {objective} and its key results? Its epics stay.' },
@@ -65,7 +65,7 @@ export const objectives = {
     method: 'GET',
     path: '/objectives/{objective-public-id}/epics',
     summary: 'List the epics of an objective',
-    cites: 'doc2 GET /objectives/{objective-public-id}/epics',
+    cites: 'spec/tracker#objectives',
     params: id,
     ok: 200,
     returns: list(epicSlim),

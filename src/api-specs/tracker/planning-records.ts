@@ -15,7 +15,7 @@ import {
 } from '../../core/field.ts';
 import { label } from './records.ts';
 
-/** doc2 Resources: Category. */
+/** spec/tracker#records Category. */
 export const category = record('Category', {
   id: int(),
   name: str(128),
@@ -52,11 +52,11 @@ const objectiveFields = {
   created_at: datetime(),
   updated_at: datetime(),
 } as const;
-/** doc2 Resources: "Milestone and Objective (same shape)". */
+/** spec/tracker#records: "Milestone and Objective (same shape)". */
 export const objective = record('Objective', objectiveFields);
 export const milestone = record('Milestone', objectiveFields);
 
-/** doc2 Resources: KeyResultValue. */
+/** spec/tracker#records KeyResultValue. */
 export const keyResultValue = obj(
   { boolean_value: bool(), numeric_value: str() },
   { name: 'KeyResultValue' },
@@ -76,7 +76,7 @@ export const keyResult = record('KeyResult', {
   current_target_value: observed,
 });
 
-/** doc2 Resources: Health. An epic without a health record answers with `No Health`, all else of it null (facts 6: `id` is). */
+/** spec/tracker#records Health. An epic without a health record answers with `No Health`, all else of it null (spec/tracker#records: `id` is). */
 export const healthStatus = oneOf('At Risk', 'No Health', 'Off Track', 'On Track');
 export const health = record('Health', {
   id: orNull(uuid()),
@@ -123,11 +123,11 @@ const iterationSlimFields = {
   created_at: datetime(),
   updated_at: datetime(),
 } as const;
-/** doc2 Resources: "IterationSlim lacks description". */
+/** spec/tracker#records: "IterationSlim lacks description". */
 export const iterationSlim = record('IterationSlim', iterationSlimFields);
 export const iteration = record('Iteration', { ...iterationSlimFields, description: str(100_000) });
 
-/** doc2 Resources: Project. */
+/** spec/tracker#records Project. */
 export const project = record('Project', {
   id: int(),
   name: str(128),

@@ -1,6 +1,6 @@
 import { bool, color, datetime, int, maybe, orNull, record, str } from '../../core/field.ts';
 
-/** doc2 Resources: Label without `stats`, as embedded in stories and epics and returned for `slim=true` (facts 6). */
+/** spec/tracker#records Label without `stats`, as embedded in stories and epics and returned for `slim=true` (spec/tracker#records). */
 const labelSlimFields = {
   id: int(),
   name: str(128),
@@ -14,7 +14,7 @@ const labelSlimFields = {
   updated_at: orNull(datetime()),
 } as const;
 
-/** doc2 Resources: Label.stats, all int. */
+/** spec/tracker#records Label.stats, all int. */
 const labelStats = record('LabelStats', {
   num_epics: int(),
   num_epics_completed: int(),

@@ -5,7 +5,7 @@ import { iterationSlim, milestone } from './planning-records.ts';
 import { storySearchResult } from './story-records.ts';
 
 const next = orNull(str());
-/** doc2 Resources: Search result. All four groups, or those that were asked for (facts 5). */
+/** spec/tracker#records Search result. All four groups, or those that were asked for (spec/tracker#search). */
 const searchResult = record('SearchResults', {
   epics: maybe(
     obj({ data: list(epicSearchResult), next, total: int() }, { complete: true, name: 'EpicSearchResults' }),
@@ -32,7 +32,7 @@ export const search = {
     method: 'GET',
     path: '/search',
     summary: 'Search stories, epics, iterations and objectives',
-    cites: 'doc2 GET /search; parameters: facts tracker 5',
+    cites: 'spec/tracker#search; parameters: spec/tracker#search',
     query: {
       query: req(
         help(

@@ -76,13 +76,13 @@ const query = {
   ),
 } as const;
 
-/** Not in the document: it gives stories as lists and search results only (decisions 8; facts tracker 1, 6). */
+/** Not in the document: it gives stories as lists and search results only (spec/program#choices; spec/tracker#stories, spec/tracker#records). */
 export const stories = {
   create: op({
     method: 'POST',
     path: '/stories',
     summary: 'Create a story',
-    cites: 'facts tracker 1: POST /stories',
+    cites: 'spec/tracker#stories: POST /stories',
     body: {
       name: req(name),
       ...shared,
@@ -110,7 +110,7 @@ export const stories = {
     method: 'POST',
     path: '/stories/search',
     summary: 'Find stories by their fields',
-    cites: 'facts tracker 5: POST /stories/search',
+    cites: 'spec/tracker#search: POST /stories/search',
     body: query,
     ok: 201,
     returns: list(storySlim),
@@ -121,7 +121,7 @@ export const stories = {
     method: 'GET',
     path: '/stories/{story-public-id}',
     summary: 'Show a story',
-    cites: 'facts tracker 1: GET /stories/{id}',
+    cites: 'spec/tracker#stories: GET /stories/{id}',
     params: id,
     ok: 200,
     returns: story,
@@ -132,7 +132,7 @@ export const stories = {
     method: 'PUT',
     path: '/stories/{story-public-id}',
     summary: 'Change a story',
-    cites: 'facts tracker 1: PUT /stories/{id}',
+    cites: 'spec/tracker#stories: PUT /stories/{id}',
     params: id,
     body: {
       name,
@@ -150,7 +150,7 @@ export const stories = {
     method: 'DELETE',
     path: '/stories/{story-public-id}',
     summary: 'Delete a story',
-    cites: 'facts tracker 1: DELETE /stories/{id}',
+    cites: 'spec/tracker#stories: DELETE /stories/{id}',
     params: id,
     ok: 204,
     extension: true,

@@ -2,7 +2,7 @@ import { bool, datetime, int, list, maybe, obj, oneOf, orNull, record, str, uuid
 import { linkedFile, uploadedFile } from './file-records.ts';
 import { labelSlim } from './records.ts';
 
-/** facts 6: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
+/** spec/tracker#records: StoryLink as it stands inside a story; `type` is `subject` or `object`. */
 const storyLinkInStory = record('TypedStoryLink', {
   id: int(),
   subject_id: int(),
@@ -72,10 +72,10 @@ const slimOnly = {
   task_ids: list(int()),
 } as const;
 
-/** doc2 Resources: StorySlim. */
+/** spec/tracker#records StorySlim. */
 export const storySlim = record('StorySlim', { ...common, ...slimOnly });
 
-/** facts 6: Task. */
+/** spec/tracker#records: Task. */
 export const task = record('Task', {
   id: int(),
   story_id: int(),
@@ -93,7 +93,7 @@ export const task = record('Task', {
   updated_at: datetime(),
 });
 
-/** facts 6: StoryComment. */
+/** spec/tracker#records: StoryComment. */
 export const storyComment = record('StoryComment', {
   id: int(),
   story_id: int(),
@@ -115,7 +115,7 @@ export const storyComment = record('StoryComment', {
   updated_at: datetime(),
 });
 
-/** facts 6: Full Story. Repositories are read-only here, so a story never has branches, commits or pull requests. */
+/** spec/tracker#records: Full Story. Repositories are read-only here, so a story never has branches, commits or pull requests. */
 const nested = {
   branches: list(obj({}, { complete: true })),
   comments: list(storyComment),
@@ -127,7 +127,7 @@ const nested = {
 } as const;
 export const story = record('Story', { ...common, ...nested });
 
-/** facts 6: story search result, in full or slim detail. */
+/** spec/tracker#records: story search result, in full or slim detail. */
 export const storySearchResult = record('StorySearchResult', {
   ...common,
   ...slimOnly,
@@ -152,7 +152,7 @@ export const storyLink = record('StoryLink', {
   updated_at: datetime(),
 });
 
-/** facts 6: WorkflowState and Workflow. */
+/** spec/tracker#records: WorkflowState and Workflow. */
 export const workflowState = record('WorkflowState', {
   id: int(),
   name: str(),

@@ -4,13 +4,13 @@ import { webhook } from './workspace-records.ts';
 
 const id = { 'integration-public-id': req(help(int(), 'The webhook integration')) } as const;
 
-/** doc2 "Events". The registration answers without a body; `Location` names the new record (decisions 8). */
+/** spec/tracker#webhooks. The registration answers without a body; `Location` names the new record (spec/program#choices). */
 export const webhooks = {
   create: op({
     method: 'POST',
     path: '/integrations/webhook',
     summary: 'Register a webhook',
-    cites: 'doc2 POST /integrations/webhook',
+    cites: 'spec/tracker#webhooks',
     body: {
       webhook_url: req(help(url(2048), 'Where events are sent')),
       secret: help(str(128, { min: 1 }), 'Key of the signature'),
@@ -24,7 +24,7 @@ export const webhooks = {
     method: 'GET',
     path: '/integrations/webhook/{integration-public-id}',
     summary: 'Show a webhook',
-    cites: 'doc2 GET /integrations/webhook/{integration-public-id}',
+    cites: 'spec/tracker#webhooks',
     params: id,
     ok: 200,
     returns: webhook,
@@ -34,7 +34,7 @@ export const webhooks = {
     method: 'DELETE',
     path: '/integrations/webhook/{integration-public-id}',
     summary: 'Delete a webhook',
-    cites: 'doc2 DELETE /integrations/webhook/{integration-public-id}',
+    cites: 'spec/tracker#webhooks',
     params: id,
     ok: 204,
     cli: { confirm: 'Delete webhook {integration}? No more events are sent to it.' },

@@ -16,7 +16,7 @@ import { linkedFile, uploadedFile } from './file-records.ts';
 import { labelSlim } from './records.ts';
 import { storyCustomField } from './story-records.ts';
 
-/** doc2 Resources: Group.display_icon and Member.profile.display_icon. */
+/** spec/tracker#records Group.display_icon and Member.profile.display_icon. */
 const icon = record('Icon', {
   id: uuid(),
   url: str(),
@@ -25,7 +25,7 @@ const icon = record('Icon', {
   updated_at: datetime(),
 });
 
-/** doc2 Resources: Group (a team). */
+/** spec/tracker#records Group (a team). */
 export const group = record('Group', {
   id: uuid(),
   name: str(63),
@@ -46,7 +46,7 @@ export const group = record('Group', {
   num_stories_started: int(),
 });
 
-/** doc2 Resources: Member. facts 2 for role and state. */
+/** spec/tracker#records Member. spec/tracker#enums for role and state. */
 export const member = record('Member', {
   id: uuid(),
   created_at: datetime(),
@@ -70,7 +70,7 @@ export const member = record('Member', {
   }),
 });
 
-/** doc2 Resources: MemberInfo. */
+/** spec/tracker#records MemberInfo. */
 export const memberInfo = record('MemberInfo', {
   id: uuid(),
   name: str(),
@@ -89,7 +89,7 @@ export const memberInfo = record('MemberInfo', {
   }),
 });
 
-/** doc2 Resources: Repository. facts 2 for the type. */
+/** spec/tracker#records Repository. spec/tracker#enums for the type. */
 export const repository = record('Repository', {
   id: int(),
   name: str(),
@@ -110,7 +110,7 @@ export const customFieldValue = record('CustomFieldEnumValue', {
   enabled: bool(),
   entity_type: str(),
 });
-/** doc2 Resources: CustomField. `enabled` of a value is in the update body only there; it is given back so that it can be seen. */
+/** spec/tracker#records CustomField. `enabled` of a value is in the update body only there; it is given back so that it can be seen. */
 export const customField = record('CustomField', {
   id: uuid(),
   name: str(63),
@@ -126,10 +126,10 @@ export const customField = record('CustomField', {
   values: list(customFieldValue),
 });
 
-/** doc2 Resources: DocSlim. */
+/** spec/tracker#records DocSlim. */
 export const docSlim = record('DocSlim', { id: uuid(), title: orNull(str(256)), app_url: str() });
 
-/** doc2 Resources: EntityTemplate. facts 6: every field of the contents may be absent. */
+/** spec/tracker#records EntityTemplate. spec/tracker#records: every field of the contents may be absent. */
 const storyContents = record('StoryContents', {
   custom_fields: maybe(list(storyCustomField)),
   deadline: maybe(datetime()),
@@ -176,7 +176,7 @@ export const entityTemplate = record('EntityTemplate', {
   story_contents: storyContents,
 });
 
-/** facts 8: what the service answers for a webhook; the secret is never given back. */
+/** spec/tracker#webhooks: what the service answers for a webhook; the secret is never given back. */
 export const webhook = record('Webhook', {
   id: int(),
   entity_type: str(),

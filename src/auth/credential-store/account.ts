@@ -67,7 +67,7 @@ export const accountFrom = (
   idToken: answer.idToken,
 });
 
-/** doc1 Refresh: the answer has no refresh token, and that does not mean that it is gone. */
+/** spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
 export const merged = (account: Account, answer: TokenResponse, nowMs: number): Account => ({
   ...account,
   granted: [...grantedFrom(answer, account.granted)],

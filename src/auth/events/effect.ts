@@ -36,7 +36,7 @@ const withoutAccess = (account: Account): Account => {
   return rest;
 };
 
-/** doc1 Events: what each of the three types means for a stored account; undefined when it does not concern it. */
+/** spec/sign-in#events: what each of the three types means for a stored account; undefined when it does not concern it. */
 const changed = (
   account: Account,
   event: SecurityEvent,

@@ -10,7 +10,7 @@ export type ListenOptions = {
   readonly expected: Expected;
   /** 0 is a random free port. */
   readonly port: number;
-  /** '' for the form of doc1 (`http://127.0.0.1:<port>`), else `/callback`. */
+  /** '' for the form of spec/sign-in (`http://127.0.0.1:<port>`), else `/callback`. */
   readonly path: string;
   /** The name in the redirect URI when a server registered `localhost`. */
   readonly redirectHost?: 'localhost' | '[::1]';

@@ -120,7 +120,7 @@ export const repeatedPage = (): Page =>
     lines: ['You can close this window; the terminal shows the result.'],
   });
 
-/** doc1 state: in the fragment, which a listener never sees. The page moves it into the query once. */
+/** spec/sign-in#authorize-5 state: in the fragment, which a listener never sees. The page moves it into the query once. */
 const relayScript = `(function(){var f=location.hash.slice(1),q=location.search.slice(1);location.replace(location.pathname+'?'+(q?q+'&':'')+(f?f+'&':'')+'${relayMark}=1')})()`;
 export const relayPage = (): Page =>
   render({

@@ -2,7 +2,7 @@ import { checkCallback, type Expected, typedCode, type Verdict } from '../callba
 
 const paramsOf = (query: string, fragment: string): URLSearchParams => {
   const params = new URLSearchParams(query);
-  // doc1 state: the fragment may carry it; a value that stands in both places is one value.
+  // spec/sign-in#authorize-5 state: the fragment may carry it; a value that stands in both places is one value.
   for (const [name, value] of new URLSearchParams(fragment))
     if (params.get(name) !== value) params.append(name, value);
   return params;

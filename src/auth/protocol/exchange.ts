@@ -5,7 +5,7 @@ import { formRequest, type TokenClient, type HttpResponse } from './token-client
 
 const what = 'code exchange';
 
-/** doc1 Endpoints 2. Only a checked callback can be exchanged. */
+/** spec/sign-in#exchange. Only a checked callback can be exchanged. */
 export const exchangeRequest = (
   tokenClient: TokenClient,
   callback: CheckedCallback,

@@ -4,7 +4,7 @@ import { AppError, type Category } from '../../core/problem.ts';
 import { safeText } from '../terminal-text.ts';
 import type { HttpResponse } from './token-client.ts';
 
-/** doc1 Errors and RFC 6749 5.2: who can fix it, and how. Never decided by the description: its text changes with time. */
+/** spec/sign-in#errors and RFC 6749 5.2: who can fix it, and how. Never decided by the description: its text changes with time. */
 const known: Readonly<Record<string, { readonly category: Category; readonly tryThis: readonly string[] }>> =
   {
     invalid_grant: { category: 'auth', tryThis: ['opsctl login'] },

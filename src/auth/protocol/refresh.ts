@@ -2,7 +2,7 @@ import type { Host, HttpRequest } from '../../platform/host.ts';
 import { type TokenResponse, processTokenResponse } from './token-response.ts';
 import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
 
-/** doc1 Endpoints 3. No scope: the granted ones stay, also after a partial consent. */
+/** spec/sign-in#refresh. No scope: the granted ones stay, also after a partial consent. */
 export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
   formRequest(tokenClient.endpoints.token, {
     client_id: tokenClient.clientId,

@@ -3,7 +3,7 @@ import { refusalOf } from './token-response.ts';
 import { bodyOf, errorIn } from './token-body.ts';
 import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
 
-/** doc1 Endpoints 4: the token stands in the query. */
+/** spec/sign-in#revoke: the token stands in the query. */
 export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
   const url = new URL(tokenClient.endpoints.revoke);
   url.searchParams.set('token', token);
@@ -20,7 +20,7 @@ export const standardRevokeRequest = (tokenClient: TokenClient, token: string): 
 
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
 
-/** doc1 Endpoints 4: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
+/** spec/sign-in#revoke: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
 export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {
   if (read.status === 200 || read.status === 204) return 'revoked';
   const error = errorIn(bodyOf(read))?.error;

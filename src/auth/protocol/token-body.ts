@@ -1,6 +1,6 @@
 import type { HttpResponse } from './token-client.ts';
 
-/** doc1 Token response fields. */
+/** spec/sign-in#token. */
 const fields = [
   'access_token',
   'token_type',

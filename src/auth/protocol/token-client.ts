@@ -5,7 +5,7 @@ import type { Endpoints } from '../endpoints.ts';
 export type TokenClient = {
   readonly endpoints: Endpoints;
   readonly clientId: string;
-  /** doc1 OAuth client: only some types have one. */
+  /** spec/sign-in#client: only some types have one. */
   readonly clientSecret?: string;
   readonly issuer?: string;
   readonly jwksUri?: string;
@@ -18,7 +18,7 @@ export type HttpResponse = {
   readonly text: string;
 };
 
-/** doc1 Endpoints 2-4: form-encoded, the client named in the body, the secret sent by clients that have one. */
+/** spec/sign-in#exchange to spec/sign-in#revoke: form-encoded, the client named in the body, the secret sent by clients that have one. */
 export const formRequest = (
   url: string,
   fields: Readonly<Record<string, string | undefined>>,

@@ -8,7 +8,7 @@ import type { TokenClient, HttpResponse } from './token-client.ts';
 import { bodyOf, errorIn, isJson, isSendable } from './token-body.ts';
 
 export type Identity = { readonly sub: string; readonly email?: string; readonly name?: string };
-/** doc1 Token response fields, after all checks. Times in seconds as sent. */
+/** spec/sign-in#token, after all checks. Times in seconds as sent. */
 export type TokenResponse = {
   readonly accessToken: string;
   readonly expiresInS?: number;
@@ -24,7 +24,7 @@ type Oauth = typeof import('oauth4webapi');
 type AuthorizationServer = import('oauth4webapi').AuthorizationServer;
 type Processed = Awaited<ReturnType<Oauth['processRefreshTokenResponse']>>;
 
-/** What a refused token request says; RFC 6749 5.2 and doc1 Errors. */
+/** What a refused token request says; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const said = errorIn(bodyOf(read));
   if (read.status === 429 || read.status >= 500) return outage(what, read, said?.error, nowMs);
@@ -122,7 +122,7 @@ export const processTokenResponse = async (
     headers: { 'content-type': 'application/json' },
   });
   try {
-    // doc1 knows no nonce: a server without metadata may leave it out; one that gives it must give the right one.
+    // spec/sign-in knows no nonce: a server without metadata may leave it out; one that gives it must give the right one.
     const asksNonce =
       idTokenIn(read) !== undefined &&
       (tokenClient.issuer !== undefined || claimsIn(read).nonce !== undefined);

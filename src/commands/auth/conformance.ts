@@ -4,7 +4,7 @@ import { serverFlags } from '../login-flags.ts';
 
 export const conformance: Command = {
   path: ['auth', 'conformance'],
-  summary: 'Check an authorization server against document 1 and the standards',
+  summary: 'Check an authorization server against its specification and the standards',
   about:
     'Sends wrong and right requests to the three endpoints and prints what held. Nothing is changed at the server; with --login one sign-in is made, refreshed and revoked. Ends with 20 when a check fails.',
   flags: {
@@ -17,9 +17,9 @@ export const conformance: Command = {
     },
     'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
     only: {
-      field: oneOf('rfc', 'doc1'),
-      value: 'rfc|doc1',
-      summary: 'Only the rules of the standards, or of document 1',
+      field: oneOf('rfc', 'service'),
+      value: 'rfc|service',
+      summary: 'Only the rules of the standards (RFCs), or only those of the service',
     },
     login: { field: bool(), summary: 'Also sign in once, in the browser' },
     timeout: {

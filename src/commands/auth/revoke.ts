@@ -7,7 +7,7 @@ import { accountFlag } from './account-flag.ts';
 export const revoke: Command = {
   path: ['auth', 'revoke'],
   summary: 'Revoke the tokens of an account at the server and keep the account in the list',
-  about: 'Revoking an access token that has a refresh token ends both (document 1, Revoke).',
+  about: 'Revoking an access token that has a refresh token ends both.',
   flags: {
     account: accountFlag,
     token: {

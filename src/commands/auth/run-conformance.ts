@@ -44,7 +44,7 @@ export const runConformance = async (context: Context, values: Values): Promise<
   const server = await loginServer(context, await givenServer(context, values));
   const asked = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
   const scopes = asked.length > 0 ? asked : [fullScope('media.readonly')];
-  const prefix = values.only === undefined ? '' : values.only === 'rfc' ? 'RFC' : 'doc1';
+  const prefix = values.only === undefined ? '' : values.only === 'rfc' ? 'RFC' : 'spec/';
   const probe = probeFor(context.host, server, scopes, values['redirect-path'] ?? '', context.signal);
   const rows: Row[] = [];
   for (const check of allChecks) if (check.source.startsWith(prefix)) rows.push(await rowOf(check, probe));

@@ -110,7 +110,7 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
   };
 };
 
-/** doc1 Authentication 5: a partial consent is a success that says what is off. */
+/** spec/sign-in#authentication-5: a partial consent is a success that says what is off. */
 const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
   const nowMs = context.host.now();
   const gone = missingScopes(account);

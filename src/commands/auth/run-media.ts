@@ -24,7 +24,7 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
       throw usageError('invalid arguments', [
         problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`),
       ]);
-    // doc1 Endpoints 5: the header is preferred because query strings appear in server logs.
+    // spec/sign-in#data-api: the header is preferred because query strings appear in server logs.
     if (pair.slice(0, at) === 'access_token')
       throw usageError('invalid arguments', [
         problem('--param', 'rule', 'must not carry the token; it goes in the header'),

@@ -111,7 +111,7 @@ type HealthRow = {
   readonly took: string;
   readonly error?: string;
 };
-/** A proposal through the member; without a user and with authentication on, what /health says (facts A2: else a false alarm). */
+/** A proposal through the member; without a user and with authentication on, what /health says (spec/store#measured-answers: else a false alarm). */
 const propose = async (context: Context, { endpoint, store }: Named): Promise<HealthRow> => {
   let began = context.host.elapsed();
   const took = (): string => goDuration(context.host.elapsed() - began);
@@ -157,7 +157,7 @@ export const endpointHealth: Command = {
         view: { columns: ['endpoint', 'health', 'took', 'error'], name: 'endpoint' },
         exit,
       };
-    // doc3 B interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>`
+    // spec/store#interfaces: `<host:port> is healthy: successfully committed proposal: took = <duration>`
     const lines = rows.map(({ endpoint, health: isGood, took, error }) =>
       isGood
         ? `${endpoint} is healthy: successfully committed proposal: took = ${took}`

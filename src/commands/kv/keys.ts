@@ -22,7 +22,7 @@ const rangeArgument: Argument = {
 };
 const maxInt32 = 2 ** 31 - 1;
 
-/** doc3 Limits: client send size 2 MiB, receive size the largest 32-bit integer. */
+/** spec/store#limits: client send size 2 MiB, receive size the largest 32-bit integer. */
 const sendFlag: Flag = {
   field: int({ min: 1, max: maxInt32 }),
   summary: 'Largest request to send (default: 2 MiB)',

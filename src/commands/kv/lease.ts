@@ -42,7 +42,7 @@ export const leaseTimeToLive: Command = {
       ...(values.keys === true ? { keys: seen.keys } : {}),
     };
     if (context.isFormatGiven === true) return recordResult(data);
-    // doc3 Interfaces: on an expired lease prints that the lease already expired (earlier: TTL 0s, remaining -1s)
+    // spec/store#interfaces: on an expired lease prints that the lease already expired (earlier: TTL 0s, remaining -1s)
     if (isExpired) return rawResult(`lease ${id} already expired\n`);
     const keys = values.keys === true ? `, attached keys([${seen.keys.join(' ')}])` : '';
     return rawResult(

@@ -53,7 +53,7 @@ const sourceOf = async (context: Context, opened: Opened, values: Values): Promi
   return cluster.members.find(({ name }) => name === best.name) as MemberSpec;
 };
 
-/** doc3 Errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */
+/** spec/store#errors: a snapshot read with an expired deadline is a deadline-exceeded error, a cancelled one a canceled error. */
 const withDeadline = async <T>(
   context: Context,
   limitMs: number | undefined,

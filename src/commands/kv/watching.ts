@@ -78,7 +78,7 @@ type Ask = <T>(question: () => Promise<T>) => Promise<T>;
 export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
 
-/** decisions 6: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
+/** spec/program#output: a moving table only where stderr is a terminal that can move, CI is unset, and nobody asked for silence. */
 const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
   host.terminal.stderr.isTty && !host.env['CI'] && host.env['TERM'] !== 'dumb' && isQuiet !== true;
 

@@ -86,7 +86,7 @@ const extraFlags = (operation: Operation): Record<string, Flag> => ({
     : {}),
 });
 
-/** What the short view has of a label (facts labels 2). */
+/** What the short view has of a label (spec/labels#parameters). */
 const SHORT_VIEW: ReadonlySet<string> = new Set(['name', 'id', 'revisionId', 'labelType', 'properties']);
 /** The state of a label is in the full view only: a person wants to see it, and a script may name such a column. */
 const needsFullView = ({ format, columns }: Context): boolean =>
@@ -194,7 +194,7 @@ const isOfAll = (operation: Operation, query: Readonly<Record<string, unknown>> 
   operation.path === '/labels' &&
   narrowing.every((name) => query[name] === undefined || query[name] === operation.query?.[name]?.default);
 
-/** Every page, unless --limit says less: a list is never cut in silence (facts labels-peers 3). */
+/** Every page, unless --limit says less: a list is never cut in silence (spec/labels#clients-1). */
 async function* listed(context: Context, operation: Operation, values: Values): AsyncGenerator<unknown> {
   const { allPages } = await import('../../label-definitions/read-labels.ts');
   const input = inputFrom(operation, values);
@@ -236,7 +236,7 @@ const runList = async (context: Context, operation: Operation, values: Values): 
 const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
   const { fields } = values;
   if (operation.method !== 'GET' || fields === undefined) return { operation, values };
-  // Without the token a list would end after its first page (facts labels-peers 3.4).
+  // Without the token a list would end after its first page (spec/labels#clients-2).
   const whole =
     paged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields)
       ? `${fields},nextPageToken`
@@ -250,7 +250,7 @@ const selecting = (operation: Operation, values: Values): { operation: Operation
 const read = async (context: Context, operation: Operation, values: Values): Promise<Result> =>
   recordResult(await context.call(labelsService, operation, inputFrom(operation, values)), { name: 'name' });
 
-/** facts labels 5: some services name permissions with two segments (people/1), which only a batch can delete. */
+/** spec/labels#permissions: some services name permissions with two segments (people/1), which only a batch can delete. */
 const deletedByBatch = async (context: Context, { name, ...values }: Values): Promise<Result> => {
   const parent = String(name).split('/permissions/')[0] ?? '';
   const { permissions, revisionPermissions } = labelsService.table;

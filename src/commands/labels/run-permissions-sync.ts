@@ -57,7 +57,7 @@ const wantedFrom = async (context: Context, file: string) => {
   return wanted;
 };
 
-/** facts labels 5: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
+/** spec/labels#permissions: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
 const send = async (
   context: Context,
   parent: string,

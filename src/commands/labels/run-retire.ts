@@ -13,7 +13,7 @@ import { withLabel } from '../../label-definitions/resolve-label.ts';
 
 const { labels } = labelsService.table;
 
-/** doc3 A.Label delete: the label and related metadata on items are permanently removed. Pure. */
+/** spec/labels#lifecycle-5: the label and related metadata on items are permanently removed. Pure. */
 export const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): string => {
   const fields = label.fields.map((f) => `  x the values of field ${f.name} (${f.type}) on every item`);
   return [

@@ -15,7 +15,7 @@ export const banner = (ready: Ready, directory: string | undefined): string => {
     `  documents ${ready.url}/openapi.json  /swagger.json  /discovery/labels/v2beta`,
     isTls
       ? `  TLS       trust ${ready.ca_file}`
-      : '  plain HTTP: for this machine only (the documents demand TLS: --tls)',
+      : '  plain HTTP: for this machine only (real services require TLS: --tls)',
     directory === undefined ? '  state     none is kept' : `  state     ${directory}`,
     'Ctrl-C or SIGTERM ends it.',
     '',

@@ -4,7 +4,7 @@ import { labelsToken } from '../../mock-server/defaults.ts';
 import type { RunningMock } from '../../mock-server/server.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 
-/** The line that `mock serve -o json` prints once it accepts connections (decisions 7). */
+/** The line that `mock serve -o json` prints once it accepts connections (spec/program#mock-server). */
 export type Ready = {
   readonly ready: true;
   readonly pid: number;

@@ -68,7 +68,7 @@ const rateOf = (text: string | undefined): number | undefined => {
   return text === 'off' ? undefined : Number(text);
 };
 
-/** facts labels 2, 6: real services have a quota and a largest number of labels; here both are switched on. */
+/** spec/labels#parameters, spec/labels#limits: real services have a quota and a largest number of labels; here both are switched on. */
 const labelLimits = (values: Values): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
   const [reads, writes] = String(values['labels-quota'] ?? 'off')
     .split('/')

@@ -50,7 +50,7 @@ const filePart = async (context: Context, given: string, index: number): Promise
   };
 };
 
-/** doc2 POST /files: file0 to file3 in one request. */
+/** spec/tracker#files: file0 to file3 in one request. */
 const MOST = 4;
 
 const upload = async (

@@ -12,7 +12,7 @@ import { trackerNaming } from '../../names/tracker-naming.ts';
 type Ask = (query: Readonly<Record<string, unknown>>) => Promise<unknown>;
 type EpicPage = { readonly data: readonly unknown[]; readonly next?: number | null };
 
-/** doc2 GET /epics/paginated: page by page until `next` is null. */
+/** spec/tracker#epics: page by page until `next` is null. */
 async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): AsyncIterable<unknown> {
   for (let page: number | null = 1; page !== null; ) {
     const answer = (await ask({ page_size: 250, ...query, page })) as EpicPage;
@@ -26,7 +26,7 @@ async function* byPage(ask: Ask, query: Readonly<Record<string, unknown>>): Asyn
   }
 }
 
-/** doc2 GET /groups/{id}/stories: by offset until a page is not full. */
+/** spec/tracker#groups: by offset until a page is not full. */
 async function* byOffset(ask: Ask, pageSize: number): AsyncIterable<unknown> {
   for (let offset = 0; ; offset += pageSize) {
     const rows = (await ask({ limit: pageSize, offset })) as readonly unknown[];

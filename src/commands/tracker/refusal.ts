@@ -6,7 +6,7 @@ type Body = { readonly feature_tag?: unknown; readonly entitlement_tag?: unknown
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-/** doc2 Errors 403: a switched-off feature, something the plan lacks, or a right that the token's owner has not. */
+/** spec/tracker#errors-2: a switched-off feature, something the plan lacks, or a right that the token's owner has not. */
 const forbidden = ({ detail }: AppError, { isMock }: Target): string[] => {
   const { feature_tag: feature, entitlement_tag: entitlement } = (detail.data ?? {}) as Body;
   const mock = isMock ? ['`opsctl mock features show` lists the switches of the embedded server'] : [];
@@ -46,7 +46,7 @@ const notFound = (operation: Operation | undefined, { origin }: Target): string[
     ? [`opsctl tracker ${resource} list`]
     : [];
 };
-/** doc2 Errors 401, 403, 404, 409: what the person who meets the refusal can do about it. */
+/** spec/tracker#errors-1: what the person who meets the refusal can do about it. */
 export const explainedRefusal = (error: unknown, target: Target, operation?: Operation): unknown => {
   if (!(error instanceof AppError) || (error.detail.tryThis ?? []).length > 0) return error;
   const status = error.detail.httpStatus;

@@ -19,7 +19,7 @@ const kinds = {
   objective: 'milestones',
 } as const;
 
-/** doc2 Search result: `next` is a path with query from the host's root; it is sent as it is. */
+/** spec/tracker#search: `next` is a path with query from the host's root; it is sent as it is. */
 const nextPage = async (context: Context, path: string): Promise<Answer> => {
   const reply = await context.send('tracker', {
     method: 'GET',

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** facts tracker 8: what a receiver must refuse, with the status that tells the sender why. */
+/** spec/tracker#webhooks: what a receiver must refuse, with the status that tells the sender why. */
 export type Refusal = {
   readonly status: 400 | 401 | 413;
   readonly code: 'invalid_signature' | 'payload_too_large' | 'invalid_body';

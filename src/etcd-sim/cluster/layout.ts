@@ -92,7 +92,7 @@ const serverSettings = (
   ...(o.quotaBytes === undefined ? {} : { 'quota-backend-bytes': o.quotaBytes }),
 });
 
-/** A configuration file as 3.2 wants it: the retention is a number (doc3 B). */
+/** A configuration file as 3.2 wants it: the retention is a number (spec/store#items). */
 export const configText = (member: RehearsalMember, rehearsal: Rehearsal): string => {
   const initial = rehearsal.members.map((one) => `${one.name}=${one.peerUrl}`).join(',');
   const settings = serverSettings(member, initial, rehearsal.options);

@@ -139,7 +139,7 @@ export const waitHealthy = async (
   await Promise.all(members.map(one));
 };
 
-/** doc3 Limits: a cluster with auth on. The password never leaves its file. */
+/** spec/store#limits: a cluster with auth on. The password never leaves its file. */
 const switchAuthOn = async (host: Host, rehearsal: Rehearsal): Promise<void> => {
   const password = ((await host.files.read(passwordFile(rehearsal.directory))) ?? '').trim();
   const member = rehearsal.members[0] as RehearsalMember;

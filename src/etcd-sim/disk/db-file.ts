@@ -122,5 +122,5 @@ export const dbFile = (buckets: Readonly<Record<string, readonly Item[]>>): Buff
   return Buffer.concat([meta(0, root, pages.next), meta(1, root, pages.next), free, ...pages.parts]);
 };
 
-/** facts kv A3: the last 32 bytes of a snapshot are the sha256 of everything before. */
+/** spec/store#measured-snapshots: the last 32 bytes of a snapshot are the sha256 of everything before. */
 export const trailer = (file: Uint8Array): Buffer => createHash('sha256').update(file).digest();

@@ -89,7 +89,7 @@ export const clientHandler =
     if (api.faults.delayMs > 0) await api.host.sleep(api.faults.delayMs);
     const [path = '', query = ''] = request.url.split('?');
     for (const [from, to] of Object.entries(api.form.redirects)) {
-      // decisions 8: doc3 says that requests to /v3alpha redirect; 308 keeps method and body.
+      // spec/program#choices: spec/store says that requests to /v3alpha redirect; 308 keeps method and body.
       if (path.startsWith(`${from}/`))
         return { status: 308, headers: { location: `${to}${path.slice(from.length)}` } };
     }

@@ -10,7 +10,7 @@ const wrongKind = (value: unknown, type: string): RpcError =>
   new RpcError(3, `json: cannot unmarshal ${kindOf(value)} into Go value of type ${type}`);
 
 const ALPHABET = /[^A-Za-z0-9+/]/;
-/** facts kv A2: `illegal base64 data at input byte 0`. Returns the bytes as a string of one character a byte. */
+/** spec/store#measured-answers: `illegal base64 data at input byte 0`. Returns the bytes as a string of one character a byte. */
 export const bytesField = (body: Body, name: string): string => {
   const text = base64Field(body, name);
   return Buffer.from(text, 'base64').toString('latin1');

@@ -26,7 +26,7 @@ export const kvBody = (kv: KeyValue): Body =>
 export const rangeBody = (result: RangeResult): Body =>
   filled({ kvs: result.kvs.map(kvBody), more: result.more, count: String(result.count) });
 
-/** doc3 Errors: a request without a token where auth is on; a token of a member that was restarted (facts kv A2). */
+/** spec/store#errors: a request without a token where auth is on; a token of a member that was restarted (spec/store#measured-answers). */
 export const checkToken = (api: Api, call: Call): string | undefined => {
   if (!api.node.machine.isAuthOn) return undefined;
   if (call.token === undefined) throw new RpcError(3, 'etcdserver: user name is empty');
@@ -35,7 +35,7 @@ export const checkToken = (api: Api, call: Call): string | undefined => {
   return user;
 };
 
-/** doc3 Limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
+/** spec/store#limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
 export const checkSize = (api: Api, bytes: number): void => {
   const transport = api.settings.maxRequestBytes + 512 * 1024;
   if (bytes > transport)

@@ -27,7 +27,7 @@ export const revoke = async (api: Api, call: Call): Promise<Body> => {
   return { header: header(api, revision) };
 };
 
-/** facts kv A2: an unknown or expired lease answers 200 with TTL -1. */
+/** spec/store#measured-answers: an unknown or expired lease answers 200 with TTL -1. */
 export const timeToLive = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
   const id = bigField(call.body, 'ID');

@@ -79,7 +79,7 @@ export const hashKv = async (api: Api, call: Call): Promise<Body> => {
 };
 
 const noUser = (call: Call, api: Api): void => {
-  // facts kv A2: maintenance calls name the layer that refuses.
+  // spec/store#measured-answers: maintenance calls name the layer that refuses.
   if (api.node.machine.isAuthOn && call.token === undefined)
     throw new RpcError(2, 'auth: user name is empty');
   checkToken(api, call);
@@ -89,7 +89,7 @@ export const defragment = async (api: Api, call: Call): Promise<Body> => {
   return {};
 };
 
-/** facts kv A3: pieces with the bytes that remain, then one with only the sha256 of everything before. */
+/** spec/store#measured-snapshots: pieces with the bytes that remain, then one with only the sha256 of everything before. */
 export const snapshot = async (api: Api, call: Call): Promise<Stream> => {
   const end = api.form.snapshotNewlines ? '\n' : '';
   const line = (value: Body): Buffer => Buffer.from(JSON.stringify(value) + end);

@@ -17,7 +17,7 @@ const sickness = async (api: Api): Promise<string | undefined> => {
   }
 };
 
-/** doc3 B: 200 with a string field `health`; 503 without a quorum (facts kv A1). Open also where auth is on. */
+/** spec/store#interfaces: 200 with a string field `health`; 503 without a quorum (spec/store#measured-versions). Open also where auth is on. */
 export const health = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
   const reason = await sickness(api);
   const isHealthy = reason === undefined;
@@ -28,7 +28,7 @@ export const health = async (api: Api, headers: Readonly<Record<string, string>>
   return { status: isHealthy ? 200 : 503, headers, body: api.form.health(isHealthy, reason ?? '') };
 };
 
-/** doc3 B: string fields kvserver and kvcluster; the same without a quorum. */
+/** spec/store#interfaces: string fields kvserver and kvcluster; the same without a quorum. */
 export const version = (api: Api): string =>
   JSON.stringify({
     [`${api.word}server`]: api.version,

@@ -16,7 +16,7 @@ import type { Rpc } from './rpc.ts';
 import { txn } from './txn.ts';
 
 type Routes = Readonly<Record<string, Rpc>>;
-/** What each version answers below its gateway prefix (facts kv A1). */
+/** What each version answers below its gateway prefix (spec/store#measured-versions). */
 export const routesOf = (form: Form): Routes => ({
   '/kv/put': put,
   '/kv/range': range,

@@ -21,7 +21,7 @@ export type Api = {
   readonly clusterId: string;
   /** Member ids by name. */
   readonly ids: ReadonlyMap<string, string>;
-  /** `kv` (doc 3) or the word of real servers. */
+  /** `kv` (spec/store) or the word of real servers. */
   readonly word: string;
   /** Bytes that /v2/keys answers with. */
   readonly v2Bytes: number;
@@ -56,7 +56,7 @@ const httpCodes: Readonly<Record<number, number>> = {
   15: 500,
   16: 401,
 };
-/** facts kv A1, A2: gateway status of a gRPC code. */
+/** spec/store#measured-versions, spec/store#measured-answers: gateway status of a gRPC code. */
 export const httpCode = (code: number, form: Form): number =>
   code === 9 && form.errorBody === 'code+message' ? 400 : (httpCodes[code] ?? 500);
 

@@ -3,7 +3,7 @@ import type { Host } from '../../platform/host.ts';
 
 const LIFE_MS = 300_000;
 
-/** Tokens live in the memory of the member that gave them and die with it (facts kv A2). Each use gives them a new life. */
+/** Tokens live in the memory of the member that gave them and die with it (spec/store#measured-answers). Each use gives them a new life. */
 export class Tokens {
   readonly #known = new Map<string, { readonly user: string; usedAt: number }>();
   readonly #host: Host;

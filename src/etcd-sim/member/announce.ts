@@ -4,7 +4,7 @@ import type { Api } from '../gateway/rpc.ts';
 
 export type Fatal = (text: string) => void;
 
-/** facts kv A5: what a member logs when it starts. */
+/** spec/store#measured-upgrade: what a member logs when it starts. */
 export const announce = (api: Api, stored: Stored, isNew: boolean): void => {
   const { node, log, word } = api;
   log('I', `${word}server`, `name = ${api.settings.name}`);
@@ -34,7 +34,7 @@ export const sayVersion = ({ log, word }: Api, before: string | undefined, now: 
   log('I', `${word}server/api`, `enabled capabilities for version ${minorOf(now)}`);
 };
 
-/** doc3 Versioning 2: no way back once the cluster has the new version. */
+/** spec/store#versions-2: no way back once the cluster has the new version. */
 export const mustNotBeOlder = (api: Api, fatal: Fatal): void => {
   const determined = api.node.machine.clusterVersion;
   if (determined === undefined || compareMinors(minorOf(api.version), minorOf(determined)) >= 0) return;
@@ -54,7 +54,7 @@ export const follow = (api: Api, fatal: Fatal): void => {
     } else if (command.op === 'alarm' && result.ok) {
       const text = `alarm ${command.alarm} ${command.action === 'ACTIVATE' ? 'raised by peer' : 'disarmed for'} ${BigInt(command.member).toString(16)}`;
       api.log('W', `${api.word}server`, text);
-      // facts kv A2: this one call ends every 3.2 member for good.
+      // spec/store#measured-answers: this one call ends every 3.2 member for good.
       if (command.alarm === 'NONE' && command.action === 'ACTIVATE' && api.form.minor === '3.2') {
         api.log('C', 'mvcc/backend', 'cannot put key into bucket (key required)');
         // The others must hear of it first, or they would live on.

@@ -8,7 +8,7 @@ import { type ServerSettings, StartRefused } from '../server-flags.ts';
 /** Above this the database file is not written again at the end: a restart reads the log anyway. */
 const MOST_DB_BYTES = 64 * 1024 * 1024;
 
-/** doc3 Errors: the v3 database file is missing after a migration from v2: the server panics. */
+/** spec/store#errors: the v3 database file is missing after a migration from v2: the server panics. */
 const checkDatabase = async (host: Host, dataDir: string): Promise<void> => {
   const directory = `${dataDir}/member/snap`;
   const names = await host.files.list(directory);

@@ -1,7 +1,7 @@
 import type { Host } from '../../platform/host.ts';
 import type { Api } from '../gateway/rpc.ts';
 
-/** doc3 States: the member publishes its information to the cluster; from then on it serves clients. */
+/** spec/store#states: the member publishes its information to the cluster; from then on it serves clients. */
 export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
   const { node, settings } = api;
   while (!signal.aborted) {
@@ -24,7 +24,7 @@ export const publish = async (api: Api, signal: AbortSignal): Promise<void> => {
   }
 };
 
-/** facts kv A5: a leader hands over by itself before it ends, in every version. */
+/** spec/store#measured-upgrade: a leader hands over by itself before it ends, in every version. */
 export const leave = async (host: Host, api: Api, signal: string): Promise<void> => {
   const { node, log, word } = api;
   log(

@@ -23,7 +23,7 @@ const warnOfHigher = (api: Api, others: readonly (PeerInfo | undefined)[]): void
   for (const one of higher) api.log('W', source, `member ${one?.id} has a higher version ${one?.version}`);
 };
 
-/** doc3 B: mixed clusters run at the lowest version; all members new: the cluster version follows, and only upwards. */
+/** spec/store#states: mixed clusters run at the lowest version; all members new: the cluster version follows, and only upwards. */
 const checkClusterVersion = async (api: Api): Promise<void> => {
   const others = await Promise.all([...api.node.links.values()].map((link) => link.hello()));
   if (!api.node.raft.isLeading) return;

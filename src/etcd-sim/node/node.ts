@@ -17,7 +17,7 @@ export type NodeOptions = {
   readonly electionMs: number;
   readonly quotaBytes: number;
 };
-/** facts kv A2: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
+/** spec/store#measured-answers: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
 const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
 const REOFFER_MS = 25;
 /** No quorum or no leader within the limit. */

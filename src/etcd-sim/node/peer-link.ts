@@ -18,7 +18,7 @@ export type LinkOptions = {
   readonly log: MemberLog;
 };
 
-/** The way to one other member. Failures are values; the loss of a link and its return are said in the log (facts kv A5). */
+/** The way to one other member. Failures are values; the loss of a link and its return are said in the log (spec/store#measured-upgrade). */
 export class PeerLink {
   readonly id: string;
   /** An append is on its way; the next one waits for its answer. */

@@ -10,7 +10,7 @@ import type {
 
 type Version = { readonly mod: number; readonly sub: number; readonly kv?: StoredKey };
 
-/** Failures in the words of the real servers (facts kv A2). */
+/** Failures in the words of the real servers (spec/store#measured-answers). */
 export const failures = {
   emptyKey: { code: 3, message: 'etcdserver: key is not provided' },
   compacted: { code: 11, message: 'etcdserver: mvcc: required revision has been compacted' },

@@ -3,7 +3,7 @@ import type { ConfigFinding } from './finding.ts';
 /** Keys that every version from 3.2 to 3.5 reads, by the kind of value without which the server does not start (seen on real servers). */
 const wholeKeys = [
   ...['heartbeat-interval', 'election-timeout', 'snapshot-count', 'max-snapshots', 'max-wals', 'max-txn-ops'],
-  // doc3 B items: integer bytes, server-side request size limit.
+  // spec/store#items: integer bytes, server-side request size limit.
   'max-request-bytes',
 ];
 const signedKeys = ['quota-backend-bytes'];

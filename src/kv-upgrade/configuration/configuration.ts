@@ -19,7 +19,7 @@ const finding = (
 
 const [RETENTION, MODE] = ['auto-compaction-retention', 'auto-compaction-mode'];
 
-/** doc3 B items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. Facts A4 for the rest. */
+/** spec/store#items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. spec/store#measured-configuration for the rest. */
 const retentionFindings = (file: Settings): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
   if (value === undefined || value === null || value === '0' || value === '') return [];
@@ -96,7 +96,7 @@ const modeFindings = ({ [MODE]: mode }: Settings): ConfigFinding[] =>
     ? []
     : [finding('fail', MODE, `is "${mode}": the server would not start`, 'write periodic or revision')];
 
-/** doc3 Limits: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
+/** spec/store#items-5: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const [old, list] = [file['log-output'], file['log-outputs']];
   const isListTime = to !== '3.2' && to !== '3.3';
@@ -128,7 +128,7 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
 };
 
 const GATEWAY = 'enable-grpc-gateway';
-/** doc3 Interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
+/** spec/store#interfaces: clients put through the gateway; without this line they would get 404 from every member that is upgraded. */
 const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
   rowOf(`${to}.0`)?.wantsGatewayInFile === true && file[GATEWAY] === undefined
     ? [
@@ -171,7 +171,7 @@ export const flagsOf = (words: readonly string[]): Map<string, string> => {
   return flags;
 };
 
-/** What the version `to` would make of a command line (facts A4). Pure. */
+/** What the version `to` would make of a command line (spec/store#measured-configuration). Pure. */
 export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const flags = flagsOf(words);

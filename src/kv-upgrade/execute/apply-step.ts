@@ -28,7 +28,7 @@ import type {
 
 const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
-/** A member with much v2 data takes minutes to catch up (doc3 Limits). */
+/** A member with much v2 data takes minutes to catch up (spec/store#limits). */
 const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
   (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
 
@@ -57,7 +57,7 @@ const moveLeader: Act = async (run, step) => {
   try {
     await store.moveLeader(target.member_id as string);
   } catch (error) {
-    // The stop hands the leadership over too (facts A5): a refused transfer is no reason to end the run.
+    // The stop hands the leadership over too (spec/store#measured-upgrade): a refused transfer is no reason to end the run.
     run.emit({
       event: 'note',
       level: 'warn',
@@ -86,7 +86,7 @@ const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => 
 };
 
 /**
- * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (facts A5),
+ * The last look before a member goes down: nothing that was seen earlier counts here. A leader hands over when it is asked to end (spec/store#measured-upgrade),
  * and drops every write until its heir has all entries: with an heir far behind that takes seconds, so it waits for them first.
  */
 const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
@@ -120,7 +120,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   }
 };
 
-/** The binary may have been changed since the plan: a wrong one must not get near the data directory (facts A5: the servers do not refuse it). */
+/** The binary may have been changed since the plan: a wrong one must not get near the data directory (spec/store#measured-upgrade: the servers do not refuse it). */
 export const refuseWrongBinary = async (run: Run, name: string): Promise<void> =>
   wrongBinary(run, name, await hostOf(run, name, false));
 const hostOf = (run: Run, name: string, sizes: boolean): Promise<HostFacts> =>
@@ -295,7 +295,7 @@ const settle: Act = async (run, step) => {
 
 const confirmWithinMs = 20_000;
 const confirmPollMs = 100;
-/** The leader's monitor runs every five seconds (facts A5): one look at the end would see the old version. */
+/** The leader's monitor runs every five seconds (spec/store#measured-upgrade): one look at the end would see the old version. */
 const confirm: Act = async (run) => {
   const { host, cluster, access, plan } = run;
   const until = host.elapsed() + confirmWithinMs;

@@ -72,7 +72,7 @@ const versionIsRight: Check = async ({ store, minor }) => {
     : hopeless(`runs ${server}, not ${minor}: the wrong program was started`);
 };
 
-/** Facts A5: a member with another data directory joins empty, under another id. */
+/** spec/store#measured-upgrade: a member with another data directory joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
@@ -95,7 +95,7 @@ const leaderIsKnown: Check = async ({ store }) => {
 };
 
 const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);
-/** A serializable read answers without a quorum (facts A2), so the read is linearizable. */
+/** A serializable read answers without a quorum (spec/store#measured-answers), so the read is linearizable. */
 const readWorks: Check = async (gate) => {
   const { revision } = await gate.store.range(keyOf(gate));
   return good(`linearizable read at revision ${revision}`);
@@ -167,7 +167,7 @@ const noAlarm: Check = async ({ run, member, store }) => {
 };
 
 const mostHashTries = 5;
-/** All data of this member against the others', at one revision (facts A1: from 3.3 on). */
+/** All data of this member against the others', at one revision (spec/store#measured-versions: from 3.3 on). */
 const hashesAgree: Check = async (gate) => {
   const { member, store, others } = gate;
   const { db_size_bytes } = await store.status();
@@ -296,7 +296,7 @@ export const passGate = async (
 const stablePollMs = 100;
 /** An election takes one to two seconds, and every member is unhealthy meanwhile: that is no fault of this one. */
 const unhealthyLimitMs = 5000;
-/** doc3 Procedure 3: verify health of member and cluster; and again for a time, because a process may end late. */
+/** spec/store#procedure-3: verify health of member and cluster; and again for a time, because a process may end late. */
 export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
   const { run, member } = gate;
   const { host } = run;

@@ -9,7 +9,7 @@ import type { Run } from '../run.ts';
 import type { Observation } from '../types.ts';
 
 /**
- * Whether a member may still get its old version back: doc3 Versioning 2, while the cluster's version has not moved.
+ * Whether a member may still get its old version back: spec/store#versions-2, while the cluster's version has not moved.
  * Nobody else answering is no proof that it moved: the old server itself refuses to start then.
  */
 const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {

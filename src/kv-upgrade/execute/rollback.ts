@@ -23,7 +23,7 @@ const stopped = (message: string, tryThis: readonly string[]): Ending => ({
   error: new AppError('stopped', message, { code: 'ROLLBACK_STOPPED', tryThis }),
 });
 
-/** doc3 States: while a member still runs the old version, every other one can go back to it: one at a time, with the same gate. */
+/** spec/store#states: while a member still runs the old version, every other one can go back to it: one at a time, with the same gate. */
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access, plan, journal } = run;
   for (;;) {

@@ -1,7 +1,7 @@
 import { alarmsSaid } from './no-alarms.ts';
 import { guard } from './guard.ts';
 
-/** doc3 Procedure 1: check health and that the cluster runs the old version. */
+/** spec/store#procedure-1: check health and that the cluster runs the old version. */
 export const allMembersHealthy = guard(
   'all-members-healthy',
   'every member answers and is healthy',

@@ -4,7 +4,7 @@ import { guard } from './guard.ts';
 const shortLeaseSeconds = 300;
 const safePatch = '3.2.31';
 
-/** doc3 Limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
+/** spec/store#limits: auth with small lease TTL: 3.2.31 first; an unauthorized revoke sent to a 3.3 member can corrupt data. */
 export const authAndLeases = guard(
   'auth-and-leases',
   'authentication and leases are no danger here',

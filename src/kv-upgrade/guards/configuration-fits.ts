@@ -3,7 +3,7 @@ import { lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/data-dir-stats.ts';
 import { guard } from './guard.ts';
 
-/** Facts A4: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
+/** spec/store#measured-configuration: one configuration file cannot serve two versions when it sets the retention; the server exits at its start. */
 export const configurationFits = guard(
   'configuration-fits',
   'the new version understands the configuration',

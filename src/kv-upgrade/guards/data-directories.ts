@@ -1,6 +1,6 @@
 import { guard } from './guard.ts';
 
-/** doc3 Errors: a server restoring from snapshots while the v3 db file is missing panics. */
+/** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
   'db-file-present',
   'the v3 db file is where the new version looks for it',

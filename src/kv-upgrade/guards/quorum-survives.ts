@@ -35,7 +35,7 @@ export const stopProblem = (
   return `without ${name} only ${left} of ${size} members would be good, ${needed} are needed${bad.length > 0 ? ` (${bad.join(', ')} ${bad.length === 1 ? 'is' : 'are'} not)` : ''}${others}`;
 };
 
-/** doc3: without downtime. Every single stop must leave a majority. */
+/** spec/store: without downtime. Every single stop must leave a majority. */
 export const quorumSurvives = guard(
   'quorum-survives',
   'any one member can be stopped and a majority stays',

@@ -4,7 +4,7 @@ import { guard, mebibytes } from './guard.ts';
 const megabyte = 1_000_000;
 export type Settle = { readonly seconds: number; readonly why: string };
 
-/** doc3 Limits: v2 data over 50 MB: two minutes between members; 100 MB or more: longer; only v3 data: no wait. */
+/** spec/store#limits: v2 data over 50 MB: two minutes between members; 100 MB or more: longer; only v3 data: no wait. */
 export const settleOf = (v2Bytes: number): Settle | undefined => {
   if (v2Bytes <= 50 * megabyte) return undefined;
   if (v2Bytes < 100 * megabyte)

@@ -1,7 +1,7 @@
 import { compareVersions, minorOf, nextMinor, versionRows } from '../../api-specs/etcd/versions.ts';
 import { guard } from './guard.ts';
 
-/** doc3 Versioning 2. The servers themselves do not refuse a skipped minor (facts A5): only the tool can. */
+/** spec/store#versions-1; spec/store#versions-4: only the tool can refuse a skipped minor. */
 export const versionPath = guard(
   'version-path',
   'the way is one minor version forward',
@@ -34,7 +34,7 @@ export const versionPath = guard(
     }
     const running = minorOf(observation.cluster_version);
     if (running === undefined || running === from) return;
-    // Facts A5: the leader looks every 5 s; until then the members are newer than their cluster.
+    // spec/store#measured-upgrade: the leader looks every 5 s; until then the members are newer than their cluster.
     if (compareVersions(running, from) < 0)
       log.fail({
         message: `every member runs ${from}, the cluster's version is still ${running}`,

@@ -39,7 +39,7 @@ const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
   }
 };
 
-/** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (facts A4). */
+/** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (spec/store#measured-configuration). */
 const startAll = async ({ host, cluster, driver, directory }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
     await driver.install?.(member, 'old');

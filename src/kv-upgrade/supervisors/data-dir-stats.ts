@@ -14,7 +14,7 @@ const sizeOf = async (files: Files, directory: string): Promise<number> => {
   return total;
 };
 
-/** Largest of the v2 snapshot files: each holds all v2 data of its time. doc3 Limits: v2 data over 50 MB needs waits. */
+/** Largest of the v2 snapshot files: each holds all v2 data of its time. spec/store#limits: v2 data over 50 MB needs waits. */
 const v2Bytes = async (files: Files, snapDirectory: string): Promise<number> => {
   const names = (await files.list(snapDirectory).catch(() => [])).filter((name) => name.endsWith('.snap'));
   const sizes = await Promise.all(

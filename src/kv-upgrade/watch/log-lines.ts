@@ -1,4 +1,4 @@
-/** What lines of a member's log mean during an upgrade. doc3 States B and facts A5. The first match counts. */
+/** What lines of a member's log mean during an upgrade. spec/store#states and spec/store#measured-upgrade. The first match counts. */
 type Meaning = { readonly text: RegExp; readonly expected: boolean; readonly meaning: string };
 
 const meanings: readonly Meaning[] = [

@@ -24,7 +24,7 @@ const tokenIn = (request: MockRequest, queryToken: string | undefined): string |
   return /^Bearer +([^\s]+)$/i.exec(header.trim())?.[1];
 };
 
-/** facts labels 7: no or broken bearer token is 401. With `--labels-auth any` every token will do (decisions 7). */
+/** spec/labels#errors: no or broken bearer token is 401. With `--labels-auth any` every token will do (spec/program#mock-server). */
 export const callerFrom = (
   env: Environment,
   request: MockRequest,
@@ -52,7 +52,7 @@ export const callerFrom = (
   };
 };
 
-/** facts labels 8: reads take any of the four scopes, writes two; admin calls need an admin scope. */
+/** spec/labels#scopes: reads take any of the four scopes, writes two; admin calls need an admin scope. */
 export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean): void => {
   const { scopes } = caller;
   if (scopes === undefined) return;
@@ -71,7 +71,7 @@ export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean
   );
 };
 
-/** facts labels 5: each role implies the ones before it. */
+/** spec/labels#permissions: each role implies the ones before it. */
 const roles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'];
 export const rank = (role: string): number => roles.indexOf(role);
 
@@ -82,7 +82,7 @@ export const permissionsFor = (state: LabelState, label: string): Iterable<Permi
 export const roleOf = (state: LabelState, label: LabelRecord, caller: Caller, asAdmin: boolean): number => {
   const mayEdit =
     label.creator === caller.person || (caller.isAdmin && (asAdmin || label.labelType === 'ADMIN'));
-  // facts labels 0: a provider's own label is read only.
+  // spec/labels#labels: a provider's own label is read only.
   if (label.labelType === 'PROVIDER_APP') return rank('APPLIER');
   if (mayEdit) return rank('EDITOR');
   let best = -1;

@@ -25,7 +25,7 @@ export const viewerOf = ({ state, env, caller, asAdmin }: Call): Viewer => ({
   asAdmin,
 });
 
-/** A label the caller has a role on. facts labels 7: no role is 403, unknown is 404. */
+/** A label the caller has a role on. spec/labels#errors: no role is 403, unknown is 404. */
 export const labelWith = (call: Call, id: string, role: string): LabelRecord => {
   const label = call.state.labels.get(id);
   if (label === undefined) throw notFound(`labels/${id}`);
@@ -33,7 +33,7 @@ export const labelWith = (call: Call, id: string, role: string): LabelRecord => 
   return label;
 };
 
-/** facts labels 3.5: labels/{id} is labels/{id}@latest; @published and @{revision_id} name others. */
+/** spec/labels#lifecycle: labels/{id} is labels/{id}@latest; @published and @{revision_id} name others. */
 export const revisionNamed = (call: Call, label: LabelRecord, word: string): Revision => {
   const id = word === 'latest' ? latestId(label) : word === 'published' ? label.published : word;
   const known =
@@ -87,7 +87,7 @@ export const answer = (call: Call, id: string, view: View | unknown): Json => {
   return labelJson(viewerOf(call), label, latestOf(call.state, label), view);
 };
 
-/** A whole-label change meets the locks of the label (facts labels 6). */
+/** A whole-label change meets the locks of the label (spec/labels#locks). */
 export const isFreeOfLocks = (call: Call, label: LabelRecord, takesAway: boolean): void => {
   const lock = locksFor(call.state, label.id).find((l) => l.fieldId === undefined || takesAway);
   if (lock === undefined) return;

@@ -1,5 +1,5 @@
 /**
- * doc3 Limits "the numeric values … not shown"; facts labels 6: the first four numbers are the real ones, the rest are chosen.
+ * spec/labels#limits "the numeric values … not shown"; spec/labels#limits: the first four numbers are the real ones, the rest are chosen.
  * What the read returns and what the rules enforce is this one value.
  */
 export const constraints = {

@@ -27,17 +27,17 @@ export const draftOf = (
   choiceId: () => newId(call.env, 10),
 });
 
-/** facts labels 9 Label.labelType: SHARED or ADMIN; the provider's own labels are not made here. */
+/** spec/labels#schemas Label.labelType: SHARED or ADMIN; the provider's own labels are not made here. */
 const typeMayBeCreated = (call: Call, type: string): void => {
   if (type === '' || type === 'LABEL_TYPE_UNSPECIFIED')
     throw invalid('labelType', 'is required: SHARED or ADMIN', 'REQUIRED');
   if (type === 'PROVIDER_APP') throw invalid('labelType', 'labels of a provider app cannot be created');
-  // facts labels 9 UserCapabilities.canCreateAdminLabels
+  // spec/labels#schemas UserCapabilities.canCreateAdminLabels
   if (type === 'ADMIN' && !call.caller.isAdmin)
     throw denied('NOT_ADMIN', 'Only an administrator can create labels of type ADMIN.');
 };
 
-/** facts labels 9 LabelEnabledAppSettingsEnabledApp: FILES, MAIL. */
+/** spec/labels#schemas LabelEnabledAppSettingsEnabledApp: FILES, MAIL. */
 export const appsFrom = (settings: Json, path: string): string[] => {
   const apps = ((settings.enabledApps ?? []) as readonly Json[]).map((entry, i) => {
     const app = textOf(entry, 'app');
@@ -53,7 +53,7 @@ const checkLink = (uri: string): void => {
     throw invalid('learnMoreUri', 'must be a URL that starts with http:// or https://');
 };
 
-/** facts labels 6 "standard labels per organisation": an option; labels of a provider do not count. */
+/** spec/labels#limits "standard labels per organisation": an option; labels of a provider do not count. */
 const fitsLabelCount = ({ state, env }: Call): void => {
   const most = env.options.labelsAtMost;
   if (most === undefined) return;

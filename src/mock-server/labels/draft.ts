@@ -65,7 +65,7 @@ export const touch = (record: { updateTime: number; updater: string }, draft: Dr
   record.updater = draft.caller;
 };
 
-/** facts labels 4: positions are 1..n and contiguous. Empty `before` is the end. Returns the position. */
+/** spec/labels#edits: positions are 1..n and contiguous. Empty `before` is the end. Returns the position. */
 export const place = <T extends { readonly id: string }>(
   all: T[],
   item: T,
@@ -82,7 +82,7 @@ export const place = <T extends { readonly id: string }>(
   return all.indexOf(item) + 1;
 };
 
-/** facts labels 3: published -> disabled. A draft part is deleted instead, a disabled one is disabled already. */
+/** spec/labels#lifecycle: published -> disabled. A draft part is deleted instead, a disabled one is disabled already. */
 export const disablePart = (record: FieldRecord | ChoiceRecord, what: string, draft: Draft): void => {
   if (record.state !== 'PUBLISHED')
     throw failed(
@@ -110,7 +110,7 @@ export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, dra
   touch(record, draft);
 };
 
-/** facts labels 3 "Rules that bite after publish": a published part can be deleted only when it is disabled. */
+/** spec/labels#lifecycle "Rules that bite after publish": a published part can be deleted only when it is disabled. */
 export const isDeletable = (record: FieldRecord | ChoiceRecord, what: string): void => {
   if (record.state === 'PUBLISHED')
     throw failed('MUST_BE_DISABLED', what, `${what} is published: disable it before it is deleted.`);

@@ -26,7 +26,7 @@ const updateLabel = (draft: d.Draft, json: Json, path: string): Json => {
 };
 
 type Edit = (draft: d.Draft, json: Json, path: string) => Json;
-/** facts labels 4: the twelve kinds. */
+/** spec/labels#edits: the twelve kinds. */
 const edits: Readonly<Record<string, Edit>> = {
   updateLabel,
   createField: fields.createField,
@@ -42,7 +42,7 @@ const edits: Readonly<Record<string, Edit>> = {
   deleteSelectionChoice: choices.deleteSelectionChoice,
 };
 
-/** Members that every request of a kind must have besides its ids (facts labels 9, flag R). */
+/** Members that every request of a kind must have besides its ids (spec/labels#schemas, flag R). */
 const needed: Readonly<Record<string, string>> = {
   updateLabel: 'properties',
   createField: 'field',

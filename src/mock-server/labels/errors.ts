@@ -1,6 +1,6 @@
 import type { MockReply } from '../service.ts';
 
-/** facts labels 7: names of states and their HTTP numbers. */
+/** spec/labels#errors: names of states and their HTTP numbers. */
 const httpStatus = {
   INVALID_ARGUMENT: 400,
   FAILED_PRECONDITION: 400,
@@ -85,7 +85,7 @@ const details = (error: LabelError): unknown[] => [
     : []),
 ];
 
-/** The older form of error entries, which clients that send `$.xgafv=1` still read (facts labels 7: error.errors[]). */
+/** The older form of error entries, which clients that send `$.xgafv=1` still read (spec/labels#errors: error.errors[]). */
 const olderReason: Readonly<Record<StatusName, string>> = {
   INVALID_ARGUMENT: 'badRequest',
   FAILED_PRECONDITION: 'failedPrecondition',
@@ -96,7 +96,7 @@ const olderReason: Readonly<Record<StatusName, string>> = {
   RESOURCE_EXHAUSTED: 'rateLimitExceeded',
 };
 
-/** facts labels 7: HTTP status line plus {"error":{code,message,status,details}}. */
+/** spec/labels#errors: HTTP status line plus {"error":{code,message,status,details}}. */
 export const errorReply = (error: LabelError, olderForm = false): MockReply => {
   const code = httpStatus[error.status];
   const body = {

@@ -140,7 +140,7 @@ export const updateField = (draft: d.Draft, json: Json, path: string): Json => {
 
 const isFrozen = (field: FieldRecord): boolean => field.state !== 'UNPUBLISHED_DRAFT';
 
-/** facts labels 3 "Rules that bite after publish": the field type is frozen. */
+/** spec/labels#lifecycle "Rules that bite after publish": the field type is frozen. */
 const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
   if (isFrozen(field) && field.kind !== kind) {
     throw failed(
@@ -151,7 +151,7 @@ const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
   }
 };
 
-/** facts labels 3: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
+/** spec/labels#lifecycle: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
 const listOptionsMayBecome = (draft: d.Draft, field: FieldRecord, next: number | undefined): void => {
   const then = draft.published?.fields.find(({ id }) => id === field.id);
   if (then === undefined || next === then.maxEntries) return;
@@ -182,7 +182,7 @@ const optionPaths = (kind: FieldKind): string[] => {
   return [`${kind}Options`, ...inner, ...inner.map((name) => `${kind}Options.${name}`)];
 };
 
-/** facts labels 3: choices of a published field have requests of their own; replacing the list would orphan values on items. */
+/** spec/labels#lifecycle: choices of a published field have requests of their own; replacing the list would orphan values on items. */
 const choicesAreNotReplaced = (field: FieldRecord, options: Json, path: string): void => {
   if (isFrozen(field) && options.choices !== undefined) {
     throw invalid(

@@ -46,7 +46,7 @@ const step = (call: Call, action: Action): LabelRecord => {
 };
 const maker = (call: Call): revise.Maker => ({ caller: call.caller.person, now: call.env.now() });
 
-/** facts labels 2 "customer": customers/<id>; other customers' labels are nobody's business. */
+/** spec/labels#parameters "customer": customers/<id>; other customers' labels are nobody's business. */
 export const isOwnCustomer = (customer: unknown): void => {
   if (customer === undefined || customer === '') return;
   if (!/^customers\/[^/]+$/.test(String(customer)))
@@ -70,7 +70,7 @@ const list: Handler = (call) => {
   const labels = page.items.map((label) => {
     const revision = query.publishedOnly ? publishedOf(state, label) : latestOf(state, label);
     if (revision === undefined) throw new Error(`label ${label.id} lost its revision`);
-    // facts labels 2 publishedOnly: names with the published revision; current revisions have names without one.
+    // spec/labels#parameters publishedOnly: names with the published revision; current revisions have names without one.
     return labelJson(
       viewer,
       label,
@@ -87,7 +87,7 @@ const get: Handler = (call) => {
   return labelJson(viewerOf(call), label, revision, call.query.view, name);
 };
 
-/** doc3 A.Label any, delete -> deleted: the label and all that hangs on it. */
+/** spec/labels#lifecycle-5: the label and all that hangs on it. */
 const remove: Handler = (call) => {
   const label = step(call, 'delete');
   const { state, env } = call;
@@ -159,7 +159,7 @@ const enable: Handler = (call) => {
   return answer(call, label.id, 'LABEL_VIEW_FULL');
 };
 
-/** facts labels 3.4: copy mode and enabled apps are not revisioned and hold at once. */
+/** spec/labels#lifecycle: copy mode and enabled apps are not revisioned and hold at once. */
 const updateLabelCopyMode: Handler = (call) => {
   const label = writable(call);
   const copyMode = textOf(call.body, 'copyMode');

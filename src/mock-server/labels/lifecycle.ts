@@ -11,10 +11,10 @@ type Transition = {
   readonly from: Readonly<Partial<Record<Standing, Standing | 'deleted'>>>;
 };
 
-/** doc3 "States and transitions, A. Label", refined by facts labels 3. */
+/** spec/labels#lifecycle, refined by spec/labels#lifecycle. */
 const transitions: Readonly<Record<Action, Transition>> = {
   delta: {
-    cites: 'doc3 A.Label: any, delta -> new draft revision',
+    cites: 'spec/labels#lifecycle-1',
     from: {
       draft: 'draft',
       published: 'published+draft',
@@ -24,19 +24,19 @@ const transitions: Readonly<Record<Action, Transition>> = {
     },
   },
   publish: {
-    cites: 'doc3 A.Label: draft, publish -> published',
+    cites: 'spec/labels#lifecycle-2',
     from: { draft: 'published', 'published+draft': 'published' },
   },
   disable: {
-    cites: 'doc3 A.Label: published, disable -> disabled',
+    cites: 'spec/labels#lifecycle-3',
     from: { published: 'disabled', 'published+draft': 'disabled+draft' },
   },
   enable: {
-    cites: 'doc3 A.Label: disabled, enable -> published',
+    cites: 'spec/labels#lifecycle-4',
     from: { disabled: 'published', 'disabled+draft': 'published+draft' },
   },
   delete: {
-    cites: 'doc3 A.Label: any, delete -> deleted',
+    cites: 'spec/labels#lifecycle-5',
     from: {
       draft: 'deleted',
       published: 'deleted',
@@ -77,7 +77,7 @@ export const illegal = (action: Action, standing: Standing, label: string): Labe
   );
 };
 
-/** facts labels 3 "CONFLICT": the document deletes from any state; real services want a published label disabled first. */
+/** spec/labels#lifecycle "CONFLICT": the document deletes from any state; real services want a published label disabled first. */
 export const mustBeDisabledFirst = (
   policy: 'any' | 'disabled-first',
   standing: Standing,
@@ -91,7 +91,7 @@ export const mustBeDisabledFirst = (
       )
     : undefined;
 
-/** facts labels 2: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
+/** spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
 export const isTheLatestRevision = (
   required: unknown,
   latest: string,

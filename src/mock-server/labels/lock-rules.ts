@@ -11,7 +11,7 @@ const isDirectly = (lock: Part, part: Part): boolean =>
   lock.fieldId === part.fieldId && lock.choiceId === part.choiceId;
 
 /**
- * facts labels 6: a locked part refuses the change. A lock guards its part and everything under it; taking away a whole
+ * spec/labels#locks: a locked part refuses the change. A lock guards its part and everything under it; taking away a whole
  * (disable, delete, another type) is also refused for what holds a locked part. A lock being removed is in effect until it is gone.
  */
 export const lockAgainst = (

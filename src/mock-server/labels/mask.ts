@@ -2,7 +2,7 @@ import { invalid } from './errors.ts';
 import { type Json, camel } from './proto-json.ts';
 
 /**
- * Which members an edit writes (facts labels 2: relative to the implied root, at least one, `*` = every field).
+ * Which members an edit writes (spec/labels#parameters: relative to the implied root, at least one, `*` = every field).
  * Without a mask the members that were given are meant.
  */
 export const maskFrom = (

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { invalid } from './errors.ts';
 
-/** facts labels 2: labels 50/200, permissions 50/200, locks 100/200. */
+/** spec/labels#parameters: labels 50/200, permissions 50/200, locks 100/200. */
 const MAX_PAGE = 200;
 type Sequenced = { readonly seq: number };
 
@@ -17,7 +17,7 @@ const tokenFor = (after: number, about: unknown): string => {
 const placeIn = (token: string, about: unknown): number => {
   const [place = '', mark] = token.split('.');
   const after = Number(/^p1\.(\d+)$/.exec(Buffer.from(place, 'base64url').toString())?.[1]);
-  // facts labels 2: the page size may change between pages, other arguments may not.
+  // spec/labels#parameters: the page size may change between pages, other arguments may not.
   if (!Number.isSafeInteger(after) || mark !== fingerprint([about, after])) {
     throw invalid('pageToken', 'is not a token of this list with these arguments', 'INVALID_PAGE_TOKEN');
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Environment } from '../service.ts';
 
-/** facts labels 2: customers/<id>, the caller's own by default. */
+/** spec/labels#parameters: customers/<id>, the caller's own by default. */
 export const CUSTOMER = 'customers/C01opsctl';
 /** The one who calls when any token is taken, and the first user of the authorization server. */
 export const OWNER = 'people/100000000000000000001';
@@ -25,7 +25,7 @@ const digits = (text: string): string =>
     .toString()
     .padStart(20, '1');
 
-/** facts labels 5: an address names a user or a group; a group's says so by "group", "team" or "staff" before the @. */
+/** spec/labels#permissions: an address names a user or a group; a group's says so by "group", "team" or "staff" before the @. */
 export const principalOf = (email: string): string => {
   const address = email.toLowerCase();
   const known = directory[address];
@@ -54,7 +54,7 @@ export const personOfUser = (
   user: { readonly id: string; readonly email: string },
 ): string => (isFirstUser(env, user.id) ? OWNER : principalOf(user.email));
 
-/** decisions 8: capabilities are answered for any known user: by person id, user id or address. */
+/** spec/program#choices: capabilities are answered for any known user: by person id, user id or address. */
 export const knownPerson = (env: Environment, id: string): string | undefined => {
   const user = authUsers(env).find((u) => u.id === id || u.email === id);
   if (user !== undefined) return personOfUser(env, user);

@@ -11,7 +11,7 @@ import type { LabelRecord, PermissionRecord } from './state.ts';
 
 type Parent = { readonly label: LabelRecord; readonly name: string };
 
-/** labels/x, labels/x@3, labels/x/revisions/3: facts labels 5: the same data, permissions affect the label as a whole. */
+/** labels/x, labels/x@3, labels/x/revisions/3: spec/labels#permissions: the same data, permissions affect the label as a whole. */
 const parentOf = (call: Call, name: string, role: string): Parent => {
   const match = /^labels\/([^/@]+)(?:@([^/@]+)|\/revisions\/([^/]+))?$/.exec(name);
   if (match === null) throw notFound(name);
@@ -24,7 +24,7 @@ const parentOf = (call: Call, name: string, role: string): Parent => {
 const members = ['person', 'group', 'audience'] as const;
 const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };
 
-/** facts labels 5: exactly one principal, or an address that stands for a user or group; never both. */
+/** spec/labels#permissions: exactly one principal, or an address that stands for a user or group; never both. */
 const principalIn = (given: Json, path: string): { principal: string; email?: string } => {
   const email = textOf(given, 'email');
   const member = members.find((name) => textOf(given, name) !== '');
@@ -54,10 +54,10 @@ const roleIn = (given: Json, path: string): string => {
   return role;
 };
 
-/** decisions 8: permission ids are one segment in the mock. */
+/** spec/program#choices: permission ids are one segment in the mock. */
 const idOf = (principal: string): string => createHash('sha256').update(principal).digest('hex').slice(0, 16);
 
-/** facts labels 5: create, PATCH and batchUpdate are all upserts by principal. */
+/** spec/labels#permissions: create, PATCH and batchUpdate are all upserts by principal. */
 const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => {
   const named =
     textOf(given, 'name') === ''
@@ -66,7 +66,7 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
   const existing =
     named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
   const hasPrincipal = [...members, 'email'].some((name) => textOf(given, name) !== '');
-  // facts labels 7: a permission that is named and nothing else says whose it is has to exist.
+  // spec/labels#errors: a permission that is named and nothing else says whose it is has to exist.
   if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
   const who =
     existing && !hasPrincipal
@@ -103,7 +103,7 @@ const permissionNamed = (parent: Parent, name: string, path: string): string => 
   return id;
 };
 
-/** One-segment ids of this service, and the two-segment form (people/1) that clients build themselves (facts labels 5). */
+/** One-segment ids of this service, and the two-segment form (people/1) that clients build themselves (spec/labels#permissions). */
 const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionRecord | undefined =>
   call.state.permissions.get(`${label.id}/${id}`) ??
   [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
@@ -136,7 +136,7 @@ const remove: Handler = (call) => {
   return {};
 };
 
-/** facts labels 5: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
+/** spec/labels#permissions: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
 const entryFits = (call: Call, entry: Json, path: string): void => {
   if (entry.useAdminAccess !== undefined && entry.useAdminAccess !== (call.body.useAdminAccess ?? false)) {
     throw invalid(`${path}.useAdminAccess`, 'differs from useAdminAccess of the batch', 'PARENT_MISMATCH');
@@ -148,7 +148,7 @@ const requestsOf = (call: Call): readonly Json[] => {
   return requests;
 };
 
-/** facts labels 5 "atomicity": the transaction around the call takes everything back when one entry is refused. */
+/** spec/labels#permissions "atomicity": the transaction around the call takes everything back when one entry is refused. */
 const batchUpdate: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
   const permissions = requestsOf(call).map((entry, i) => {

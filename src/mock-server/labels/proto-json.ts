@@ -8,7 +8,7 @@ export type Mapped = { readonly value: Json; readonly violations: readonly Viola
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 const at = (path: string): string => (path === '' ? '' : ` at '${path}'`);
-/** facts labels 7: lowerCamel and snake_case are both read. */
+/** spec/labels#errors: lowerCamel and snake_case are both read. */
 export const camel = (name: string): string =>
   name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -40,7 +40,7 @@ const readInt64 = (value: unknown, path: string, bad: Violation[]): unknown => {
   return big.toString();
 };
 
-/** facts labels 4: the mask is one string; the guide's own sample sends {paths:[…]}, which is tolerated. */
+/** spec/labels#edits: the mask is one string; the guide's own sample sends {paths:[…]}, which is tolerated. */
 const readMask = (value: unknown, path: string, bad: Violation[]): unknown => {
   const paths =
     typeof value === 'object' && value !== null ? (value as { paths?: unknown }).paths : undefined;
@@ -118,7 +118,7 @@ const readFields = (
     } else if (given !== null && Object.hasOwn(read, key)) {
       bad.push({ field: join(path, key), description: `Invalid value${at(path)}: '${key}' is given twice.` });
     } else if (given !== null) {
-      // facts labels 7: null is absent; members that only the service sets are checked like others and then ignored.
+      // spec/labels#errors: null is absent; members that only the service sets are checked like others and then ignored.
       const value = readValue(field, given, join(path, key), bad);
       if (!field.outputOnly) read[key] = value;
     }
@@ -134,7 +134,7 @@ const readFields = (
   return read;
 };
 
-/** The JSON mapping of facts labels 7: strict about names, types, enums and oneofs; says every thing that is wrong. Pure. */
+/** The JSON mapping of spec/labels#errors: strict about names, types, enums and oneofs; says every thing that is wrong. Pure. */
 export const mapJson = (
   fields: Fields,
   exclusive: readonly (readonly string[])[] | undefined,

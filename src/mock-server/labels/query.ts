@@ -4,7 +4,7 @@ import { type Violation, LabelError, invalid } from './errors.ts';
 import { type Selection, selectionFrom } from './partial.ts';
 import { camel } from './proto-json.ts';
 
-/** facts labels 2 "system parameters": every method takes them. */
+/** spec/labels#parameters "system parameters": every method takes them. */
 export type System = {
   readonly fields?: Selection;
   readonly isPretty: boolean;
@@ -77,7 +77,7 @@ const readOne = (field: Fields[string], name: string, text: string, bad: Violati
   return text;
 };
 
-/** The method's own parameters, with defaults; an unknown one, a repeated one or a bad value is 400 (facts labels 7). */
+/** The method's own parameters, with defaults; an unknown one, a repeated one or a bad value is 400 (spec/labels#errors). */
 export const queryFrom = (fields: Fields, query: string): Record<string, unknown> => {
   const bad: Violation[] = [];
   const values: Record<string, unknown> = {};

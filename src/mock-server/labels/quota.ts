@@ -3,7 +3,7 @@ import type { Environment } from '../service.ts';
 import type { Caller } from './access.ts';
 import { LabelError } from './errors.ts';
 
-/** facts labels 6 "requests": reads and writes of one user are counted apart; one over the quota is 429 and does nothing. */
+/** spec/labels#limits "requests": reads and writes of one user are counted apart; one over the quota is 429 and does nothing. */
 export const quotaOf = (env: Environment): ((caller: Caller, method: string) => void) => {
   const { labelsQuota: quota, rateRetryAfter } = env.options;
   if (quota === undefined) return () => {};

@@ -25,7 +25,7 @@ export const time = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 export const person = (id: string | undefined): Json | undefined =>
   id === undefined ? undefined : { person: id };
-/** Members without a value are left out (facts labels 7). */
+/** Members without a value are left out (spec/labels#errors). */
 export const compact = (json: Json): Json =>
   Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined));
 
@@ -53,7 +53,7 @@ export const hints = ({ state, policy }: Shown): Json => ({
   shownInApply: state === 'PUBLISHED' || (state === 'DISABLED' && policy?.showInApply === true),
 });
 
-/** facts labels 9 schemaCapabilities: the right, the state, and no lock in the way: exactly what the rules enforce. */
+/** spec/labels#schemas schemaCapabilities: the right, the state, and no lock in the way: exactly what the rules enforce. */
 const partCapabilities = (
   sight: Sight,
   state: string,
@@ -79,7 +79,7 @@ const essence = (record: FieldRecord | ChoiceRecord): string =>
 const differs = (now: FieldRecord | ChoiceRecord, before: FieldRecord | ChoiceRecord | undefined): boolean =>
   before !== undefined && essence(now) !== essence(before);
 
-/** facts labels 9 BadgeConfig: shown in the nearest colour that is supported. */
+/** spec/labels#schemas BadgeConfig: shown in the nearest colour that is supported. */
 const palette: readonly Color[] = [
   { red: 0.8, green: 0.2, blue: 0.2 },
   { red: 0.95, green: 0.6, blue: 0.1 },

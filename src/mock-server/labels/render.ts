@@ -47,7 +47,7 @@ const capabilities = (
   };
 };
 
-/** `name` is labels/<id> or labels/<id>@<revision>, as it was asked for (facts labels 9 Label.name). */
+/** `name` is labels/<id> or labels/<id>@<revision>, as it was asked for (spec/labels#schemas Label.name). */
 const basic = (label: LabelRecord, revision: Revision, name: string): Json => ({
   name,
   id: label.id,
@@ -97,7 +97,7 @@ const full = (viewer: Viewer, label: LabelRecord, revision: Revision): Json => {
   };
 };
 
-/** A label as JSON. facts labels 2: BASIC has name, id, revisionId, labelType and properties. */
+/** A label as JSON. spec/labels#parameters: BASIC has name, id, revisionId, labelType and properties. */
 export const labelJson = (
   viewer: Viewer,
   label: LabelRecord,

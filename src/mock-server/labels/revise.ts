@@ -6,7 +6,7 @@ export type Maker = { readonly caller: string; readonly now: number };
 /** The label that refers to new revisions, and those revisions. Pure: nothing is stored here. */
 export type Revised = { readonly label: LabelRecord; readonly revisions: readonly Revision[] };
 
-/** Earlier published revisions that are kept; facts labels 3: "may be purged automatically". */
+/** Earlier published revisions that are kept; spec/labels#lifecycle: "may be purged automatically". */
 const MAX_PAST = 20;
 
 const made = (revision: Revision, id: number, { caller, now }: Maker): Revision => ({
@@ -16,7 +16,7 @@ const made = (revision: Revision, id: number, { caller, now }: Maker): Revision 
   revisionCreator: caller,
 });
 
-/** A draft after the newest one. facts labels 3.2: maxDraftRevisions caps kept drafts, the oldest go. */
+/** A draft after the newest one. spec/labels#lifecycle: maxDraftRevisions caps kept drafts, the oldest go. */
 export const draftAfter = (label: LabelRecord, content: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
   const revision = made(content, counter, maker);
@@ -43,7 +43,7 @@ const publishFields = (fields: FieldRecord[], maker: Maker): void => {
 const past = (label: LabelRecord): string[] =>
   (label.published === undefined ? [...label.past] : [...label.past, label.published]).slice(-MAX_PAST);
 
-/** doc3 A.Label draft, publish -> published: all draft changes. facts labels 3.2: earlier drafts go, earlier published revisions stay. */
+/** spec/labels#lifecycle-2: all draft changes. spec/labels#lifecycle: earlier drafts go, earlier published revisions stay. */
 export const published = (label: LabelRecord, draft: Revision, maker: Maker): Revised => {
   const counter = label.counter + 1;
   const revision = made(draft, counter, maker);
@@ -58,7 +58,7 @@ export const published = (label: LabelRecord, draft: Revision, maker: Maker): Re
 };
 
 type Switch = (revision: Revision) => void;
-/** facts labels 3.3: one revision made of the published one and, with open drafts, one more made of the newest of them; older drafts go. */
+/** spec/labels#lifecycle: one revision made of the published one and, with open drafts, one more made of the newest of them; older drafts go. */
 const switched = (
   label: LabelRecord,
   current: Revision,

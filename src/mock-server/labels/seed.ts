@@ -107,7 +107,7 @@ const contract = (maker: Maker): LabelJson => {
   return label;
 };
 
-/** No method makes locks, so the demo has some (facts labels 6): on a label, a field, a choice, and one that is being removed. */
+/** No method makes locks, so the demo has some (spec/labels#limits): on a label, a field, a choice, and one that is being removed. */
 const lock = (
   { state, env }: Maker,
   label: LabelJson,

@@ -22,7 +22,7 @@ const getLimits: Handler = ({ query }) => {
   return constraints;
 };
 
-/** decisions 8: the document lets any user be asked about; real services answer for `me` alone. */
+/** spec/program#choices: the document lets any user be asked about; real services answer for `me` alone. */
 const getCapabilities: Handler = ({ params, query, caller, env }) => {
   isOwnCustomer(query.customer);
   const name = params.name ?? '';
@@ -53,7 +53,7 @@ const handlers: { readonly [R in keyof Table]: { readonly [V in keyof Table[R]]:
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** facts labels 7: an empty body counts as {}; malformed JSON, unknown members, wrong types and double oneofs are 400. */
+/** spec/labels#errors: an empty body counts as {}; malformed JSON, unknown members, wrong types and double oneofs are 400. */
 const bodyFrom = (operation: Operation, request: MockRequest): Json => {
   if (operation.body === undefined || request.body.length === 0) return {};
   let value: unknown;
@@ -124,7 +124,7 @@ const answererOf = (env: Environment) => {
         ? (request.headers['x-http-method-override'] ?? 'POST').toUpperCase()
         : request.method;
     const match = route(method, request.path.slice(basePath.length));
-    // facts labels 7: unknown path, unknown verb and wrong method are all 404.
+    // spec/labels#errors: unknown path, unknown verb and wrong method are all 404.
     if (match.kind !== 'operation')
       throw new LabelError('NOT_FOUND', `The requested URL ${request.path} was not found for ${method}.`, {
         reason: 'METHOD_NOT_FOUND',
@@ -146,7 +146,7 @@ const answererOf = (env: Environment) => {
   };
 };
 
-/** doc3 A: the label service as a part of the mock server. */
+/** spec/labels: the label service as a part of the mock server. */
 export const makeLabels = (env: Environment): MockService => {
   const answer = answererOf(env);
   return {

@@ -1,7 +1,7 @@
 import type { Collection } from '../store.ts';
 import type { Environment } from '../service.ts';
 
-/** facts labels 3: the states of a label, a field and a choice; a deleted one is simply gone. */
+/** spec/labels#lifecycle: the states of a label, a field and a choice; a deleted one is simply gone. */
 export type ComponentState = 'UNPUBLISHED_DRAFT' | 'PUBLISHED' | 'DISABLED';
 export type Policy = { readonly hideInSearch?: boolean; readonly showInApply?: boolean };
 /** Who and when, milliseconds since 1970; people are `people/<id>`. */
@@ -134,6 +134,6 @@ export const permissionsOf = (state: LabelState, label: string): PermissionRecor
   state.permissions.filter((p) => p.label === label);
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-/** facts labels 9: ids match ([a-zA-Z0-9])+. */
+/** spec/labels#schemas: ids match ([a-zA-Z0-9])+. */
 export const newId = (env: Environment, length: number): string =>
   Array.from(env.random(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

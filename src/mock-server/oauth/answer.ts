@@ -5,7 +5,7 @@ import type { Asked } from './state.ts';
 const encode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** doc1 state: "returned unchanged as a name=value pair in the fragment identifier"; decisions 8: also in the query, or there only. Pure. */
+/** spec/sign-in#authorize-5 state: "returned unchanged as a name=value pair in the fragment identifier"; spec/program#choices: also in the query, or there only. Pure. */
 export const answerUri = (
   asked: Pick<Asked, 'redirect_uri' | 'state'>,
   values: Readonly<Record<string, string>>,

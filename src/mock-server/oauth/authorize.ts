@@ -20,7 +20,7 @@ const askedFrom = ({ params }: RequestCall): Asked => {
     redirect_uri: params.get('redirect_uri') ?? '',
     scopes: splitScopes(params.get('scope') ?? ''),
     challenge,
-    // doc1: the method is plain when it is omitted.
+    // spec/sign-in: the method is plain when it is omitted.
     method: challenge === null ? null : given(params, 'code_challenge_method') === 'S256' ? 'S256' : 'plain',
     state: params.raw('state') === undefined ? null : reencoded(params.raw('state') ?? ''),
     login_hint: given(params, 'login_hint') ?? null,

@@ -1,7 +1,7 @@
 import type { MockRequest } from '../service.ts';
 import { readParams } from './params.ts';
 
-/** doc1 Endpoints 5: the header, or the query parameter `access_token`. RFC 6750 2: one way at a time. */
+/** spec/sign-in#data-api: the header, or the query parameter `access_token`. RFC 6750 2: one way at a time. */
 export const bearerOf = (request: MockRequest): { readonly token?: string; readonly problem?: string } => {
   const query = readParams(request.query);
   const inQuery = query.all('access_token');

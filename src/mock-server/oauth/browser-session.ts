@@ -63,7 +63,7 @@ export const signIn = (auth: Auth, browser: Browser, user: User): Browser => {
 };
 
 /**
- * facts 3.11: a form is good for this request at this step. That the request is this browser's is looked at before; the
+ * spec/sign-in#check-3.11: a form is good for this request at this step. That the request is this browser's is looked at before; the
  * cookie is not in the proof, because a sign-in in another tab changes it while this form is open.
  */
 export const proofOf = (auth: Auth, request: string, step: string): string =>

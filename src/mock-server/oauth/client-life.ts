@@ -19,7 +19,7 @@ const deleted = (at: number, because: 'asked' | 'unused'): ClientLife => ({
 });
 
 /**
- * doc1 States: deletion, "manual or automatic for unused clients"; restorable for 30 days. The automatic one needs no
+ * spec/sign-in#states: deletion, "manual or automatic for unused clients"; restorable for 30 days. The automatic one needs no
  * clockwork: a client is deleted from the moment its idle time is over.
  */
 export const clientLife = (auth: Auth, client: Client): ClientLife => {

@@ -2,7 +2,7 @@ import { base64url, sha256 } from './digest.ts';
 import { addGrant, grantOf } from './grants.ts';
 import type { Asked, Auth, Code, User } from './state.ts';
 
-/** facts 3.16: opaque, 256 bits, with a slash that clients must decode. */
+/** spec/sign-in#check-3.16: opaque, 256 bits, with a slash that clients must decode. */
 const codePrefix = '4/0';
 
 /** A code for what the user granted. Call inside a transaction. */
@@ -16,7 +16,7 @@ export const issueCode = (
 ): { code: string; scopes: readonly string[] } => {
   const code = codePrefix + base64url(auth.env.random(32));
   const hash = sha256(code);
-  // facts 4.6: incremental consent answers with the union.
+  // spec/sign-in#check-4.6: incremental consent answers with the union.
   const earlier = asked.include_granted ? (grantOf(auth, user.id, asked.client)?.scopes ?? []) : [];
   const scopes = [...new Set([...granted, ...earlier])].slice(0, 30);
   const record: Code = {
@@ -35,7 +35,7 @@ export const issueCode = (
   return { code, scopes };
 };
 
-/** doc1 code_verifier: "unique per authorization request"; facts 5.20: a repeated one is allowed and noted. */
+/** spec/sign-in#pkce-1: "unique per authorization request"; spec/sign-in#check-5.20: a repeated one is allowed and noted. */
 const noteChallenge = (auth: Auth, asked: Asked): void => {
   if (asked.challenge === null) return;
   const key = sha256(asked.challenge);

@@ -9,7 +9,7 @@ export const tokenHash = (token: string): string =>
 export const hmac = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url');
 
-/** facts 12.12: time does not tell how much of a secret was right. */
+/** spec/sign-in#check-12.12: time does not tell how much of a secret was right. */
 export const sameText = (left: string, right: string): boolean => {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -22,7 +22,7 @@ export class RedirectError extends Error {
   }
 }
 
-/** A rule of the token or revoke endpoint refuses. facts 9: `{"error","error_description"}`. */
+/** A rule of the token or revoke endpoint refuses. spec/sign-in#errors-10: `{"error","error_description"}`. */
 export class OAuthError extends Error {
   readonly code: TokenErrorCode;
   readonly status: number | undefined;

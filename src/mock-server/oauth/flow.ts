@@ -38,7 +38,7 @@ const stepOf = (visit: Visit, step: string): Step => ({
 export const showSignIn = (visit: Visit, email: string, problem?: string): MockReply =>
   signInPage(stepOf(visit, 'signin'), { email, problem, accounts: openAccounts(visit.auth) });
 
-/** doc1 login_hint: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (facts 2.33). */
+/** spec/sign-in#authorize-6: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (spec/sign-in#check-2.33). */
 export const hintedEmail = (auth: Auth, hint: string | null): string => {
   if (hint === null) return '';
   return findUser(auth, hint)?.email ?? (/^[^\s@]+@[^\s@]+$/.test(hint) ? hint : '');
@@ -87,7 +87,7 @@ const remember = ({ auth, pending }: Visit, user: User): void => {
     auth.env.store.transact(() => auth.pending.put(pending.id, { ...pending, user: user.id }));
 };
 
-/** doc1 States: "at least one scope granted", else a denial. The redirect carries the code. */
+/** spec/sign-in#states: "at least one scope granted", else a denial. The redirect carries the code. */
 export const grant = (
   visit: Visit,
   user: User,
@@ -132,7 +132,7 @@ export const refuse = (
     visit,
   );
 
-/** decisions 2: consent without pages, for scripts; an account rule still shows its error page. */
+/** spec/program#commands: consent without pages, for scripts; an account rule still shows its error page. */
 export const scripted = (visit: Visit): MockReply | undefined => {
   const { auth, pending } = visit;
   const consent = auth.consent();

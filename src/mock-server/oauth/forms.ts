@@ -15,7 +15,7 @@ import type { Pending } from './state.ts';
 const PENDING_MS = 15 * 60_000;
 const MOST_FAILURES = 10;
 
-/** The request that a form belongs to; its parameters are the stored ones, whatever the form says (facts 3.12). */
+/** The request that a form belongs to; its parameters are the stored ones, whatever the form says (spec/sign-in#check-3.12). */
 const pendingOf = ({ auth, params }: RequestCall, browser: Browser): Pending => {
   const pending = auth.pending.get(params.get('request') ?? '');
   if (

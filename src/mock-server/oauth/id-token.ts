@@ -14,7 +14,7 @@ export const userClaims = (user: User, scopes: readonly string[]): Record<string
 const halfHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url');
 
-/** doc1 id_token: "returned only when an identity scope such as openid, profile or email was requested". */
+/** spec/sign-in#token-2: "returned only when an identity scope such as openid, profile or email was requested". */
 export const idToken = (
   auth: Auth,
   signer: Signer,

@@ -1,7 +1,7 @@
 import type { Auth, Client, IntegrityState, Metrics } from './state.ts';
 import { base64url, hmac, sameText } from './digest.ts';
 
-/** doc1 States: a change of the integrity check is "effective within up to 15 minutes"; the last of several changes wins. */
+/** spec/sign-in#states: a change of the integrity check is "effective within up to 15 minutes"; the last of several changes wins. */
 export const effectiveState = (auth: Auth, { integrity }: Client): IntegrityState =>
   auth.env.now() >= integrity.effective_at ? integrity.state : integrity.before;
 
@@ -38,7 +38,7 @@ const isGenuine = (auth: Auth, client: Client, token: string): boolean => {
   );
 };
 
-/** doc1 Authentication 7: the four categories. An app without a token shows itself by its bundle identifier in the User-Agent. */
+/** spec/sign-in#authentication-7: the four categories. An app without a token shows itself by its bundle identifier in the User-Agent. */
 export const categoryOf = (
   auth: Auth,
   client: Client,

@@ -2,7 +2,7 @@ import { tokenErrors } from '../../api-specs/oauth/errors.ts';
 import type { MockReply } from '../service.ts';
 import type { OAuthError } from './errors.ts';
 
-/** RFC 6749 5.1: answers that carry tokens are never cached. facts 12.11: no Access-Control-Allow-Origin anywhere. */
+/** RFC 6749 5.1: answers that carry tokens are never cached. spec/sign-in#check-12.11: no Access-Control-Allow-Origin anywhere. */
 const headers = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
@@ -20,7 +20,7 @@ export const jsonReply = (
   body: JSON.stringify(body),
 });
 
-/** facts 9: `{"error","error_description"}`; never a token, secret or verifier in it. */
+/** spec/sign-in#errors-10: `{"error","error_description"}`; never a token, secret or verifier in it. */
 export const oauthErrorReply = (refusal: OAuthError): MockReply =>
   jsonReply(
     refusal.status ?? tokenErrors[refusal.code].status,

@@ -21,7 +21,7 @@ const reasons: Readonly<Record<number, string>> = {
   405: 'methodNotAllowed',
 };
 
-/** facts 8.13, and RFC 6750 3 for the header. */
+/** spec/sign-in#check-8.13, and RFC 6750 3 for the header. */
 const refusal = (refused: HttpError): MockReply => {
   const { reason = reasons[refused.status], challenge } = refused.body as {
     reason?: string;
@@ -52,7 +52,7 @@ const refuse = (status: number, reason: string, message: string, challenge?: str
 };
 
 type Caller = { readonly access: Access; readonly user: User };
-/** doc1 Endpoints 5: header or query, a live token, the API enabled for the project, service accounts only for content owners. */
+/** spec/sign-in#data-api: header or query, a live token, the API enabled for the project, service accounts only for content owners. */
 const callerOf = (auth: Auth, request: MockRequest): Caller => {
   const { token, problem } = bearerOf(request);
   if (problem !== undefined) return refuse(400, 'badRequest', problem, 'invalid_request');
@@ -100,7 +100,7 @@ const EMPTY_PARTS = [
   'recordingDetails',
 ];
 type Item = { readonly kind: string; readonly id: string } & Readonly<Record<string, unknown>>;
-/** Only the parts asked for. An unknown part is refused by name (facts 8.10). */
+/** Only the parts asked for. An unknown part is refused by name (spec/sign-in#check-8.10). */
 const shaped = (access: Access, part: string, items: readonly Item[]): Item[] => {
   const parts = part.split(',').map((name) => name.trim());
   const unknown = parts.find((name) => !PARTS.includes(name) && !EMPTY_PARTS.includes(name));
@@ -230,7 +230,7 @@ const handlers: Handlers<typeof mediaTable, State> = {
   },
 };
 
-/** doc1 Endpoints 5: the data API. No CORS headers: a script in a foreign page cannot read an answer. */
+/** spec/sign-in#data-api: the data API. No CORS headers: a script in a foreign page cannot read an answer. */
 export const makeMedia = (auth: Auth) =>
   tableService<typeof mediaTable, State>({
     service: media,

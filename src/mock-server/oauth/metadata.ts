@@ -9,7 +9,7 @@ import type { Signer } from './keys.ts';
 import type { Auth } from './state.ts';
 import { liveAccess } from './tokens.ts';
 
-/** RFC 8414 and OpenID Connect Discovery; facts 12.1: true to fact. */
+/** RFC 8414 and OpenID Connect Discovery; spec/sign-in#check-12.1: true to fact. */
 export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unknown> => {
   const origin = issuerFor(auth.env, request);
   const authentication = ['client_secret_post', 'client_secret_basic', 'none'];

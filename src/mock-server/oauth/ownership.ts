@@ -26,7 +26,7 @@ const extensionProblem = (auth: Auth, client: Client, account: string): string |
     : undefined;
 };
 
-/** doc1 Authentication 6: why the ownership of an application cannot be verified; undefined when it is. */
+/** spec/sign-in#authentication-6: why the ownership of an application cannot be verified; undefined when it is. */
 export const ownershipProblem = (auth: Auth, client: Client, account: string): string | undefined => {
   if (client.type === 'mobile-a') return appProblem(auth, client, account);
   if (client.type === 'browser-extension') return extensionProblem(auth, client, account);

@@ -1,6 +1,6 @@
 import type { Client } from './state.ts';
 
-/** doc1 "Redirect URI forms". */
+/** spec/sign-in#redirect. */
 export type RedirectForm =
   | { readonly kind: 'loopback'; readonly host: string; readonly path: string }
   | { readonly kind: 'custom'; readonly scheme: string; readonly rest: string }
@@ -34,7 +34,7 @@ export const redirectForm = (uri: string): RedirectForm => {
   return { kind: 'custom', scheme: custom[1] ?? '', rest: custom[2] ?? '' };
 };
 
-/** doc1: "the scheme must contain a period; an optional path starts with a single slash". */
+/** spec/sign-in: "the scheme must contain a period; an optional path starts with a single slash". */
 export const customSchemeProblem = (form: { scheme: string; rest: string }): string | undefined => {
   if (!form.scheme.includes('.'))
     return `Custom scheme "${form.scheme}" must contain a period, like com.example.app`;
@@ -45,7 +45,7 @@ export const customSchemeProblem = (form: { scheme: string; rest: string }): str
 };
 
 const extensionHost = (item: string): string => `${item}.extensions.opsctl.example`;
-/** doc1: "the reverse-DNS name is of a domain controlled by the developer or of the client ID". */
+/** spec/sign-in: "the reverse-DNS name is of a domain controlled by the developer or of the client ID". */
 const impliedSchemes = (client: Client): string[] =>
   [client.package_name, client.bundle_id, client.id.split('.').reverse().join('.')].filter(
     (scheme) => scheme !== null,

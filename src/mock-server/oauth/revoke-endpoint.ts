@@ -9,7 +9,7 @@ import type { Auth, Family } from './state.ts';
 import { formOf } from './token-endpoint.ts';
 import { isLive, readAccess, readRefresh, revokeFamily } from './tokens.ts';
 
-/** doc1 Endpoints 4 has the token in the query; RFC 7009 has it in the body. Both are read. */
+/** spec/sign-in#revoke has the token in the query; RFC 7009 has it in the body. Both are read. */
 const tokenOf = (query: Params, body: Params): string => {
   if (query.repeated.includes('token'))
     throw new OAuthError('invalid_request', 'Field given more than once: token');
@@ -18,7 +18,7 @@ const tokenOf = (query: Params, body: Params): string => {
   return token;
 };
 
-/** doc1 Endpoints 4: "The token is an access token or a refresh token." An access token takes its refresh token along. */
+/** spec/sign-in#revoke: "The token is an access token or a refresh token." An access token takes its refresh token along. */
 const familyOf = (auth: Auth, token: string): Family => {
   const family = readRefresh(auth, token) ?? readAccess(auth, token)?.family;
   if (
@@ -28,12 +28,12 @@ const familyOf = (auth: Auth, token: string): Family => {
   ) {
     throw new OAuthError('invalid_token', 'Token expired or revoked');
   }
-  // facts 7.13: a token of a service account has no user who could take it back.
+  // spec/sign-in#check-7.13: a token of a service account has no user who could take it back.
   if (family.client === '') throw new OAuthError('invalid_token', 'Token is not revocable.');
   return family;
 };
 
-/** `POST /revoke`: 200, or 400 with an error code. No client authentication, any content type (facts 7.9, 7.10). */
+/** `POST /revoke`: 200, or 400 with an error code. No client authentication, any content type (spec/sign-in#check-7.9, spec/sign-in#check-7.10). */
 export const revokeEndpoint = (auth: Auth, keepRate: () => void, request: MockRequest): MockReply => {
   const body = formOf(request);
   try {

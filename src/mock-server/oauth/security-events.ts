@@ -24,7 +24,7 @@ const claimsOf = (
   events: { [type]: { subject, ...more } },
 });
 
-/** Writes one delivery for each subscription and sends it after the answer. Call inside a transaction, after the change (facts 11.7). */
+/** Writes one delivery for each subscription and sends it after the answer. Call inside a transaction, after the change (spec/sign-in#check-11.7). */
 const emit = (
   auth: Auth,
   clients: ReadonlySet<string>,
@@ -66,7 +66,7 @@ const subjectOf = (auth: Auth, user: string) => ({
 const clientsOf = (auth: Auth, user: User): ReadonlySet<string> =>
   new Set(auth.grants.filter((grant) => grant.user === user.id).map(({ client }) => client));
 
-/** doc1 Events: token-revoked. The token is named by a hash that the application can compute too. */
+/** spec/sign-in#events: token-revoked. The token is named by a hash that the application can compute too. */
 export const emitTokenRevoked = (auth: Auth, family: Family): void =>
   emit(auth, new Set([family.client]), eventTypes.tokenRevoked, {
     subject_type: 'oauth_token',
@@ -74,10 +74,10 @@ export const emitTokenRevoked = (auth: Auth, family: Family): void =>
     token_identifier_alg: tokenIdentifierAlg,
     token: family.hash,
   });
-/** doc1 Events: sessions-revoked. */
+/** spec/sign-in#events: sessions-revoked. */
 export const emitSessionsRevoked = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.sessionsRevoked, subjectOf(auth, user.id));
-/** facts 11.8: a new receiver that names the type gets one event at once, to show that its end works. */
+/** spec/sign-in#check-11.8: a new receiver that names the type gets one event at once, to show that its end works. */
 export const emitVerification = (auth: Auth, { client, id }: Subscription): void =>
   emit(
     auth,
@@ -86,16 +86,16 @@ export const emitVerification = (auth: Auth, { client, id }: Subscription): void
     { subject_type: 'iss-sub', iss: auth.env.origin() },
     { state: id },
   );
-/** facts 11.8: what else happens to an account. */
+/** spec/sign-in#check-11.8: what else happens to an account. */
 export const emitAccount = (
   auth: Auth,
   user: User,
   type: 'accountEnabled' | 'accountPurged' | 'credentialChangeRequired',
 ): void => emit(auth, clientsOf(auth, user), eventTypes[type], subjectOf(auth, user.id));
-/** facts 11.8: everything that a user had granted one application ended at once. */
+/** spec/sign-in#check-11.8: everything that a user had granted one application ended at once. */
 export const emitTokensRevoked = (auth: Auth, user: string, client: string): void =>
   emit(auth, new Set([client]), eventTypes.tokensRevoked, subjectOf(auth, user));
-/** doc1 Events: account-disabled. */
+/** spec/sign-in#events: account-disabled. */
 export const emitAccountDisabled = (auth: Auth, user: User): void =>
   emit(auth, clientsOf(auth, user), eventTypes.accountDisabled, subjectOf(auth, user.id), {
     reason: 'hijacking',

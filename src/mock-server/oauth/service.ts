@@ -46,7 +46,7 @@ const resume = (auth: Auth): void => {
     auth.env.later(() => deliver(auth, delivery.id));
 };
 
-/** doc1: the installed-application authorization service with its data API and its developer console. */
+/** spec/sign-in: the installed-application authorization service with its data API and its developer console. */
 export const makeAuth = (env: Environment): MockService => {
   const auth = authState(env);
   const exact = exactRoutes(auth);

@@ -3,7 +3,7 @@ import type { settingFields } from '../../api-specs/oauth/console-settings.ts';
 
 export type Settings = Complete<typeof settingFields>;
 
-/** facts 0 and decisions 8: where the document is silent, with the document's side of each choice as the default. */
+/** spec/sign-in#check and spec/program#choices: where the document is silent, with the document's side of each choice as the default. */
 export const defaultSettings: Settings = {
   access_token_seconds: 3599,
   code_seconds: 600,

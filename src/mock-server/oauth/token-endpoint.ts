@@ -72,7 +72,7 @@ const refresh = (call: ClientCall): MockReply => {
   return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
 };
 
-/** doc1 Endpoints 2 and 3: `POST /token`. */
+/** spec/sign-in#exchange and spec/sign-in#refresh: `POST /token`. */
 export const tokenEndpoint = (
   auth: Auth,
   signer: Signer,

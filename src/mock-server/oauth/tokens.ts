@@ -7,7 +7,7 @@ import type { Auth, Client, Code, Family } from './state.ts';
 /**
  * An access token is not stored: number of its refresh token, end, scopes as a bit mask over those of the refresh
  * token, and a few random bytes, signed. So a million expired ones take no memory, and revoking the refresh token
- * revokes all of them (doc1 States: both die together).
+ * revokes all of them (spec/sign-in#states: both die together).
  */
 const BODY = 24;
 const MAC = 24;
@@ -68,7 +68,7 @@ export const liveAccess = (auth: Auth, token: string): Access | undefined => {
 
 /** When a refresh token stopped or will stop working; infinite while nothing ends it. */
 const endOf = (auth: Auth, { ends_at, stopped_at, revoked_at, issued_at }: Family): number => {
-  // facts 6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced.
+  // spec/sign-in#check-6.17: the end that a setting gives every refresh token; unlike time-based access it is not announced.
   const days = auth.settings().refresh_token_days;
   const tooOld = days === null ? null : issued_at + days * 86_400_000;
   return Math.min(...[ends_at, stopped_at, revoked_at, tooOld].map((at) => at ?? Number.POSITIVE_INFINITY));
@@ -78,7 +78,7 @@ export const isLive = (auth: Auth, family: Family): boolean =>
 
 /** How long a token that was ended is remembered for the words of its refusal. */
 export const rememberedMs = (auth: Auth): number => (auth.settings().refusal_text_hours ?? 0) * 3_600_000;
-/** doc1 Errors invalid_grant. facts 6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
+/** spec/sign-in#errors-6. spec/sign-in#check-6.5: with a setting the words change some hours after the end, and for tokens that nobody knows. */
 export const refusedRefresh = (auth: Auth, family: Family | undefined): OAuthError => {
   const isSaid =
     auth.settings().refusal_text_hours === null ||
@@ -120,7 +120,7 @@ const holder = (family: Family): string | null =>
 const pair = (family: Family): string | null =>
   holder(family) === null ? null : `${family.user} ${family.client}`;
 
-/** doc1 Limits: per client and user, and per user across all clients; the oldest by time of issue stop. facts 6.16: revoked ones do not count. */
+/** spec/sign-in#limits: per client and user, and per user across all clients; the oldest by time of issue stop. spec/sign-in#check-6.16: revoked ones do not count. */
 const keepWithinLimits = (auth: Auth, newest: Family): void => {
   const settings = auth.settings();
   const limits = [
@@ -158,11 +158,11 @@ export const revokeFamily = (auth: Auth, family: Family): void => {
     auth.families.put(family.id, { ...family, revoked_at: auth.env.now() });
 };
 
-/** doc1 Authentication 1: clients that have a secret send it. */
+/** spec/sign-in#authentication-1: clients that have a secret send it. */
 export const secretIsRight = (client: Client, secret: string): boolean =>
   client.secret_hash !== null && sameText(client.secret_hash, sha256(secret));
 
-/** The answer's access token part. doc1 "Token response fields". */
+/** The answer's access token part. spec/sign-in#token. */
 export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string[], now: number) => {
   const left = family.ends_at === null ? undefined : Math.floor((family.ends_at - now) / 1000);
   if (left !== undefined && left <= 0)

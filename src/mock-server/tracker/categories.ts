@@ -25,7 +25,7 @@ const newCategory = (state: Tracker, input: CategoryInput): StoredCategory => {
   return category;
 };
 
-/** doc2 Endpoints "categories [{color, external_id, name}]": found by name, made when there is none. */
+/** spec/tracker#epics-5: found by name, made when there is none. */
 export const categoryIds = (state: Tracker, inputs: readonly CategoryInput[] | undefined): number[] =>
   unique(
     (inputs ?? []).map(

@@ -21,7 +21,7 @@ type ValueInput = {
 const fieldsOfStory = (story: StoredStory): readonly string[] =>
   story.custom_fields.map((one) => one.field_id);
 
-/** doc2 "Custom field update rules": the order given is the sort order, what is left out is deleted, no id is a new value. */
+/** spec/tracker#custom-fields-2: the order given is the sort order, what is left out is deleted, no id is a new value. */
 const nextValues = (
   state: Tracker,
   field: StoredCustomField,

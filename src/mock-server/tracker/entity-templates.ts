@@ -45,7 +45,7 @@ const tasksFrom = (tasks: readonly TaskInput[]): Contents['tasks'] =>
     position: at + 1,
   }));
 
-/** doc2 "UpdateStoryContents has the same shape for partial updates": what is given replaces, null takes away. */
+/** spec/tracker#entity-templates-2: what is given replaces, null takes away. */
 const contentsFrom = (state: Tracker, before: Contents, input: ContentsInput): Contents => {
   storyReferencesExist(state, input, 'story_contents.');
   const next: Record<string, unknown> = { ...before, entity_type: 'story-contents' };

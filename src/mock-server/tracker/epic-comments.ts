@@ -11,7 +11,7 @@ import type { StoredEpicComment } from './row.ts';
 
 type Params = { readonly 'epic-public-id': number; readonly 'comment-public-id': number };
 
-/** doc2 Errors 404: the epic and the comment exist, and the comment belongs to the epic. */
+/** spec/tracker#errors-1: the epic and the comment exist, and the comment belongs to the epic. */
 const commentOf = (state: Tracker, params: Params): StoredEpicComment => {
   const epic = found(state.epics, params['epic-public-id']);
   const comment = found(state.comments, params['comment-public-id']);
@@ -19,7 +19,7 @@ const commentOf = (state: Tracker, params: Params): StoredEpicComment => {
   return comment;
 };
 
-/** doc2: author_id defaults to the owner of the token; a reply hangs below its comment, to any depth. */
+/** spec/tracker: author_id defaults to the owner of the token; a reply hangs below its comment, to any depth. */
 const create = (
   state: Tracker,
   epicId: number,

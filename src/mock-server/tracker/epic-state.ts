@@ -20,7 +20,7 @@ export const nameOfType = (type: StateType): EpicStateName =>
   type === 'done' ? 'done' : type === 'started' ? 'in progress' : 'to do';
 const typeOfName = { 'to do': 'unstarted', 'in progress': 'started', done: 'done' } as const;
 
-/** doc2 States: deprecated `state` counts only when epic_state_id is absent. */
+/** spec/tracker#states: deprecated `state` counts only when epic_state_id is absent. */
 export const wantedEpicState = (
   state: Tracker,
   body: { epic_state_id?: number; state?: EpicStateName },

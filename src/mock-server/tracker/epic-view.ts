@@ -15,7 +15,7 @@ import { storyCounts } from './story-counts.ts';
 const epicOfHealth = (health: StoredHealth): number => health.epic_id;
 export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.objective_ids;
 
-/** doc2 Resources: Epic.stats, from the counters over its stories. */
+/** spec/tracker#records Epic.stats, from the counters over its stories. */
 const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
   const tally = state.tallies.of('epic', id);
   return {
@@ -27,7 +27,7 @@ const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'
   };
 };
 
-/** doc2 Resources: EpicSlim; facts tracker 9.3: the deprecated single ids are the first of the lists. */
+/** spec/tracker#records EpicSlim; spec/tracker#records-2: the deprecated single ids are the first of the lists. */
 export const epicSlim = (
   state: Tracker,
   epic: StoredEpic,
@@ -50,11 +50,11 @@ export const epicSlim = (
   };
 };
 
-/** doc2 "history is listed most recent first". */
+/** spec/tracker#records-5. */
 export const healthHistory = (state: Tracker, epicId: number): StoredHealth[] =>
   [...state.health.index('epic', epicOfHealth).get(epicId)].reverse();
 
-/** doc2 GET /epics/{epic-public-id}/health: the current one; `No Health` while there is none (facts tracker 6). */
+/** spec/tracker#health: the current one; `No Health` while there is none (spec/tracker#records). */
 export const currentHealth = (state: Tracker, epicId: number): Value<typeof healthRecord> =>
   healthHistory(state, epicId)[0] ?? {
     id: null,
@@ -100,7 +100,7 @@ export const commentTrees = (state: Tracker, epicId: number): ThreadedComment[] 
 export const hasComments = (state: Tracker, epicId: number): boolean =>
   state.comments.index('parent', parentOfComment).count(`${epicId} `) > 0;
 
-/** doc2 Resources: Epic (full). */
+/** spec/tracker#records Epic (full). */
 export const fullEpic = (state: Tracker, epic: StoredEpic): Value<typeof epicRecord> => {
   return {
     ...epicSlim(state, epic, true),

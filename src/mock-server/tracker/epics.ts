@@ -35,7 +35,7 @@ const referencesExist = (state: Tracker, body: EpicBody): void => {
   objectivesExist(state, 'objective_ids', body.objective_ids);
 };
 
-/** facts tracker 9.3: the deprecated single id and the list are one thing; the list counts when both are given. */
+/** spec/tracker#records-2: the deprecated single id and the list are one thing; the list counts when both are given. */
 const groupIdsFrom = (body: EpicBody): string[] | undefined => {
   if (body.group_ids !== undefined) return uuidList(body.group_ids);
   if (body.group_id === undefined) return undefined;
@@ -98,7 +98,7 @@ const blank = (state: Tracker, id: number, name: string, at: string): StoredEpic
   requested_by_id: ownerId(state),
 });
 
-/** doc2 "Epic create body": created_at and updated_at default to creation time. */
+/** spec/tracker#epics: created_at and updated_at default to creation time. */
 export const createEpic = (state: Tracker, body: Values<(typeof epics)['create']['body']>): StoredEpic => {
   referencesExist(state, body);
   storiesExist(state, 'converted_from_story_id', body.converted_from_story_id);
@@ -170,7 +170,7 @@ export const epicHandlers: Handlers<{ epics: typeof epics }, Tracker>['epics'] =
     epicEvent(state, 'create', epic);
     return fullEpic(state, epic);
   },
-  // doc2 GET /epics/paginated: page from 1, page_size 1 to 250, default 10; `next` is the number of the next page.
+  // spec/tracker#epics: page from 1, page_size 1 to 250, default 10; `next` is the number of the next page.
   page: ({ state, query }) => {
     const { page = 1, page_size: size = 10 } = query;
     const all = byPosition(state.epics.values());

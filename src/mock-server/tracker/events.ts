@@ -29,7 +29,7 @@ type Action = {
 /** Set by the service with every write; an event does not speak of them. */
 const SILENT = new Set(['updated_at', 'position', 'entity_type']);
 
-/** facts tracker 8: `{field: {old, new}}`, and `{adds, removes}` for lists. */
+/** spec/tracker#webhooks: `{field: {old, new}}`, and `{adds, removes}` for lists. */
 const changesBetween = (before: Plain, after: Plain): Record<string, Plain> => {
   const changes: Record<string, Plain> = {};
   for (const key of Object.keys(after)) {
@@ -72,7 +72,7 @@ const named = (
 ): Reference | undefined =>
   record && { id: record.id, entity_type: kind, name: record.name, app_url: appUrl(state, kind, record.id) };
 
-/** facts tracker 8: "references resolve ids in changes". */
+/** spec/tracker#webhooks: "references resolve ids in changes". */
 const referencesOf = (state: Tracker, changes: Readonly<Record<string, Plain>>): Reference[] => {
   const seen = new Map<string, Reference>();
   for (const [field, change] of Object.entries(changes)) {
@@ -94,7 +94,7 @@ const send = async ({ env }: Tracker, hook: StoredWebhook, body: string): Promis
     'content-type': 'application/json; charset=utf-8',
     'user-agent': 'opsctl-mock',
   };
-  // facts tracker 8: lower-case hexadecimal HMAC-SHA-256 of the exact bytes; absent without a secret.
+  // spec/tracker#webhooks: lower-case hexadecimal HMAC-SHA-256 of the exact bytes; absent without a secret.
   if (hook.secret !== null)
     headers['payload-signature'] = createHmac('sha256', hook.secret).update(body).digest('hex');
   try {
@@ -183,7 +183,7 @@ const asNew = (record: Plain): Record<string, Plain> =>
     ]),
   );
 
-/** facts tracker 8: "fired when stories or epics are created, updated or deleted, incl. comments and tasks". */
+/** spec/tracker#webhooks: "fired when stories or epics are created, updated or deleted, incl. comments and tasks". */
 export const epicEvent = (state: Tracker, action: Verb, epic: StoredEpic, before?: StoredEpic): void => {
   if (!hasListeners(state)) return;
   tell(

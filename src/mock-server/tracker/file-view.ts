@@ -12,7 +12,7 @@ export const storiesWithLinkedFile = (state: Tracker, id: number): StoredStory[]
   ...state.stories.index('linked-file', linkedFilesOfStory).get(id),
 ];
 
-/** doc2 Resources: UploadedFile; `url` gives the bytes back. */
+/** spec/tracker#records UploadedFile; `url` gives the bytes back. */
 export const fileRecord = (state: Tracker, file: StoredFile) => ({
   ...file,
   story_ids: storiesWithFile(state, file.id).map(({ id }) => id),

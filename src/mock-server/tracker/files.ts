@@ -14,7 +14,7 @@ const store = (state: Tracker, upload: Upload): StoredFile => {
   const at = now(state);
   const file: StoredFile = {
     id: newId(state),
-    // doc2 POST /files: "each file's name comes from the filename directive of its Content-Disposition".
+    // spec/tracker#files: "each file's name comes from the filename directive of its Content-Disposition".
     name: upload.filename,
     filename: upload.filename,
     description: null,
@@ -35,7 +35,7 @@ const store = (state: Tracker, upload: Upload): StoredFile => {
 
 const parts = ['file0', 'file1', 'file2', 'file3'] as const;
 
-/** doc2 Limits "file name 1024": an upload is named by its part, and what may not be given as a name cannot come that way. */
+/** spec/tracker#limits-3: an upload is named by its part, and what may not be given as a name cannot come that way. */
 const namesFit = (body: Call<Tracker, (typeof files)['create']>['body']): void => {
   const problems = parts.flatMap((part) =>
     body[part] === undefined ? [] : check(files.update.body.name, body[part].filename, `${part}.filename`),

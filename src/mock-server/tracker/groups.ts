@@ -13,7 +13,7 @@ import { groupOfStory, storiesJson } from './story-view.ts';
 
 const groupsOfEpic = (epic: StoredEpic): readonly string[] => epic.group_ids;
 
-/** doc2 Resources: Group, with counts of its stories and started epics. */
+/** spec/tracker#records Group, with counts of its stories and started epics. */
 const groupRecord = (state: Tracker, one: StoredGroup): Value<typeof group> => {
   const { display_icon_id: iconId, icon_at: iconAt, ...rest } = one;
   const { total, stories } = state.tallies.of('group', one.id);
@@ -90,7 +90,7 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
     const changed: StoredGroup = {
       ...one,
       ...given(body, 'color', 'color_key', 'default_workflow_id', 'description', 'mention_name', 'name'),
-      // doc2 PUT /groups: "archived bool or null"; null unsets it.
+      // spec/tracker#groups: "archived bool or null"; null unsets it.
       ...(body.archived === undefined ? {} : { archived: body.archived ?? false }),
       ...(body.display_icon_id === undefined
         ? {}
@@ -101,7 +101,7 @@ export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups
     state.groups.put(one.id, changed);
     return groupRecord(state, changed);
   },
-  // doc2 Limits "group stories limit: default 1000, maximum 1000; offset default 0".
+  // spec/tracker#groups-2.
   stories: ({ state, params, query }) => {
     const { id } = found(state.groups, params['group-public-id']);
     const { limit = 1000, offset = 0 } = query;

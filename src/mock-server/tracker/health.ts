@@ -7,7 +7,7 @@ import type { StoredHealth } from './row.ts';
 
 export const healthHandlers: Handlers<{ health: typeof health }, Tracker>['health'] = {
   get: ({ state, params }) => currentHealth(state, found(state.epics, params['epic-public-id']).id),
-  // doc2 States: POST health makes a new record, which becomes the current one.
+  // spec/tracker#states: POST health makes a new record, which becomes the current one.
   create: ({ state, params, body }) => {
     const epic = found(state.epics, params['epic-public-id']);
     const at = now(state);

@@ -17,7 +17,7 @@ import { iterationOfStory, storiesJson } from './story-view.ts';
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {
   const tally = state.tallies.of('iteration', id);
   return {
-    // doc2 Resources: Iteration.stats, "all int": 0 while nothing is completed.
+    // spec/tracker#records Iteration.stats, "all int": 0 while nothing is completed.
     average_cycle_time: average(tally.cycleSeconds, tally.cycles),
     average_lead_time: average(tally.leadSeconds, tally.leads),
     ...storyCounts(tally),
@@ -26,14 +26,14 @@ const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => 
   };
 };
 
-/** facts tracker 2: unstarted, started, done; what it is follows from the day. */
+/** spec/tracker#enums: unstarted, started, done; what it is follows from the day. */
 export const iterationStatus = (state: Tracker, one: StoredIteration): string => {
   const today = timestamp(state.env.now()).slice(0, 10);
   if (today < one.start_date) return 'unstarted';
   return today > one.end_date ? 'done' : 'started';
 };
 
-/** doc2 Resources: "IterationSlim lacks description". */
+/** spec/tracker#records: "IterationSlim lacks description". */
 export const iterationSlimRecord = (state: Tracker, one: StoredIteration): Value<typeof iterationSlim> => {
   const { description: _left, ...rest } = one;
   return {

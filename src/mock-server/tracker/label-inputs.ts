@@ -26,7 +26,7 @@ export const newLabel = (state: Tracker, input: LabelInput): StoredLabel => {
   return label;
 };
 
-/** doc2 Endpoints "labels [{color, description, external_id, name}]": found by name, made when there is none. */
+/** spec/tracker#epics-5: found by name, made when there is none. */
 export const labelIds = (state: Tracker, inputs: readonly LabelInput[] | undefined): number[] =>
   unique(
     (inputs ?? []).map(

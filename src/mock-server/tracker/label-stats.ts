@@ -5,7 +5,7 @@ import { epicStateType } from './epic-state.ts';
 
 export const labelsOfEpic = (epic: StoredEpic): readonly number[] => epic.label_ids;
 
-/** doc2 Resources: Label.stats, counted from the stories and epics that carry the label. */
+/** spec/tracker#records Label.stats, counted from the stories and epics that carry the label. */
 const labelStats = (state: Tracker, id: number) => {
   const { stories, pointsOf, points, total, unestimated } = state.tallies.of('label', id);
   const epics = { backlog: 0, unstarted: 0, started: 0, done: 0 };
@@ -36,7 +36,7 @@ const labelStats = (state: Tracker, id: number) => {
   };
 };
 
-/** doc2 "Labels embedded in stories and epics carry no stats". */
+/** spec/tracker#records-3. */
 export const slimLabel = (state: Tracker, label: StoredLabel) => ({
   ...label,
   app_url: appUrl(state, 'label', label.id),

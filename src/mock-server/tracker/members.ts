@@ -14,7 +14,7 @@ const memberRecord = (state: Tracker, one: StoredMember): Value<typeof member> =
 });
 
 export const memberHandlers: Handlers<{ members: typeof members }, Tracker>['members'] = {
-  // doc2 GET /member: "the authenticated member".
+  // spec/tracker#members: "the authenticated member".
   me: ({ state }) => {
     const { id, role, profile } = found(state.members, ownerId(state));
     const { organization2, workspace2 } = found(state.workspace, 'workspace');
@@ -28,7 +28,7 @@ export const memberHandlers: Handlers<{ members: typeof members }, Tracker>['mem
       workspace2,
     };
   },
-  // doc2 GET /members: "disabled bool (true: only disabled members; false: only enabled)"; all without it.
+  // spec/tracker#members: "disabled bool (true: only disabled members; false: only enabled)"; all without it.
   list: ({ state, query }) =>
     state.members
       .filter(({ disabled }) => query.disabled === undefined || disabled === query.disabled)

@@ -26,7 +26,7 @@ const stats = (state: Tracker, id: number): Value<typeof objective>['stats'] => 
   };
 };
 
-/** doc2 Resources: Milestone and Objective, one store for both (facts tracker 9.3). */
+/** spec/tracker#records Milestone and Objective, one store for both (spec/tracker#records-2). */
 export const objectiveRecord = (state: Tracker, one: StoredObjective): Value<typeof objective> => {
   const { category_ids: ids, ...rest } = one;
   return {

@@ -49,7 +49,7 @@ const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>
     ...given(body, 'archived', 'description', 'name', 'state'),
     ...(body.categories === undefined ? {} : { category_ids: categoryIds(state, body.categories) }),
     ...(body.state === undefined ? {} : progressInto(one, typeOfObjectiveState(body.state), at)),
-    // doc2 States: an override is set, and null clears it.
+    // spec/tracker#states: an override is set, and null clears it.
     ...(body.completed_at_override === undefined
       ? {}
       : { completed_at_override: instant(body.completed_at_override) }),
@@ -89,7 +89,7 @@ export const objectiveHandlers: Handlers<{ objectives: typeof objectives }, Trac
   epics: ({ state, params }) => epics(state, params['objective-public-id']),
 };
 
-/** doc2 "Milestone endpoints are deprecated in favor of the identical objective endpoints": the same records. */
+/** spec/tracker#objectives: the same records. */
 export const milestoneHandlers: Handlers<{ milestones: typeof milestones }, Tracker>['milestones'] = {
   list: ({ state }) => list(state),
   create: ({ state, body }) => create(state, body),

@@ -9,7 +9,7 @@ import type { Tracker } from './state.ts';
 import type { StoredProject } from './row.ts';
 import { projectOfStory, storiesJson } from './story-view.ts';
 
-/** doc2 Resources: Project.stats. */
+/** spec/tracker#records Project.stats. */
 const projectRecord = (state: Tracker, one: StoredProject): Value<typeof project> => {
   const { points, total } = state.tallies.of('project', one.id);
   return {

@@ -2,7 +2,7 @@ import { HttpError } from '../http-error.ts';
 import type { Collection } from '../store.ts';
 import type { Tracker } from './state.ts';
 
-/** Whole seconds in UTC (facts tracker 7). */
+/** Whole seconds in UTC (spec/tracker#records-1). */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 export const now = ({ env }: Tracker): string => timestamp(env.now());
 const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -12,7 +12,7 @@ const inUtc = (text: string): string =>
 export const instant = <T extends string | null | undefined>(text: T): T =>
   typeof text === 'string' ? (inUtc(text) as T) : text;
 
-/** facts tracker 7: one sequence for all records with whole-number ids. */
+/** spec/tracker#records-1: one sequence for all records with whole-number ids. */
 export const newId = ({ env }: Tracker): number => env.store.next('tracker.ids', 101);
 export const newUuid = ({ env }: Tracker): string => env.uuid();
 
@@ -20,7 +20,7 @@ export const newUuid = ({ env }: Tracker): string => env.uuid();
 export const appUrl = ({ env }: Tracker, kind: string, id: number | string): string =>
   `${env.origin()}/app/${kind}/${id}`;
 
-/** doc2 Errors 404. */
+/** spec/tracker#errors-1. */
 export const found = <T>(collection: Collection<T>, id: number | string): T => {
   const record = collection.get(typeof id === 'string' ? id.toLowerCase() : id);
   if (record === undefined) throw new HttpError(404, 'Resource not found.');

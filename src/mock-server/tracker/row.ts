@@ -93,7 +93,7 @@ export type StoredCustomField = Omit<Value<typeof customField>, 'values'> & {
   values: Value<typeof customFieldValue>[];
 };
 export type StoredDocument = Omit<Value<typeof docSlim>, 'app_url'> & { content: string };
-/** doc2 MemberInfo: what it says about the organization and the workspace; `owner` is the member that the token belongs to. */
+/** spec/tracker#members: what it says about the organization and the workspace; `owner` is the member that the token belongs to. */
 export type StoredWorkspace = Pick<Value<typeof memberInfo>, 'organization2' | 'workspace2'> & {
   owner: string;
 };

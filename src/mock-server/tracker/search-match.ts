@@ -254,6 +254,6 @@ const holdsField = (subject: Subject, field: string, value: string, now: number)
   return at >= days.from && at <= days.to;
 };
 
-/** facts tracker 5: all terms must hold. */
+/** spec/tracker#search: all terms must hold. */
 export const matches = (subject: Subject, terms: readonly Term[], now: number): boolean =>
   terms.every((term) => holds(subject, term, now) !== term.not);

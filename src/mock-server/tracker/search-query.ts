@@ -1,7 +1,7 @@
 /** One condition of a search: `!owner:ana` is `{ operator: 'owner', value: 'ana', not: true }`; a bare word has operator ''. */
 export type Term = { readonly operator: string; readonly value: string; readonly not: boolean };
 
-/** facts tracker 5: "AND by default, `!` inverts; quoted strings". */
+/** spec/tracker#search: "AND by default, `!` inverts; quoted strings". */
 const TOKEN = /(!|-)?(?:([a-z][a-z-]*):)?(?:"((?:[^"\\]|\\.)*)"|(\S+))/gi;
 
 const OPERATORS = new Set([

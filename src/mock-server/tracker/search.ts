@@ -14,7 +14,7 @@ import type { StoredEpic, StoredStory } from './row.ts';
 import { storyParts, storySlim } from './story-view.ts';
 
 type SearchCall = Call<Tracker, (typeof search)['run']>;
-/** facts tracker 5: "`total` counts all matches; only the first 1000 can be paged". */
+/** spec/tracker#search: "`total` counts all matches; only the first 1000 can be paged". */
 const MOST = 1000;
 
 /** Where a page starts: the group, how many records were given before it, and the last of them. */
@@ -33,7 +33,7 @@ const placeOf = (token: string | undefined): Place | undefined => {
   return { group: found[1] ?? '', given: Number(found[2]), after: Number(found[3]) };
 };
 
-/** facts tracker 5: "a path with query string from the host root". */
+/** spec/tracker#search: "a path with query string from the host root". */
 const nextPath = ({ query }: SearchCall, kind: string, place: Place): string => {
   const pairs = new URLSearchParams({
     query: query.query,
@@ -100,7 +100,7 @@ const pageOf = <T extends { readonly id: number }, R>(
   };
 };
 
-/** facts tracker 6: a story search result has the keys of both forms; slim leaves the records and the description out. */
+/** spec/tracker#records: a story search result has the keys of both forms; slim leaves the records and the description out. */
 const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
   isSlim ? storySlim(state, story, false) : { ...storySlim(state, story, true), ...storyParts(state, story) };
 const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
@@ -110,7 +110,7 @@ const run = (call: SearchCall) => {
   const { state, query } = call;
   const isSlim = query.detail === 'slim';
   const place = placeOf(query.next);
-  // doc2 GET /search "returns epics, iterations, milestones and stories": all four unless the caller names some (facts tracker 5).
+  // spec/tracker#search "returns epics, iterations, milestones and stories": all four unless the caller names some (spec/tracker#search).
   const wanted = new Set<string>(query.entity_types ?? ['story', 'epic', 'iteration', 'milestone']);
   const isAsked = (group: string, ...kinds: string[]): boolean =>
     place === undefined ? kinds.some((kind) => wanted.has(kind)) : place.group === group;

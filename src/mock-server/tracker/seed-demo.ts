@@ -182,7 +182,7 @@ const seedIteration = (state: Tracker, at: string): StoredIteration => {
   });
 };
 
-/** decisions 7: a project, epic, iteration, label and group with two or more stories that have descriptions and external links. */
+/** spec/program#mock-server: a project, epic, iteration, label and group with two or more stories that have descriptions and external links. */
 export const seedDemo = (state: Tracker, at: string): void => {
   seedFields(state, at);
   const objective = seedObjective(state, at);

@@ -110,7 +110,7 @@ const seedEpicWorkflow = (state: Tracker, at: string): void => {
 };
 
 /**
- * decisions 7: what the API cannot make is there in any case (members, workflows, the workspace); `demo` adds records to
+ * spec/program#mock-server: what the API cannot make is there in any case (members, workflows, the workspace); `demo` adds records to
  * work with.
  */
 export const seedTracker = (state: Tracker, kind: 'demo' | 'empty'): void => {

@@ -12,7 +12,7 @@ import { type Tracker, trackerState } from './state.ts';
 
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
-/** decisions 8: `{"message", "errors"?, "tag"?}`; facts tracker 4 for the shapes that were seen. */
+/** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
 const refusal = (refused: HttpError): MockReply => {
   const errors = Object.fromEntries(
     refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
@@ -33,7 +33,7 @@ const isEqual = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-/** doc2 Authentication 1 and 3: header, or the deprecated query parameter. facts tracker 4 for the two bodies. */
+/** spec/tracker#authentication-1 and spec/tracker#authentication-3: header, or the deprecated query parameter. spec/tracker#errors-4 for the two bodies. */
 const tokenIsKnown = (env: Environment, request: MockRequest): string => {
   const inQuery = request.query.includes('token=')
     ? new URLSearchParams(request.query).get('token')
@@ -53,7 +53,7 @@ const tokenIsKnown = (env: Environment, request: MockRequest): string => {
 /** What passes for JSON: `curl -d` and fetch name the other two when the user named none. */
 const JSON_TYPES = /^$|^application\/json$|\+json$|^text\/plain$|^application\/x-www-form-urlencoded$/;
 
-/** doc2 Endpoints "Common to every endpoint": Content-Type is application/json. */
+/** spec/tracker#every-endpoint: Content-Type is application/json. */
 const bodyIsJson = ({ headers, body }: MockRequest): void => {
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (body.length === 0 || JSON_TYPES.test(type)) return;
@@ -62,13 +62,13 @@ const bodyIsJson = ({ headers, body }: MockRequest): void => {
   });
 };
 
-/** doc2 Authentication 4: "All requests must use HTTPS", where this server serves it. */
+/** spec/tracker#authentication-4: "All requests must use HTTPS", where this server serves it. */
 const requestUsesTls = (env: Environment, request: MockRequest): void => {
   if (env.origin().startsWith('https:') && !request.isTls)
     throw new HttpError(403, 'All requests must use HTTPS.');
 };
 
-/** doc2 Limits: "200 requests per minute; excess requests are not processed and return 429". */
+/** spec/tracker#limits: "200 requests per minute; excess requests are not processed and return 429". */
 const requestIsInRate = (
   rate: ReturnType<typeof makeRate> | undefined,
   env: Environment,

@@ -31,7 +31,7 @@ import type {
 } from './row.ts';
 import { Tallies } from './counters.ts';
 
-/** Switches of the workspace; one that was never set is on. doc2 "What the service does" 4; Errors 403. */
+/** Switches of the workspace; one that was never set is on. spec/tracker#service-2, spec/tracker#errors-2. */
 export type Feature =
   | 'entity-templates'
   | 'iterations'

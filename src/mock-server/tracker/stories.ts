@@ -115,7 +115,7 @@ const blank = (
   story_type: 'feature',
 });
 
-/** facts tracker 1: POST /stories. */
+/** spec/tracker#stories: POST /stories. */
 export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   storyReferencesExist(state, body);
   templatesExist(state, 'story_template_id', body.story_template_id);

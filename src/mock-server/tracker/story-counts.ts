@@ -1,6 +1,6 @@
 import type { Tally } from './counters.ts';
 
-/** doc2 Resources: what Epic.stats and Iteration.stats have in common, in the order of both. */
+/** spec/tracker#records: what Epic.stats and Iteration.stats have in common, in the order of both. */
 export const storyCounts = ({ points, pointsOf, stories }: Tally) => ({
   num_points: points,
   num_points_backlog: pointsOf.backlog,

@@ -7,7 +7,7 @@ import type { StoredStory } from './row.ts';
 
 type Wanted = { readonly before_id?: number; readonly after_id?: number };
 
-/** doc2 "before_id, after_id (move position)": the neighbour is another story that exists. */
+/** spec/tracker#epics-4: the neighbour is another story that exists. */
 const neighbour = (state: Tracker, id: number, wanted: Wanted): StoredStory | undefined => {
   for (const field of ['before_id', 'after_id'] as const) {
     const other = wanted[field];

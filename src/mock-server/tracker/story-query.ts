@@ -20,7 +20,7 @@ const within = (value: string | null, start: string | undefined, end: string | u
   return (start === undefined || at >= Date.parse(start)) && (end === undefined || at <= Date.parse(end));
 };
 
-/** facts tracker 5: the fields of POST /stories/search; all that are given must hold. */
+/** spec/tracker#search: the fields of POST /stories/search; all that are given must hold. */
 const tests: readonly Test[] = [
   (_, story, q) => same(q.archived, story.archived),
   (_, story, q) => same(q.story_type, story.story_type as NonNullable<Query['story_type']>),

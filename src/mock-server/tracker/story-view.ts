@@ -12,7 +12,7 @@ export const groupOfStory = (one: StoredStory): string | null => one.group_id;
 export const projectOfStory = (one: StoredStory): number | null => one.project_id;
 export const iterationOfStory = (one: StoredStory): number | null => one.iteration_id;
 
-/** doc2 Resources: StorySlim; the description only where it is asked for. */
+/** spec/tracker#records StorySlim; the description only where it is asked for. */
 export const storySlim = (
   state: Tracker,
   one: StoredStory,
@@ -73,7 +73,7 @@ export const storyParts = (state: Tracker, one: StoredStory) => ({
   tasks: present(state.tasks, one.task_ids).sort((a, b) => a.position - b.position),
 });
 
-/** facts tracker 6: "StorySlim + the records; minus comment_ids, file_ids, linked_file_ids, task_ids, num_tasks_completed". */
+/** spec/tracker#records: "StorySlim + the records; minus comment_ids, file_ids, linked_file_ids, task_ids, num_tasks_completed". */
 export const fullStory = (state: Tracker, one: StoredStory): Value<typeof story> => {
   const {
     comment_ids: _c,

@@ -6,7 +6,7 @@ import type { Tracker } from './state.ts';
 import type { StoredWebhook } from './row.ts';
 
 export const webhookHandlers: Handlers<{ webhooks: typeof webhooks }, Tracker>['webhooks'] = {
-  // doc2 POST /integrations/webhook: 204; decisions 8: `Location` carries the id that a 204 cannot.
+  // spec/tracker#webhooks: 204; spec/program#choices: `Location` carries the id that a 204 cannot.
   create: ({ state, body, headers }) => {
     const at = now(state);
     const hook: StoredWebhook = {

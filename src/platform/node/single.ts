@@ -76,7 +76,7 @@ const opener = () => {
   };
 };
 
-/** node:http(s) with kept-alive connections: 17 ms for a first request, where undici costs 85 to 240 (facts/cli 1). */
+/** node:http(s) with kept-alive connections: 17 ms for a first request, where undici costs 85 to 240 (spec/program#startup). */
 export const singleTransport = (): Transport => {
   const { open, close } = opener();
   return {

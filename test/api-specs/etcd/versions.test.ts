@@ -33,7 +33,7 @@ describe('versions of the store', () => {
     expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual(['3.3', '3.4', '3.5', undefined]);
     expect(nextMinor('2.3')).toBeUndefined();
   });
-  it('doc3 Versioning 3: /v3alpha until 3.3, not in 3.4; each row uses a prefix that answers', () => {
+  it('spec/store#versions-3: /v3alpha until 3.3, not in 3.4; each row uses a prefix that answers', () => {
     expect(
       versionRows.filter(({ answers }) => answers.includes('/v3alpha')).map(({ minor }) => minor),
     ).toEqual(['3.2', '3.3']);

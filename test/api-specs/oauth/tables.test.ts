@@ -126,7 +126,7 @@ test('the console has one row for each path and method, and cites the document',
   const keys = operations(consoleTable).map(({ operation }) => `${operation.method} ${operation.path}`);
   expect(new Set(keys).size).toBe(keys.length);
   for (const { operation } of operations(oauthConsole.table))
-    expect(operation.cites).toMatch(/^(doc1|facts|decisions) /);
+    expect(operation.cites).toMatch(/^spec\/(sign-in|program)\b/);
   expect(
     checkFields(consoleTable.clients.create.body, { type: 'desktop', name: '' }).map(({ path }) => path),
   ).toEqual(['name']);

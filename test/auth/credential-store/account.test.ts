@@ -50,7 +50,7 @@ test('a token without a known end is used until it is refused', () => {
   expect(isFresh(accountFrom(owner, { accessToken: 'a' }, [], now), now * 1000)).toBe(true);
 });
 
-test('doc1 Refresh: the answer has no refresh token, and the stored one stays', () => {
+test('spec/sign-in#refresh: the answer has no refresh token, and the stored one stays', () => {
   expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, now + 5)).toMatchObject({
     accessToken: 'a2',
     refreshToken: 'r1',
@@ -67,7 +67,7 @@ test('a rotated refresh token and other scopes replace the old ones', () => {
   });
 });
 
-test('doc1 refresh_token_expires_in is kept with its own end', () => {
+test('spec/sign-in#token-4 refresh_token_expires_in is kept with its own end', () => {
   const timed = accountFrom(owner, { accessToken: 'a', refreshToken: 'r', refreshExpiresInS: 60 }, [], now);
   expect(timed.refreshExpiresMs).toBe(now + 60_000);
   expect(merged(timed, { accessToken: 'b' }, now + 1).refreshExpiresMs).toBe(now + 60_000);

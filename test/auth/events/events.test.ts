@@ -120,7 +120,7 @@ test.each([
     'dropped the credential',
   ],
   ['sessions-revoked', event('risc/event-type/sessions-revoked', sub), 'dropped the access token'],
-])('doc1 Events: %s concerns one account', (_, seen, did) => {
+])('spec/sign-in#events: %s concerns one account', (_, seen, did) => {
   const { data, effects } = applyEvent({ current: 'ada', accounts: [account, bob] }, seen);
   expect(effects).toEqual([{ event: expect.any(String), account: 'ada', did }]);
   expect(data.accounts[0]).not.toHaveProperty('accessToken');

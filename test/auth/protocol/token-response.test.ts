@@ -50,13 +50,13 @@ test.each([
   [400, { error: 'invalid_token' }, 'was-invalid'],
   [400, { error: 'invalid_request' }, 'wants-standard'],
   [401, { error: 'invalid_client' }, 'wants-standard'],
-])('doc1 Revoke answered with %i %j: %s', (status, body, outcome) => {
+])('spec/sign-in#revoke answered with %i %j: %s', (status, body, outcome) => {
   expect(processRevoke(json(status, body), 0)).toBe(outcome);
 });
 test.each([
   [503, {}, 'network'],
   [403, { error: 'access_denied' }, 'auth'],
-])('doc1 Revoke answered with %i %j is a failure', (status, body, category) => {
+])('spec/sign-in#revoke answered with %i %j is a failure', (status, body, category) => {
   expect(() => processRevoke(json(status, body), 0)).toThrow(expect.objectContaining({ category }));
 });
 

@@ -46,7 +46,7 @@ describe('lease ids', () => {
 });
 
 describe('the commands of kv', () => {
-  it('doc3 and the issue: every one is there, each once', () => {
+  it('spec/store#interfaces: every one is there, each once', () => {
     const paths = commands.map(({ path }) => path.slice(1).join(' '));
     expect(paths).toEqual(
       expect.arrayContaining([

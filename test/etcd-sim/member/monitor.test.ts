@@ -5,7 +5,7 @@ import { decided } from '../../../src/etcd-sim/member/monitor.ts';
 
 const peer = (version: string) => ({ id: 'a', name: 'n', version, applied: 1 });
 describe('the cluster version', () => {
-  // doc3 States B: mixed members run at the lowest common version.
+  // spec/store#states: mixed members run at the lowest common version.
   it.each([
     ['3.2.32', ['3.2.32', '3.2.32'], '3.2.0'],
     ['3.3.27', ['3.2.32', '3.3.27'], '3.2.0'],

@@ -15,7 +15,7 @@ const levels = (file: Record<string, unknown>, to: Minor = '3.3'): string =>
     .map(({ level, key }) => `${level} ${key}`)
     .join();
 
-describe('what 3.3 makes of a configuration file (facts A4)', () => {
+describe('what 3.3 makes of a configuration file (spec/store#measured-configuration)', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['a number', { [retention]: 1 }, `fail ${retention}`],
     ['a number with a mode', { [retention]: 24, 'auto-compaction-mode': 'periodic' }, `fail ${retention}`],
@@ -101,7 +101,7 @@ describe('what a version makes of a command line', () => {
 describe('rewriting a configuration file', () => {
   const before =
     '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: 24 # a day\nquota-backend-bytes: 8589934592\n';
-  it('doc3 B items: a quoted string and mode periodic; comments, order and everything else are kept', async () => {
+  it('spec/store#items: a quoted string and mode periodic; comments, order and everything else are kept', async () => {
     const { text, changes } = await migrateConfig(before, '3.3');
     expect(text).toBe(
       '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: "24" # a day\nquota-backend-bytes: 8589934592\nauto-compaction-mode: periodic\n',

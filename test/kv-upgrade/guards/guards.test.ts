@@ -377,7 +377,7 @@ describe('stopping one member', () => {
   });
 });
 
-describe('waits for v2 data (doc3 Limits)', () => {
+describe('waits for v2 data (spec/store#limits)', () => {
   it.each([
     [0, undefined],
     [50_000_000, undefined],

@@ -145,10 +145,13 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
   expect(opsctl.said().split(token)).toHaveLength(2);
 });
 
-test.each(['both', 'fragment', 'query'])('doc1 state in %s, scripted', async (stateIn) => {
-  const { flags } = await serve('--state-in', stateIn);
-  expect((await opsctl.run(['login', ...flags, '--scripted'])).code).toBe(0);
-});
+test.each(['both', 'fragment', 'query'])(
+  'spec/sign-in#authorize-5 state in %s, scripted',
+  async (stateIn) => {
+    const { flags } = await serve('--state-in', stateIn);
+    expect((await opsctl.run(['login', ...flags, '--scripted'])).code).toBe(0);
+  },
+);
 
 test('--login-hint chooses who signs in', async () => {
   const { flags } = await serve();
@@ -166,7 +169,7 @@ test('--login-hint chooses who signs in', async () => {
   expect(JSON.parse(login.stdout)).toMatchObject({ email: 'bob@demo.example' });
 });
 
-test('doc1 TLS: over HTTPS with an own authority; without it nothing is believed, and the remedy is named', async () => {
+test('spec/sign-in#authorize-1 TLS: over HTTPS with an own authority; without it nothing is believed, and the remedy is named', async () => {
   const { flags, caFile } = await serve('--tls');
   const blind = await opsctl.run(['login', ...flags, '--scripted']);
   expect(blind.code).toBe(11);
@@ -216,7 +219,7 @@ test('the user takes the grant back: the next command ends with 4', async () => 
   expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
 });
 
-test('doc1 Limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
+test('spec/sign-in#limits: the clock of the server runs ahead, the token is refused once and refreshed', async () => {
   const { flags, origin } = await serve();
   await opsctl.run(['login', ...flags, '--scripted']);
   expect(
@@ -256,7 +259,7 @@ test.each([
   ['account-disabled', 'POST', () => '/users/ada@demo.example/disable', 'dropped the credential', 4],
   ['sessions-revoked', 'POST', () => '/users/ada@demo.example/sign-out', 'dropped the access token', 0],
 ] as const)(
-  'doc1 Events: %s reaches the receiver, and the credential goes',
+  'spec/sign-in#events: %s reaches the receiver, and the credential goes',
   async (event, method, path, did, code) => {
     const { flags, control } = await serve();
     await opsctl.run(['login', ...flags, '--scripted', '--scope', 'openid', '--scope', 'media.readonly']);

@@ -47,7 +47,7 @@ const signIn = async (more: string[] = []): Promise<void> => {
   expect(await login.ended).toMatchObject({ code: 0 });
 };
 
-test('login, status, data API, sign-out: doc1 flow (a) to (g) through the program', async () => {
+test('login, status, data API, sign-out: spec/sign-in#service-3 flow (a) to (g) through the program', async () => {
   await signIn();
   const status = await opsctl.run(['auth', 'status']);
   expect(status.code).toBe(0);

@@ -44,7 +44,7 @@ const examples: Readonly<Record<string, readonly { readonly line: string; readon
   ],
 };
 
-/** doc1 "created in the developer console": a command for each row of the console, `opsctl mock oauth clients create` and so on. */
+/** spec/sign-in#client: a command for each row of the console, `opsctl mock oauth clients create` and so on. */
 const rows: readonly Command[] = operations(oauthConsole.table).map(
   ({ resource, verb, operation }): Command => {
     const words = [kebab(resource), kebab(verb)];

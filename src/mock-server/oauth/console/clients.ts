@@ -22,7 +22,7 @@ const checked = (draft: ClientDraft): void => {
 const refusedField = (status: number, field: string, message: string): HttpError =>
   new HttpError(status, message, { problems: [problem(field, 'rule', message)] });
 
-/** facts 1.20: project number, 32 characters, a domain. */
+/** spec/sign-in#check-1.20: project number, 32 characters, a domain. */
 const newId = (auth: Auth, project: number): string => {
   const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
   const letters = [...auth.env.random(32)].map((byte) => alphabet[byte % 36]).join('');
@@ -48,7 +48,7 @@ export const clientFrom = (
     secret_hash: secret === null ? null : sha256(secret),
     package_name: body.package_name ?? null,
     fingerprint: body.fingerprint ?? null,
-    // doc1 States: custom URI scheme, "disabled by default on that platform".
+    // spec/sign-in#states-7, "disabled by default on that platform".
     custom_uri_scheme: body.custom_uri_scheme ?? false,
     bundle_id: body.bundle_id ?? null,
     store_id: body.store_id ?? null,
@@ -103,7 +103,7 @@ const create = (
   return { client, secret };
 };
 
-/** doc1 Client types: mobile B's bundle identifier "cannot be changed once the integrity check is used"; facts 10.12 for the team ID. */
+/** spec/sign-in#client: mobile B's bundle identifier "cannot be changed once the integrity check is used"; spec/sign-in#check-10.12 for the team ID. */
 const integrityAllows = (
   client: Client,
   body: { bundle_id?: string | undefined; team_id?: string | undefined },
@@ -155,7 +155,7 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
     auth.clients.put(client.id, changed);
     return clientView(auth, changed);
   },
-  // doc1 States: deletion; refresh tokens stop with the client and work again after a restore (facts 1.25).
+  // spec/sign-in#states: deletion; refresh tokens stop with the client and work again after a restore (spec/sign-in#check-1.25).
   delete: ({ state: { auth }, params }) => {
     const client = mustBeActive(auth, clientById(auth, params.client));
     const changed = { ...client, deleted_at: auth.env.now() };
@@ -166,7 +166,7 @@ export const clientHandlers: Handlers<Pick<typeof consoleTable, 'clients'>, Stat
     const client = clientById(auth, params.client);
     const life = clientLife(auth, client);
     if (life.state === 'active') throw new HttpError(409, `Client ${client.id} is not deleted.`);
-    // doc1 Limits: deleted client restore window, 30 days.
+    // spec/sign-in#limits: deleted client restore window, 30 days.
     if (auth.env.now() > life.restorableUntil)
       throw new HttpError(
         409,

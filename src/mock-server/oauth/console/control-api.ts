@@ -48,7 +48,7 @@ const callerIsNotAForeignPage = (request: MockRequest): void => {
 };
 
 export type ControlApi = (request: MockRequest) => MockReply | Promise<MockReply>;
-/** decisions 7: the control API of the authorization service, below `/__opsctl/oauth`. */
+/** spec/program#mock-server: the control API of the authorization service, below `/__opsctl/oauth`. */
 export const makeControlApi = (auth: Auth): ControlApi =>
   tableService({
     service: oauthConsole,

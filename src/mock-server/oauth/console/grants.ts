@@ -28,7 +28,7 @@ const matches = (auth: Auth, query: { user?: string | undefined; client?: string
 
 export const grantHandlers: All['grants'] = {
   list: ({ state: { auth }, query }) => auth.grants.filter(matches(auth, query)).map(grantView),
-  // doc1 States: "user revokes access": every refresh token of the pair becomes invalid.
+  // spec/sign-in#states: "user revokes access": every refresh token of the pair becomes invalid.
   delete: ({ state: { auth }, params }) => {
     const grant = found(auth.grants, params.grant, 'grant');
     end(
@@ -39,7 +39,7 @@ export const grantHandlers: All['grants'] = {
     auth.grants.delete(grant.id);
     return undefined;
   },
-  // facts 4.8: a token that carries the scope ends; the user has to be asked again.
+  // spec/sign-in#check-4.8: a token that carries the scope ends; the user has to be asked again.
   removeScope: ({ state: { auth }, params, body }) => {
     const grant = found(auth.grants, params.grant, 'grant');
     const name = scopeName(body.scope);

@@ -14,7 +14,7 @@ import { integrityView } from './views.ts';
 
 type State = { readonly auth: Auth };
 
-/** doc1 States: the change is stored at once and takes effect within 15 minutes; until then the state before it counts. */
+/** spec/sign-in#states: the change is stored at once and takes effect within 15 minutes; until then the state before it counts. */
 const change = (auth: Auth, id: string, verb: IntegrityVerb) => {
   const client = clientById(auth, id);
   clientHasAnIntegrityCheck(client);

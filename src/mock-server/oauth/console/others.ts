@@ -13,7 +13,7 @@ type State = { readonly auth: Auth };
 type All = Handlers<typeof consoleTable, State>;
 const newId = (auth: Auth): string => base64url(auth.env.random(9));
 
-/** doc1 Errors org_internal: only a project that belongs to an organization can be restricted to it. */
+/** spec/sign-in#errors-4: only a project that belongs to an organization can be restricted to it. */
 const internalHasAnOrganization = (project: Project): void => {
   if (!project.is_internal || project.organization) return;
   throw new HttpError(400, 'An internal project belongs to an organization.', {

@@ -54,7 +54,7 @@ const endSessions = (auth: Auth, user: User): void => {
     else auth.sessions.put(key, { ...session, users });
   }
 };
-/** facts 6.17: a new password may end what was granted under the old one. */
+/** spec/sign-in#check-6.17: a new password may end what was granted under the old one. */
 const passwordChanged = (auth: Auth, user: User): void => {
   emitAccount(auth, user, 'credentialChangeRequired');
   if (!auth.settings().revoke_on_password_change) return;
@@ -120,7 +120,7 @@ export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['
       }),
     );
   },
-  // doc1 Errors invalid_grant: tokens of a deleted account end with it.
+  // spec/sign-in#errors-6: tokens of a deleted account end with it.
   delete: ({ state: { auth }, params }) => {
     const user = userByName(auth, params.user);
     const gone = put(auth, { ...user, state: 'deleted' });

@@ -6,7 +6,7 @@ import { type Html, html } from './html.ts';
 import { formTarget, pageReply } from './layout.ts';
 import { type Step, accountLine, hidden } from './sign-in-page.ts';
 
-/** doc1 "time-based access": how long the user may grant, in seconds; 0 is without end. */
+/** spec/sign-in#token-4: how long the user may grant, in seconds; 0 is without end. */
 export const accessTimes: readonly { readonly seconds: number; readonly says: string }[] = [
   { seconds: 0, says: 'until I remove it' },
   { seconds: 3600, says: 'for one hour' },
@@ -22,7 +22,7 @@ ${scopes.map((scope, i) => html`<label class="scope" for="scope${i}"><input type
 const plainList = (scopes: readonly string[]): Html =>
   html`<ul class="plain">${scopes.map((scope) => html`<li>${says(scope)}</li>`)}</ul>`;
 
-/** doc1 Authentication 5: a checkbox for each of several scopes; trusted and domain-wide apps get all or none. */
+/** spec/sign-in#authentication-5: a checkbox for each of several scopes; trusted and domain-wide apps get all or none. */
 export const consentPage = (step: Step, user: User, scopes: readonly string[]): MockReply => {
   const isGranular = scopes.length > 1 && step.client.trust === 'none';
   return pageReply({

@@ -4,7 +4,7 @@ import type { OAuthPageError } from '../errors.ts';
 import { html } from './html.ts';
 import { pageReply } from './layout.ts';
 
-/** doc1 Errors: "shown to the user instead of the flow". The code stands in the text; nothing of the request becomes HTML. */
+/** spec/sign-in#errors: "shown to the user instead of the flow". The code stands in the text; nothing of the request becomes HTML. */
 export const errorPage = (refusal: OAuthPageError): MockReply => {
   const row = { ...authorizationErrors, ...otherPageErrors }[refusal.code];
   const reply = pageReply({

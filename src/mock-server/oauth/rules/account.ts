@@ -2,12 +2,12 @@ import { scopeName } from '../../../api-specs/oauth/scopes.ts';
 import { OAuthPageError, RedirectError } from '../errors.ts';
 import type { AccountCall, Rule } from './rule.ts';
 
-/** doc1 Errors: an account that is deleted or disabled grants nothing. */
+/** spec/sign-in#errors: an account that is deleted or disabled grants nothing. */
 export const accountIsActive: Rule<AccountCall> = ({ user }) => {
   if (user.state !== 'active') throw new RedirectError('access_denied', 'The account is disabled or deleted');
 };
 
-/** doc1 Errors org_internal: the project is restricted to accounts of one organization. */
+/** spec/sign-in#errors-4: the project is restricted to accounts of one organization. */
 export const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, user }) => {
   const project = auth.projects.get(client.project);
   if (project?.is_internal && project.organization !== user.organization) {
@@ -18,7 +18,7 @@ export const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, us
   }
 };
 
-/** doc1 Errors admin_policy_enforced: one forbidden scope stops the whole request, for trusted and domain-wide apps too (facts 2.40, 3.10). */
+/** spec/sign-in#errors-2: one forbidden scope stops the whole request, for trusted and domain-wide apps too (spec/sign-in#check-2.40, spec/sign-in#check-3.10). */
 export const policyAllowsTheScopes: Rule<AccountCall> = ({ auth, client, user, scopes }) => {
   for (const policy of auth.policies.values()) {
     if (

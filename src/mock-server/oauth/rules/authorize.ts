@@ -11,7 +11,7 @@ import { type RequestCall, type Rule, clientOf, given } from './rule.ts';
 
 const isLoopback = (address: string): boolean => /^(::ffff:)?127\.|^::1$/.test(address);
 
-/** doc1 Endpoints 1 "TLS only; plain HTTP connections are refused"; decisions 8: without `--tls` plain HTTP on loopback only. */
+/** spec/sign-in#authorize "TLS only; plain HTTP connections are refused"; spec/program#choices: without `--tls` plain HTTP on loopback only. */
 export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (request.isTls) return;
   if (auth.env.origin().startsWith('https:'))
@@ -20,20 +20,20 @@ export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
     throw new OAuthPageError('invalid_request', 'Plain HTTP is accepted from this machine only');
 };
 
-/** doc1 Endpoints 1: GET; facts 2.37 leaves POST open: it is refused, because the document names no other method. */
+/** spec/sign-in#authorize: GET; spec/sign-in#check-2.37 leaves POST open: it is refused, because the document names no other method. */
 export const methodIsGet: Rule<RequestCall> = ({ request }) => {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new OAuthPageError('method_not_allowed', `${request.method} is not supported here`);
 };
 
-/** doc1 Errors invalid_request: malformed request. */
+/** spec/sign-in#errors-8: malformed request. */
 export const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
   if (!params.isWellFormed)
     throw new OAuthPageError('invalid_request', 'A parameter is not valid percent-encoded UTF-8');
   if (params.count > 100) throw new OAuthPageError('invalid_request', 'More than 100 parameters');
 };
 
-/** facts 2.38: marks of embedded browsers. A text browser or a script has none of them. */
+/** spec/sign-in#check-2.38: marks of embedded browsers. A text browser or a script has none of them. */
 const marks: readonly { readonly name: string; holds(agent: string): boolean }[] = [
   {
     name: 'a web view of mobile platform A',
@@ -61,7 +61,7 @@ const marks: readonly { readonly name: string; holds(agent: string): boolean }[]
   },
 ];
 
-/** doc1 What the service does 4 and Errors disallowed_useragent. */
+/** spec/sign-in#service-4 and spec/sign-in#errors-3. */
 export const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   const agent = request.headers['user-agent'] ?? '';
   const mark = marks.find(({ holds }) => holds(agent));
@@ -75,25 +75,25 @@ export const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
     throw new OAuthPageError('invalid_request', `Parameter given more than once: ${params.repeated[0]}`);
 };
 
-/** doc1 Endpoints 1: client_id is required. */
+/** spec/sign-in#authorize: client_id is required. */
 export const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
   if (given(params, 'client_id') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: client_id');
 };
 
-/** facts 2.3: 401 invalid_client on a page. */
+/** spec/sign-in#check-2.3: 401 invalid_client on a page. */
 export const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
   if (!auth.clients.has(params.get('client_id') ?? ''))
     throw new OAuthPageError('invalid_client', 'The OAuth client was not found.');
 };
 
-/** doc1 Errors deleted_client. */
+/** spec/sign-in#errors-5. */
 export const clientIsNotDeleted: Rule<RequestCall> = (call) => {
   if (!isClientActive(call.auth, clientOf(call)))
     throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
 };
 
-/** doc1 Endpoints 1: response_type has the value `code`; facts 2.18: everything else is the document's invalid_request, on a page. */
+/** spec/sign-in#authorize: response_type has the value `code`; spec/sign-in#check-2.18: everything else is the document's invalid_request, on a page. */
 export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
   const value = given(params, 'response_type');
   if (value === undefined)
@@ -105,7 +105,7 @@ export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
     );
 };
 
-/** doc1 Endpoints 1: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
+/** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
 export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
   const scopes = splitScopes(params.get('scope') ?? '');
   if (scopes.length === 0) throw new OAuthPageError('invalid_request', 'Missing required parameter: scope');
@@ -113,7 +113,7 @@ export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
     throw new OAuthPageError('invalid_request', `At most 30 scopes in one request, got ${scopes.length}`);
 };
 
-/** doc1 Scope: space-delimited, case-sensitive strings; facts 2.20 for the code. */
+/** spec/sign-in#scope: space-delimited, case-sensitive strings; spec/sign-in#check-2.20 for the code. */
 export const scopesAreKnown: Rule<RequestCall> = ({ params }) => {
   const unknown = splitScopes(params.get('scope') ?? '').filter((scope) => scopeRow(scope) === undefined);
   if (unknown.length > 0)
@@ -127,7 +127,7 @@ export const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
   throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
 };
 
-/** doc1 Errors invalid_grant: "code_challenge invalid or missing"; facts 0.3: without any proof key the request goes on, unless a setting asks for one. */
+/** spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without any proof key the request goes on, unless a setting asks for one. */
 export const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
   if (given(params, 'code_challenge') !== undefined) return;
   if (given(params, 'code_challenge_method') !== undefined)
@@ -136,7 +136,7 @@ export const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
     throw new OAuthPageError('invalid_grant', 'code_challenge is missing and this server requires it');
 };
 
-/** doc1 "Code verifier and code challenge": S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
+/** spec/sign-in#pkce: S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
 export const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const challenge = given(params, 'code_challenge');
   if (challenge === undefined) return;
@@ -154,7 +154,7 @@ export const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   }
 };
 
-/** doc1 Endpoints 1. Until the redirect URI is authorized nothing may be sent to it, so every refusal here is a page. */
+/** spec/sign-in#authorize. Until the redirect URI is authorized nothing may be sent to it, so every refusal here is a page. */
 export const requestRules: readonly Rule<RequestCall>[] = [
   connectionIsSafe,
   methodIsGet,

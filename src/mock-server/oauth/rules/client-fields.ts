@@ -12,7 +12,7 @@ const typed = [...new Set(Object.values(clientTypeRows).flatMap((row) => row.fie
 const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== '' && value !== false;
 
-/** doc1 OAuth client: each type has its own fields. */
+/** spec/sign-in#client: each type has its own fields. */
 const fieldsBelongToTheType: ClientRule = (draft) =>
   typed
     .filter((field) => isSet(draft[field]) && !typesOf(field).includes(draft.type))
@@ -25,13 +25,13 @@ const fieldsBelongToTheType: ClientRule = (draft) =>
       ),
     );
 
-/** doc1 OAuth client: package name and fingerprint of mobile A, bundle identifier of mobile B, store ID of universal desktop. */
+/** spec/sign-in#client: package name and fingerprint of mobile A, bundle identifier of mobile B, store ID of universal desktop. */
 const requiredFieldsAreGiven: ClientRule = (draft) =>
   clientTypeRows[draft.type].required
     .filter((field) => !isSet(draft[field]))
     .map((field) => problem(field, 'required', `is required for ${draft.type} clients`));
 
-/** doc1: "SHA-1 signing-certificate fingerprint": 20 bytes in hexadecimal, with or without colons. */
+/** spec/sign-in: "SHA-1 signing-certificate fingerprint": 20 bytes in hexadecimal, with or without colons. */
 export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
   typeof fingerprint !== 'string' ||
   /^([0-9A-Fa-f]{2}:){19}[0-9A-Fa-f]{2}$/.test(fingerprint) ||
@@ -46,7 +46,7 @@ export const fingerprintIsSha1: ClientRule = ({ fingerprint }) =>
         ),
       ];
 
-/** doc1: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
+/** spec/sign-in: mobile B "numeric string, last part of the store URL of the app"; universal desktop "exactly 12 characters". */
 const storeIdHasItsForm: ClientRule = ({ type, store_id: id }) => {
   if (typeof id !== 'string' || id === '') return [];
   if (type === 'mobile-b' && !/^\d+$/.test(id))
@@ -76,7 +76,7 @@ const redirectProblem = (type: ClientType, uri: string): string | undefined => {
   if (form.kind === 'loopback') return redirects.loopback ? undefined : `is invalid for the type ${title}`;
   return form.kind === 'https' && redirects.https ? undefined : `is invalid for the type ${title}`;
 };
-/** doc1 Redirect URI forms and Limits: custom URI scheme of universal desktop, at most 39 characters. */
+/** spec/sign-in#redirect and spec/sign-in#limits: custom URI scheme of universal desktop, at most 39 characters. */
 const redirectUrisFitTheType: ClientRule = ({ type, redirect_uris: uris }) =>
   ((uris as string[] | undefined) ?? []).flatMap((uri, i) => {
     const found = redirectProblem(type, uri);

@@ -4,7 +4,7 @@ import { sameText, sha256 } from '../digest.ts';
 import { OAuthError } from '../errors.ts';
 import { type ClientCall, type ExchangeCall, type Rule, given } from './rule.ts';
 
-/** doc1 Endpoints 2: fields of the code exchange. */
+/** spec/sign-in#exchange: fields of the code exchange. */
 export const codeIsGiven: Rule<ClientCall> = ({ params }) => {
   for (const name of ['code', 'redirect_uri'] as const) {
     if (given(params, name) === undefined)
@@ -12,7 +12,7 @@ export const codeIsGiven: Rule<ClientCall> = ({ params }) => {
   }
 };
 
-/** doc1 Limits: code_verifier has 43 to 128 characters of A-Z a-z 0-9 - . _ ~. */
+/** spec/sign-in#limits: code_verifier has 43 to 128 characters of A-Z a-z 0-9 - . _ ~. */
 export const verifierIsWellFormed: Rule<ClientCall> = ({ params }) => {
   const verifier = given(params, 'code_verifier');
   if (verifier !== undefined && !verifierPattern.test(verifier)) {
@@ -44,7 +44,7 @@ export const redirectIsTheSame: Rule<ExchangeCall> = ({ code, params }) => {
   }
 };
 
-/** doc1 "Code verifier and code challenge"; RFC 9700 2.1.1: a verifier without a challenge is a downgrade and refused. */
+/** spec/sign-in#pkce; RFC 9700 2.1.1: a verifier without a challenge is a downgrade and refused. */
 export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }) => {
   const verifier = given(params, 'code_verifier');
   const { challenge, method } = code.asked;
@@ -58,7 +58,7 @@ export const verifierMatchesTheChallenge: Rule<ExchangeCall> = ({ code, params }
     throw new OAuthError('invalid_grant', 'Invalid code verifier.');
 };
 
-/** doc1 Endpoints 2, before the code is looked up. */
+/** spec/sign-in#exchange, before the code is looked up. */
 export const codeRules: readonly Rule<ClientCall>[] = [codeIsGiven, verifierIsWellFormed];
 /** What holds of a code that is known. */
 export const exchangeRules: readonly Rule<ExchangeCall>[] = [

@@ -6,12 +6,12 @@ const conflict = (field: string, message: string): never => {
   throw new HttpError(409, message, { problems: [problem(field, 'rule', message)] });
 };
 
-/** doc1 Client types: only mobile platform B has an integrity check (facts 10.13). */
+/** spec/sign-in#client: only mobile platform B has an integrity check (spec/sign-in#check-10.13). */
 export const clientHasAnIntegrityCheck = (client: Client): void => {
   if (client.type !== 'mobile-b')
     conflict('client', `Clients of the type ${client.type} have no integrity check; only mobile-b has.`);
 };
-/** doc1 States: "team ID set, bundle identifier has no `*`". */
+/** spec/sign-in#states: "team ID set, bundle identifier has no `*`". */
 export const teamIdIsSet = (client: Client): void => {
   if (!client.team_id) conflict('team_id', 'The integrity check needs a team ID.');
 };
@@ -27,7 +27,7 @@ type Transition = {
   readonly guards: readonly ((client: Client) => void)[];
 };
 export type IntegrityVerb = 'enable' | 'enforce' | 'unenforce' | 'disable';
-/** doc1 States, the four rows of the integrity check. */
+/** spec/sign-in#states, the four rows of the integrity check. */
 export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> = {
   enable: { from: ['disabled', 'monitoring'], to: 'monitoring', guards: [teamIdIsSet, bundleHasNoWildcard] },
   enforce: { from: ['monitoring', 'enforced'], to: 'enforced', guards: [teamIdIsSet] },
@@ -35,7 +35,7 @@ export const integrityTransitions: Readonly<Record<IntegrityVerb, Transition>> =
   disable: { from: ['monitoring', 'enforced', 'disabled'], to: 'disabled', guards: [] },
 };
 
-/** doc1 States, second column of the integrity rows; what is there already is allowed again. */
+/** spec/sign-in#states, second column of the integrity rows; what is there already is allowed again. */
 export const stateAllows = (client: Client, verb: IntegrityVerb): void => {
   const { from } = integrityTransitions[verb];
   if (!from.includes(client.integrity.state))

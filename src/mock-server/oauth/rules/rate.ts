@@ -1,7 +1,7 @@
 import { OAuthError } from '../errors.ts';
 import type { Auth } from '../state.ts';
 
-/** doc1 "Request rate limits: not shown"; facts 12.9: none unless a setting gives one. Counts whole minutes. */
+/** spec/sign-in#limits-6; spec/sign-in#check-12.9: none unless a setting gives one. Counts whole minutes. */
 export const makeRateRule = (auth: Auth) => {
   let minute = 0;
   let count = 0;

@@ -4,13 +4,13 @@ import { customSchemeProblem, isAuthorizedRedirect, redirectForm } from '../redi
 import type { Auth, Client } from '../state.ts';
 import { type RequestCall, type Rule, clientOf, given } from './rule.ts';
 
-/** doc1 Endpoints 1: redirect_uri is required. */
+/** spec/sign-in#authorize: redirect_uri is required. */
 export const redirectUriIsGiven: Rule<RequestCall> = ({ params }) => {
   if (given(params, 'redirect_uri') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: redirect_uri');
 };
 
-/** doc1 Versioning 2: the out-of-band copy/paste flow is retired. */
+/** spec/sign-in#versions-2: the out-of-band copy/paste flow is retired. */
 export const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
   const uri = params.get('redirect_uri') ?? '';
   if (/^urn:ietf:wg:oauth:2\.0:oob(:.*)?$/i.test(uri) || uri === 'oob') {
@@ -21,14 +21,14 @@ export const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
   }
 };
 
-/** doc1 Redirect URI forms: a period in the scheme, a path with a single slash. */
+/** spec/sign-in#redirect: a period in the scheme, a path with a single slash. */
 export const customSchemeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const form = redirectForm(params.get('redirect_uri') ?? '');
   const problem = form.kind === 'custom' ? customSchemeProblem(form) : undefined;
   if (problem !== undefined) throw new OAuthPageError('invalid_request', problem);
 };
 
-/** doc1 Errors invalid_request: "a custom URI scheme that the platform … has disabled (mobile platform A default)". */
+/** spec/sign-in#errors-8: "a custom URI scheme that the platform … has disabled (mobile platform A default)". */
 export const customSchemeIsEnabled: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const isCustom = redirectForm(call.params.get('redirect_uri') ?? '').kind === 'custom';
@@ -44,7 +44,7 @@ const allowsLoopback = (auth: Auth, client: Client): boolean =>
   clientTypeRows[client.type].redirects.loopback ||
   (auth.settings().mobile_loopback === 'warn' && client.type.startsWith('mobile-'));
 
-/** doc1 Errors redirect_uri_mismatch: "is invalid for the client type"; Versioning 3: loopback on mobile platforms is deprecated (a setting). */
+/** spec/sign-in#errors-7: "is invalid for the client type"; spec/sign-in#versions-3: loopback on mobile platforms is deprecated (a setting). */
 export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const row = clientTypeRows[client.type];
@@ -61,7 +61,7 @@ export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
     );
 };
 
-/** doc1 Limits: custom URI scheme of the universal desktop platform, at most 39 characters. */
+/** spec/sign-in#limits: custom URI scheme of the universal desktop platform, at most 39 characters. */
 export const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
   const form = redirectForm(call.params.get('redirect_uri') ?? '');
   if (form.kind !== 'custom' || clientOf(call).type !== 'universal-desktop') return;
@@ -77,7 +77,7 @@ export const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
 const isRegistered = (client: Client): boolean =>
   client.redirect_uris.some((uri) => /^http:\/\/localhost(?=[:/?]|$)/.test(uri));
 
-/** doc1 Endpoints 1: "must match exactly one authorized redirect URI of the client, otherwise redirect_uri_mismatch". */
+/** spec/sign-in#authorize: "must match exactly one authorized redirect URI of the client, otherwise redirect_uri_mismatch". */
 export const redirectIsAuthorized: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const settings = call.auth.settings();
@@ -96,7 +96,7 @@ export const redirectIsAuthorized: Rule<RequestCall> = (call) => {
   }
 };
 
-/** doc1 Redirect URI forms, in the order in which a request is checked. */
+/** spec/sign-in#redirect, in the order in which a request is checked. */
 export const redirectRules: readonly Rule<RequestCall>[] = [
   redirectUriIsGiven,
   redirectIsNotOutOfBand,

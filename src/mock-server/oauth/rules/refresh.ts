@@ -4,7 +4,7 @@ import type { Auth } from '../state.ts';
 import { isLive, refusedRefresh } from '../tokens.ts';
 import { type ClientCall, type RefreshCall, type Rule, given } from './rule.ts';
 
-/** doc1 Endpoints 3: refresh_token. */
+/** spec/sign-in#refresh: refresh_token. */
 export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
   if (given(params, 'refresh_token') === undefined)
     throw new OAuthError('invalid_request', 'Missing required field: refresh_token');
@@ -16,12 +16,12 @@ export const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family })
     throw new OAuthError('invalid_grant', 'The refresh token was issued to another client.');
 };
 
-/** doc1 States: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
+/** spec/sign-in#states: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
 export const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
   if (!isLive(auth, family)) throw refusedRefresh(auth, family);
 };
 
-/** facts 6.18: a policy asks for a new sign-in after some time; the token itself is not over. Off unless a setting gives the time. */
+/** spec/sign-in#check-6.18: a policy asks for a new sign-in after some time; the token itself is not over. Off unless a setting gives the time. */
 export const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
   const seconds = auth.settings().reauth_after_seconds;
   if (seconds === null || auth.env.now() < family.issued_at + seconds * 1000) return;
@@ -35,7 +35,7 @@ export const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => 
     throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');
 };
 
-/** doc1 Errors invalid_grant: "user account deleted or disabled". */
+/** spec/sign-in#errors-6: "user account deleted or disabled". */
 export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: string }> = ({
   auth,
   owner,
@@ -44,7 +44,7 @@ export const tokenAccountIsActive: Rule<{ readonly auth: Auth; readonly owner: s
     throw new OAuthError('invalid_grant', 'The account has been deleted or disabled.');
 };
 
-/** doc1 Endpoints 3: what holds of a refresh token that is known. */
+/** spec/sign-in#refresh: what holds of a refresh token that is known. */
 export const refreshRules: readonly Rule<RefreshCall>[] = [
   refreshTokenIsOfTheClient,
   refreshTokenIsLive,

@@ -6,7 +6,7 @@ import { categoryOf, countRequest, effectiveState } from '../integrity.ts';
 import { secretIsRight as matches } from '../tokens.ts';
 import { type ClientCall, type Rule, type TokenCall, given } from './rule.ts';
 
-/** doc1 Endpoints 2 and 3: grant_type. RFC 6749 5.2 for the codes. */
+/** spec/sign-in#exchange and spec/sign-in#refresh: grant_type. RFC 6749 5.2 for the codes. */
 export const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
   const type = given(params, 'grant_type');
   if (type === undefined) throw new OAuthError('invalid_request', 'Missing required field: grant_type');
@@ -28,26 +28,26 @@ export const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
     throw new OAuthError('invalid_request', 'client_id in the body differs from the one in HTTP Basic');
 };
 
-/** doc1 Authentication 1: every request to the token endpoint carries client_id. */
+/** spec/sign-in#authentication-1: every request to the token endpoint carries client_id. */
 export const tokenClientIsGiven: Rule<TokenCall> = ({ credentials }) => {
   if (credentials.id === undefined)
     throw new OAuthError('invalid_request', 'Missing required field: client_id');
 };
 
-/** RFC 6749 5.2 invalid_client; facts 5.24 for the text. */
+/** RFC 6749 5.2 invalid_client; spec/sign-in#check-5.24 for the text. */
 export const tokenClientIsKnown: Rule<TokenCall> = ({ auth, credentials }) => {
   if (!auth.clients.has(credentials.id ?? ''))
     throw new OAuthError('invalid_client', 'The OAuth client was not found.', undefined, basicChallenge);
 };
 
-/** doc1 States: using a deleted client yields deleted_client. */
+/** spec/sign-in#states: using a deleted client yields deleted_client. */
 export const tokenClientIsNotDeleted: Rule<ClientCall> = ({ auth, client }) => {
   if (!isClientActive(auth, client)) throw new OAuthError('deleted_client', 'The OAuth client was deleted.');
 };
 
 /**
- * doc1 Authentication 1: "client_secret is sent by clients that have one"; Endpoints 3: not used for mobile A, mobile B and
- * extensions, so what they send is ignored (facts 5.22).
+ * spec/sign-in#authentication-1: "client_secret is sent by clients that have one"; spec/sign-in#refresh: not used for mobile A, mobile B and
+ * extensions, so what they send is ignored (spec/sign-in#check-5.22).
  */
 export const secretIsRight: Rule<ClientCall> = ({ client, credentials }) => {
   if (client.secret_hash === null || !clientTypeRows[client.type].mayHaveSecret) return;
@@ -58,8 +58,8 @@ export const secretIsRight: Rule<ClientCall> = ({ client, credentials }) => {
 };
 
 /**
- * doc1 Authentication 7 and States: monitoring counts, enforcement rejects requests without a valid integrity token.
- * The token is the field `integrity_token` or the header `X-Integrity-Token`; facts 10.14: rejected as unauthorized_client.
+ * spec/sign-in#authentication-7 and spec/sign-in#states: monitoring counts, enforcement rejects requests without a valid integrity token.
+ * The token is the field `integrity_token` or the header `X-Integrity-Token`; spec/sign-in#check-10.14: rejected as unauthorized_client.
  */
 export const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }) => {
   const state = client.type === 'mobile-b' ? effectiveState(auth, client) : 'disabled';

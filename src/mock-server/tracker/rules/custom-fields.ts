@@ -10,7 +10,7 @@ const conflict = (message: string): never => {
 type GivenValues = readonly { readonly id?: string; readonly value?: string }[];
 
 /**
- * doc2 PUT /custom-fields: "409 DataConflictError" (facts tracker 4: a compare-and-set failed). A value id that the field
+ * spec/tracker#custom-fields: "409 DataConflictError" (spec/tracker#errors-4: a compare-and-set failed). A value id that the field
  * does not have was deleted since the caller read the field.
  */
 export const valuesAreStillThere = (field: StoredCustomField, values: GivenValues): void => {
@@ -21,7 +21,7 @@ export const valuesAreStillThere = (field: StoredCustomField, values: GivenValue
   }
 };
 
-/** doc2 PUT /custom-fields 409: the same race, told by a caller that says which state it read: `If-Match` with the entity tag of its read. */
+/** spec/tracker#custom-fields-3: the same race, told by a caller that says which state it read: `If-Match` with the entity tag of its read. */
 export const fieldIsUnchanged = (field: StoredCustomField, ifMatch: string | undefined): void => {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === entityTag(field)) return;
   conflict(`Custom field ${field.id} was changed meanwhile; read it again.`);
@@ -33,7 +33,7 @@ export const entityTag = (field: StoredCustomField): string => {
   return `"${(hash >>> 0).toString(16)}"`;
 };
 
-/** doc2 "Custom field update rules": an item is an existing value by id, or a new one by its value; none twice. */
+/** spec/tracker#custom-fields-2: an item is an existing value by id, or a new one by its value; none twice. */
 export const valuesAreDistinct = (values: GivenValues): void => {
   const seen = new Set<string>();
   for (const [at, { id, value }] of values.entries()) {
@@ -53,7 +53,7 @@ export const valuesAreDistinct = (values: GivenValues): void => {
 
 type Applied = { readonly field_id: string; readonly value_id?: string; readonly value?: string };
 
-/** doc2 States: "only enabled fields can be applied to stories". Gives the values with their texts. */
+/** spec/tracker#states: "only enabled fields can be applied to stories". Gives the values with their texts. */
 export const appliedValues = (
   { customFields }: Tracker,
   applied: readonly Applied[],

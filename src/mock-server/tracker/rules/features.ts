@@ -3,14 +3,14 @@ import type { Feature, Tracker } from '../state.ts';
 
 const isOn = ({ features }: Tracker, name: Feature): boolean => features.get(name) ?? true;
 
-/** doc2 GET and POST /documents: "403 DisabledFeatureError"; facts tracker 4 for the body. */
+/** spec/tracker#documents: "403 DisabledFeatureError"; spec/tracker#errors-4 for the body. */
 export const documentsAreOn = (state: Tracker): void => {
   if (isOn(state, 'documents')) return;
   const message = 'Documents are switched off in this workspace.';
   throw new HttpError(403, message, { body: { feature_tag: 'documents', message } });
 };
 
-/** doc2 States "Story templates feature: on or off for the workspace". The document names no 403 here, so it is the common 422. */
+/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
 export const templatesAreOn = (state: Tracker): void => {
   if (!isOn(state, 'entity-templates')) {
     throw new HttpError(
@@ -23,7 +23,7 @@ export const templatesAreOn = (state: Tracker): void => {
   }
 };
 
-/** doc2 States "Iterations feature: on or off for the workspace". The document names no 403 here, so it is the common 422. */
+/** spec/tracker#states-6. The document names no 403 here, so it is the common 422. */
 export const iterationsAreOn = (state: Tracker): void => {
   if (!isOn(state, 'iterations')) {
     throw new HttpError(
@@ -42,10 +42,10 @@ const entitled = (state: Tracker, feature: Feature, tag: string, message: string
     body: { reason_tag: 'entitlement-violation', entitlement_tag: tag, message },
   });
 };
-/** doc2 POST and PUT /groups: "403 UnusableEntitlementError"; facts tracker 4 for the body. */
+/** spec/tracker#groups: "403 UnusableEntitlementError"; spec/tracker#errors-4 for the body. */
 export const groupsAreEntitled = (state: Tracker): void =>
   entitled(state, 'group-entitlement', 'teams', 'The plan of this workspace does not include more groups.');
-/** doc2 POST /objectives and /milestones: "403 UnusableEntitlementError". */
+/** spec/tracker#objectives: "403 UnusableEntitlementError". */
 export const objectivesAreEntitled = (state: Tracker): void =>
   entitled(
     state,

@@ -1,7 +1,7 @@
 import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../http-error.ts';
 
-/** doc2 POST /iterations: start_date and end_date are days; one that ends before it starts cannot be. */
+/** spec/tracker#iterations: start_date and end_date are days; one that ends before it starts cannot be. */
 export const iterationEndsAfterItStarts = (start: string, end: string): void => {
   if (end >= start) return;
   throw new HttpError(422, `The iteration ends (${end}) before it starts (${start}).`, {

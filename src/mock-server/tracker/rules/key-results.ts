@@ -3,7 +3,7 @@ import { HttpError } from '../../http-error.ts';
 
 type GivenValue = { readonly boolean_value?: boolean; readonly numeric_value?: string };
 
-/** doc2 Resources: KeyResultValue {boolean_value bool, numeric_value str}; which one counts follows from the type. */
+/** spec/tracker#records KeyResultValue {boolean_value bool, numeric_value str}; which one counts follows from the type. */
 export const valueFitsKeyResultType = (type: string, field: string, value: GivenValue | undefined): void => {
   if (value === undefined) return;
   const refuse = (message: string): never => {

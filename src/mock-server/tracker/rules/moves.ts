@@ -5,7 +5,7 @@ import type { Collection } from '../../store.ts';
 type Positioned = { readonly id: number | string; readonly position: number };
 type Move = { readonly before_id?: number | string; readonly after_id?: number | string };
 
-/** doc2 "after_id int, before_id int (move position)": the neighbour exists and is another record of the same kind. */
+/** spec/tracker#epics-4: the neighbour exists and is another record of the same kind. */
 export const neighbourExists = <T extends Positioned>(
   all: readonly T[],
   self: T['id'],
@@ -27,7 +27,7 @@ export const byPosition = <T extends Positioned>(records: Iterable<T>): T[] =>
   [...records].sort((a, b) => a.position - b.position);
 
 /**
- * doc2 Epic update body "after_id int, before_id int (move position)": moves a record before or behind another and numbers
+ * spec/tracker#epics-4: moves a record before or behind another and numbers
  * the positions anew; only records whose position changed are written.
  */
 export const move = <T extends Positioned>(collection: Collection<T>, id: T['id'], wanted: Move): void => {

@@ -18,10 +18,10 @@ const nameIsUnused = <T extends { id: number; name: string }>(
   }
 };
 
-/** doc2 Errors 422: "duplicate category or label name on update"; decisions 8: on create too. */
+/** spec/tracker#errors-1: "duplicate category or label name on update"; spec/program#choices: on create too. */
 export const labelNameIsUnused = ({ labels }: Tracker, name: string | undefined, self?: number): void =>
   nameIsUnused('label', labels, name, self);
-/** doc2 PUT /categories/{category-public-id}: "name already used gives 422"; decisions 8: on create too. */
+/** spec/tracker#categories: "name already used gives 422"; spec/program#choices: on create too. */
 export const categoryNameIsUnused = (
   { categories }: Tracker,
   name: string | undefined,

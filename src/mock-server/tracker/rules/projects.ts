@@ -1,7 +1,7 @@
 import { HttpError } from '../../http-error.ts';
 import type { Tracker } from '../state.ts';
 
-/** doc2 States: project DELETE only when "all associated stories moved or deleted", "otherwise 422". */
+/** spec/tracker#states: project DELETE only when "all associated stories moved or deleted", "otherwise 422". */
 export const projectHasNoStories = ({ tallies }: Tracker, id: number): void => {
   const { total } = tallies.of('project', id);
   if (total === 0) return;

@@ -5,7 +5,7 @@ import type { Tracker } from '../state.ts';
 type Id = number | string;
 type Known = { has(id: Id): boolean };
 
-/** doc2 Errors 422 "unprocessable": a body that fits the schema but names a record that does not exist. */
+/** spec/tracker#errors-1 "unprocessable": a body that fits the schema but names a record that does not exist. */
 const exists = (
   known: Known,
   kind: string,
@@ -77,14 +77,14 @@ export const templatesExist = (
   ids: Id | readonly Id[] | null | undefined,
 ): void => exists(templates, 'entity template', field, ids);
 
-/** doc2 States: "create or update with epic_state_id: id from the epic workflow". */
+/** spec/tracker#states: "create or update with epic_state_id: id from the epic workflow". */
 export const epicStateIsInWorkflow = (state: Tracker, id: number | undefined): void => {
   const ids = new Set<Id>(
     [...state.epicWorkflow.values()].flatMap((workflow) => workflow.epic_states.map((each) => each.id)),
   );
   exists(ids, 'state of the epic workflow', 'epic_state_id', id);
 };
-/** facts tracker 6: a story is in a state of a workflow. */
+/** spec/tracker#records: a story is in a state of a workflow. */
 export const workflowStateExists = (state: Tracker, id: number | undefined): void => {
   const ids = new Set<Id>(
     [...state.workflows.values()].flatMap((workflow) => workflow.states.map((each) => each.id)),

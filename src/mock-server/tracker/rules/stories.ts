@@ -28,7 +28,7 @@ type StoryInput = {
   readonly tasks?: readonly { readonly owner_ids?: readonly string[] }[];
 };
 
-/** doc2 Errors 422 "unprocessable": every record that a story (or the contents of a story template) names exists. */
+/** spec/tracker#errors-1 "unprocessable": every record that a story (or the contents of a story template) names exists. */
 export const storyReferencesExist = (state: Tracker, input: StoryInput, at = ''): void => {
   epicsExist(state, `${at}epic_id`, input.epic_id);
   filesExist(state, `${at}file_ids`, input.file_ids);
@@ -42,11 +42,11 @@ export const storyReferencesExist = (state: Tracker, input: StoryInput, at = '')
   workflowStateExists(state, input.workflow_state_id);
   for (const [index, task] of (input.tasks ?? []).entries())
     membersExist(state, `${at}tasks[${index}].owner_ids`, task.owner_ids);
-  // doc2 States "Iterations feature": with it off, nothing new goes into an iteration.
+  // spec/tracker#states-6: with it off, nothing new goes into an iteration.
   if (typeof input.iteration_id === 'number') iterationsAreOn(state);
 };
 
-/** facts tracker 1 story links, doc2 Errors 422: a link joins two different stories that exist. */
+/** spec/tracker#stories story links, spec/tracker#errors-1: a link joins two different stories that exist. */
 export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId: number): void => {
   storiesExist(state, 'subject_id', subjectId);
   storiesExist(state, 'object_id', objectId);
