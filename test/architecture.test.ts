@@ -116,6 +116,7 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
       'api-client/',
       'etcd-client/',
       'config/',
+      'output/yaml-package.ts',
       'reference/',
       'cli/',
       'commands/',
@@ -174,7 +175,7 @@ const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
   { from: 'commands/', to: 'commands/' },
 ];
-const entries = new Set(['main.ts', 'complete.ts', 'docs.ts']);
+const entries = new Set(['main.ts', 'complete.ts', 'docs.ts', 'testing.ts', 'testing/api.d.ts']);
 const packagesAnywhere = new Set([
   'node:crypto',
   'node:path',

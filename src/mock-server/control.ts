@@ -3,9 +3,11 @@ import { check } from '../core/check.ts';
 import { type Field, bool, int, obj, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { Clock } from './clock.ts';
-import { type Faults, faultInput } from './faults.ts';
+import { type Faults, faultInput, faultProfile } from './faults.ts';
 import type { RequestLog } from './request-log.ts';
+import type { RequestQuery } from './request-query.ts';
 import type { MockReply, Environment } from './service.ts';
+import type { Snapshots } from './snapshots.ts';
 import { type ServiceSet, savedStateFrom, savedStateText } from './service-set.ts';
 
 export const CONTROL_PATH = '/__opsctl/';
@@ -15,6 +17,7 @@ export type Controlled = {
   readonly clock: Clock;
   readonly faults: Faults;
   readonly log: RequestLog;
+  readonly snapshots: Snapshots;
   readonly services: ServiceSet;
   /** Facts for `mock status`: url, directory, start time, options. */
   facts(): Readonly<Record<string, unknown>>;
@@ -135,6 +138,16 @@ const limitOf = ({ query }: Asked): number => {
     throw new Wrong(400, 'limit', [problem('limit', 'min', 'must be a whole number from 1')]);
   return limit;
 };
+const queryOf = ({ query }: Asked): RequestQuery => {
+  const status = query.get('status');
+  return {
+    method: query.get('method') ?? undefined,
+    path: query.get('path') ?? undefined,
+    status: status === null ? undefined : Number(status),
+    service: query.get('service') ?? undefined,
+    body: query.get('body') ?? undefined,
+  };
+};
 const removeFault = ({ faults }: Controlled, { id }: Asked) => {
   if (!faults.remove(Number(id))) throw new Wrong(404, `there is no fault ${id}`);
 };
@@ -145,11 +158,30 @@ const wholeState = async ({ env, services }: Controlled) => {
   return new Text(savedStateText(env));
 };
 
+const saveSnapshot = async ({ env, services, snapshots }: Controlled, { id }: Asked) => {
+  await services.loadAll();
+  return snapshots.save(id, savedStateText(env), env.now());
+};
+const restoreSnapshot = async (on: Controlled, { id }: Asked) => {
+  const saved = on.snapshots.get(id);
+  if (saved === undefined) throw new Wrong(404, `there is no snapshot ${id}`);
+  on.services.restore(saved);
+  await on.replaced();
+  return status(on);
+};
+const removeSnapshot = ({ snapshots }: Controlled, { id }: Asked) => {
+  if (!snapshots.remove(id)) throw new Wrong(404, `there is no snapshot ${id}`);
+};
+
 const routes: readonly Route[] = [
   { method: 'GET', path: /^status$/, run: status },
   { method: 'POST', path: /^reset$/, run: reset },
   { method: 'GET', path: /^state$/, run: wholeState },
   { method: 'PUT', path: /^state$/, run: restore },
+  { method: 'GET', path: /^snapshots$/, run: ({ snapshots }) => snapshots.list() },
+  { method: 'PUT', path: /^snapshots\/([\w.-]{1,100})$/, run: saveSnapshot },
+  { method: 'POST', path: /^snapshots\/([\w.-]{1,100})\/restore$/, run: restoreSnapshot },
+  { method: 'DELETE', path: /^snapshots\/([\w.-]{1,100})$/, run: removeSnapshot },
   { method: 'GET', path: /^clock$/, run: ({ clock }) => clock.state() },
   { method: 'PUT', path: /^clock$/, run: setClock },
   { method: 'DELETE', path: /^clock$/, run: clearClock },
@@ -157,9 +189,19 @@ const routes: readonly Route[] = [
   { method: 'PUT', path: /^features$/, run: setFeatures },
   { method: 'GET', path: /^faults$/, run: ({ faults }) => faults.list() },
   { method: 'POST', path: /^faults$/, run: ({ faults }, asked) => faults.add(bodyAs(asked, faultInput)) },
+  {
+    method: 'PUT',
+    path: /^faults$/,
+    run: ({ faults }, asked) => faults.replace(bodyAs(asked, faultProfile)),
+  },
   { method: 'DELETE', path: /^faults$/, run: ({ faults }) => faults.clear() },
   { method: 'DELETE', path: /^faults\/(\d+)$/, run: removeFault },
   { method: 'GET', path: /^requests$/, run: ({ log }, asked) => log.last(limitOf(asked)) },
+  {
+    method: 'GET',
+    path: /^requests\/match$/,
+    run: ({ log }, asked) => log.find(queryOf(asked), limitOf(asked)),
+  },
   { method: 'DELETE', path: /^requests$/, run: ({ log }) => log.clear() },
   { method: 'POST', path: /^shutdown$/, run: ({ shutdown }) => shutdown() },
 ];

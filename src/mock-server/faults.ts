@@ -1,7 +1,8 @@
 import { troubleBody } from './errors.ts';
 import type { Outgoing } from '../platform/host.ts';
-import { bool, int, map, maybe, obj, oneOf, record, str } from '../core/field.ts';
+import { bool, int, list, map, maybe, num, obj, oneOf, record, str } from '../core/field.ts';
 import type { Value } from '../core/field.ts';
+import { pathPattern } from './path-pattern.ts';
 import type { Store } from './store.ts';
 
 /** What can go wrong on purpose. `path` is a pattern: `*` is one segment's text, `**` anything. */
@@ -21,11 +22,20 @@ export const faultInput = obj({
     ...oneOf('before', 'after'),
     summary: 'before: the request is not processed; after: it is, and the answer is lost or replaced',
   },
-  count: int({ min: 1, max: 1_000_000, summary: 'how many requests it meets; all when absent' }),
+  count: int({ min: 1, max: 1_000_000, summary: 'how many requests it meets (default: all)' }),
+  skip: int({ min: 0, max: 1_000_000, summary: 'how many matching requests pass first' }),
+  percent: num({
+    min: 0,
+    max: 100,
+    summary: 'how many of a hundred matching requests it meets (default 100)',
+  }),
+  delay_max_ms: int({ min: 0, max: 600_000, summary: 'wait a random time between the delay and this' }),
+  bytes_per_second: int({ min: 1, max: 1_000_000_000, summary: 'send the body of the answer at this rate' }),
 });
 const faultRecord = record('Fault', {
   id: int(),
   hits: int(),
+  passed: maybe(int()),
   method: maybe(str()),
   path: maybe(str()),
   status: maybe(int()),
@@ -36,23 +46,34 @@ const faultRecord = record('Fault', {
   cut: maybe(bool()),
   when: maybe(oneOf('before', 'after')),
   count: maybe(int()),
+  skip: maybe(int()),
+  percent: maybe(num()),
+  delay_max_ms: maybe(int()),
+  bytes_per_second: maybe(int()),
 });
+export const faultProfile = list(faultInput);
 export type FaultInput = Value<typeof faultInput>;
 export type Fault = Value<typeof faultRecord>;
 
-const patternOf = (path: string): RegExp =>
-  new RegExp(
-    `^${path.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*\*|\*/g, (stars) => (stars === '**' ? '.*' : '[^/]*'))}$`,
-  );
+/** A number from 0 to 1, repeatable when the server was started with a seed. */
+type Chance = () => number;
+export const chanceFrom =
+  (random: (bytes: number) => Uint8Array): Chance =>
+  () =>
+    new DataView(random(4).slice().buffer).getUint32(0) / 2 ** 32;
+
+/** Whether a fault whose method and path match strikes this time: after those it lets pass, and by its percentage. */
+const strikes = ({ skip = 0, percent = 100, passed = 0 }: Fault, chance: Chance): boolean =>
+  passed >= skip && (percent >= 100 || chance() * 100 < percent);
 
 /** Kept with the state: a fault that is set while no server runs meets the next command. */
-export const makeFaults = (store: Store) => {
+export const makeFaults = (store: Store, chance: Chance) => {
   const faults = store.collection<Fault>('mock.faults');
   const patterns = new Map<string, RegExp>();
   const matches = (fault: Fault, method: string, path: string): boolean => {
     if (fault.method !== undefined && fault.method.toUpperCase() !== method) return false;
     if (fault.path === undefined) return true;
-    const pattern = patterns.get(fault.path) ?? patternOf(fault.path);
+    const pattern = patterns.get(fault.path) ?? pathPattern(fault.path);
     patterns.set(fault.path, pattern);
     return pattern.test(path);
   };
@@ -64,6 +85,16 @@ export const makeFaults = (store: Store) => {
         faults.put(fault.id, fault);
         return fault;
       }),
+    /** Takes the place of all faults: the lines of a profile, in their order. */
+    replace: (inputs: readonly FaultInput[]): Fault[] =>
+      store.transact(() => {
+        for (const fault of faults.values()) faults.delete(fault.id);
+        for (const input of inputs) {
+          const id = store.next('mock.faults');
+          faults.put(id, { ...input, id, hits: 0 });
+        }
+        return [...faults.values()];
+      }),
     remove: (id: number): boolean => store.transact(() => faults.delete(id)),
     clear: (): void =>
       store.transact(() => {
@@ -72,7 +103,12 @@ export const makeFaults = (store: Store) => {
     /** The first fault that this request meets; counted, and gone when its count is used up. */
     meet: (method: string, path: string): Fault | undefined => {
       if (faults.size === 0) return undefined;
-      const fault = faults.find((one) => matches(one, method, path));
+      const fault = faults.find((one) => {
+        if (!matches(one, method, path)) return false;
+        if (strikes(one, chance)) return true;
+        store.transact(() => faults.put(one.id, { ...one, passed: (one.passed ?? 0) + 1 }));
+        return false;
+      });
       if (fault === undefined) return undefined;
       const hits = fault.hits + 1;
       store.transact(() =>
@@ -82,6 +118,10 @@ export const makeFaults = (store: Store) => {
     },
   };
 };
+/** The wait of one request under a fault: the delay, or a random time between it and its maximum. */
+export const faultDelayMs = ({ delay_ms: least = 0, delay_max_ms: most }: Fault, chance: Chance): number =>
+  most === undefined || most <= least ? least : least + Math.round(chance() * (most - least));
+
 export type Faults = ReturnType<typeof makeFaults>;
 
 /** True when the fault answers by itself; a mere delay or another content type lets the service answer. */

@@ -1,25 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { maskedForm, maskedHeaders, maskedJson } from './redaction.ts';
+import type { Noted } from './noted.ts';
+import { type RequestQuery, requestMatcher } from './request-query.ts';
 
-const KEPT = 1000;
+const KEPT = 10_000;
 const BODY_BYTES = 4096;
-
-/** What the server notes while it works; shown (and masked) only when somebody asks, so that noting is cheap. */
-export type Noted = {
-  readonly id: string;
-  readonly atMs: number;
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Bytes as text of one character each: a thousand small strings cost the collector less than a thousand buffers. */
-  body?: string;
-  bodyBytes?: number;
-  service?: string;
-  fault?: number;
-  status?: number;
-  ms?: number;
-};
 
 const bodyOf = ({ body, bodyBytes, headers }: Noted): unknown => {
   if (body === undefined) return bodyBytes === undefined ? undefined : `${bodyBytes} bytes`;
@@ -47,7 +32,16 @@ export const shown = (noted: Noted) => ({
   ...(noted.bodyBytes === undefined ? {} : { body: bodyOf(noted) }),
 });
 
-/** The last thousand requests, newest last. */
+export type FoundRequests = {
+  readonly matched: number;
+  /** Requests that are older than the log reaches. */
+  readonly forgotten: number;
+  /** Requests that might match, but whose body was too large to be kept. */
+  readonly bodies_not_kept: number;
+  readonly rows: ReturnType<typeof shown>[];
+};
+
+/** The last requests, newest last. */
 export class RequestLog {
   readonly #ring: Noted[] = [];
   #count = 0;
@@ -63,6 +57,25 @@ export class RequestLog {
     return Array.from({ length: this.#count - from }, (_, i) => this.#ring[(from + i) % KEPT]).flatMap(
       (noted) => (noted ? [shown(noted)] : []),
     );
+  }
+  /** The newest `limit` requests that the query means, and what a reader must know to count on the number. */
+  find(query: RequestQuery, limit: number): FoundRequests {
+    const from = Math.max(0, this.#count - KEPT);
+    const verdictOf = requestMatcher(query);
+    const found: Noted[] = [];
+    let unknown = 0;
+    for (let at = from; at < this.#count; at += 1) {
+      const noted = this.#ring[at % KEPT];
+      const verdict = noted === undefined ? 'other' : verdictOf(noted);
+      if (verdict === 'unknown') unknown += 1;
+      else if (verdict === 'match' && noted !== undefined) found.push(noted);
+    }
+    return {
+      matched: found.length,
+      forgotten: from,
+      bodies_not_kept: unknown,
+      rows: found.slice(-limit).map(shown),
+    };
   }
   clear(): void {
     this.#ring.length = 0;

@@ -1,9 +1,10 @@
 import { type Host, type Incoming, type Listener, NetworkError, type Outgoing } from '../platform/host.ts';
 import { CONTROL_PATH, type Controlled, control } from './control.ts';
-import { type Fault, answersAlone, faultyAnswer, makeFaults } from './faults.ts';
+import { type Fault, answersAlone, chanceFrom, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
 import { isOwnHost } from './host-header.ts';
-import { type Noted, RequestLog, noteBody } from './request-log.ts';
+import type { Noted } from './noted.ts';
+import { RequestLog, noteBody } from './request-log.ts';
 import type {
   MockOptions,
   MockReply,
@@ -13,7 +14,9 @@ import type {
   Environment,
 } from './service.ts';
 import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts';
+import { makeSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
+import { throttled } from './throttled.ts';
 import { troubleBody } from './errors.ts';
 import { makeWorld } from './environment.ts';
 
@@ -77,6 +80,7 @@ type Serving = {
   readonly on: Controlled;
   readonly log: RequestLog;
   now(): number;
+  chance(): number;
 };
 
 const ask = ({ on, setup }: Serving, request: MockRequest, noted: Noted): MockReply | Promise<MockReply> => {
@@ -124,9 +128,13 @@ const serveFaulty = async (
   fault: Fault,
 ): Promise<Outgoing> => {
   noted.fault = fault.id;
-  if (fault.delay_ms !== undefined) await serving.setup.host.sleep(fault.delay_ms);
-  if (answersAlone(fault)) return faultyAnswer(fault, undefined, noted.path);
-  return faultyAnswer(fault, await serve(serving, incoming, noted), noted.path);
+  const { host } = serving.setup;
+  const delayMs = faultDelayMs(fault, serving.chance);
+  if (delayMs > 0) await host.sleep(delayMs);
+  const made = answersAlone(fault) ? undefined : await serve(serving, incoming, noted);
+  const out = faultyAnswer(fault, made, noted.path);
+  const { bytes_per_second: perSecond } = fault;
+  return perSecond === undefined || out.cut ? out : throttled(host, out, perSecond);
 };
 
 /** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. */
@@ -250,6 +258,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
   const { env, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
+  const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);
   const log = new RequestLog();
   const startedAt = new Date(host.now()).toISOString();
@@ -257,14 +266,15 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const on: Controlled = {
     env,
     clock,
-    faults: makeFaults(store),
+    faults: makeFaults(store, chance),
     log,
+    snapshots: makeSnapshots(store),
     services,
     facts: () => ({ url: env.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
     replaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
-  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: env.now }), setup);
+  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: env.now, chance }), setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   listensAt(origin);

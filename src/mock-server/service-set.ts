@@ -19,7 +19,7 @@ export type SavedState = {
 };
 
 /** What the mock itself keeps; a reset leaves its clock and faults alone. */
-const OWN = new Set(['mock.clock', 'mock.faults']);
+const OWN = new Set(['mock.clock', 'mock.faults', 'mock.snapshots']);
 const DIRECTORY = '*';
 
 type Seeded = Collection<SeedKind | 'saved'>;

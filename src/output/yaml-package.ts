@@ -1,2 +1,2 @@
 // Static name for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
-export { stringify } from 'yaml';
+export { parse, stringify } from 'yaml';

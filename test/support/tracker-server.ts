@@ -60,7 +60,7 @@ const requestOf = (method: string, body: unknown, headers: Readonly<Record<strin
   };
 };
 
-/** The tracker on a free port of this machine, over real HTTP, without anything kept (default: The rate limit is off). */
+/** The tracker on a free port of this machine, over real HTTP, without anything kept. The rate limit is off unless an option sets it. */
 export const startTracker = async (
   options: Partial<MockOptions> = {},
   seed: 'demo' | 'empty' = 'demo',

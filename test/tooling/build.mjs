@@ -69,7 +69,7 @@ const bundle = await rolldown({
   plugins: [commanderWithoutChildren],
   cwd: root,
   preserveEntrySignatures: 'allow-extension',
-  input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts' },
+  input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts', testing: 'src/testing.ts' },
   platform: 'node',
   external: ['@napi-rs/keyring'],
   // jq-wasm, a CommonJS package, asks for its directory.
@@ -117,6 +117,7 @@ for (const name of readdirSync(`${dist}/chunks`)) {
   const path = `${dist}/chunks/${name}`;
   if (!made.has(`chunks/${name}`) && isOld(path)) rmSync(path, { force: true });
 }
+put(`${dist}/testing.d.ts`, readFileSync(`${root}src/testing/api.d.ts`, 'utf8'));
 const packages = bundledPackages(output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
 put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
 put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);

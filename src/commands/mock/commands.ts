@@ -1,17 +1,22 @@
 import type { Command } from '../../cli/command.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
-import { faultsAdd, faultsClear, faultsList } from './faults.ts';
+import { faultsAdd, faultsClear, faultsList, faultsLoad } from './faults.ts';
 import { featuresSet, featuresShow } from './features.ts';
 import { commands as kv } from './kv/commands.ts';
 import { commands as oauth } from './oauth/commands.ts';
 import { requestsCommand } from './requests.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
+import { snapshotCommands } from './snapshots.ts';
+import { envCommand } from './env.ts';
+import { startCommand } from './start-command.ts';
 import { resetCommand, seedCommand, stateCommand, statusCommand, stopCommand } from './state.ts';
 
 /** `opsctl mock …` */
 export const commands: readonly Command[] = [
   serveCommand,
+  startCommand,
+  envCommand,
   runCommand,
   statusCommand,
   stopCommand,
@@ -19,6 +24,7 @@ export const commands: readonly Command[] = [
   seedCommand,
   stateCommand,
   requestsCommand,
+  ...snapshotCommands,
   clockShow,
   clockSet,
   clockAdvance,
@@ -26,6 +32,7 @@ export const commands: readonly Command[] = [
   faultsList,
   faultsAdd,
   faultsClear,
+  faultsLoad,
   featuresShow,
   featuresSet,
   ...kv,

@@ -1,25 +1,15 @@
 import { resolve } from 'node:path';
-import { AppError, usageError, problem } from '../../core/problem.ts';
+import { usageError, problem } from '../../core/problem.ts';
 import { savedStateFrom } from '../../mock-server/service-set.ts';
 import { own } from '../../mock-server/instance-lock.ts';
 import type { Context, Values } from '../../cli/command.ts';
+import { alreadyRuns } from './already-runs.ts';
 import { mockDirectory } from './embedded.ts';
 import { mockOptions, seedOf, seedText } from './server-flags.ts';
 import { type Started, start } from './start.ts';
 
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
-
-const alreadyRuns = (url: string, pid: number): AppError =>
-  new AppError('config', `a mock server already works on this state: ${url} (process ${pid})`, {
-    code: 'MOCK_RUNNING',
-    tryThis: [
-      'use it: every command finds it by itself',
-      'opsctl mock stop',
-      '--ephemeral for a second one that keeps nothing',
-    ],
-    data: { url, pid },
-  });
 
 /** `--seed FILE` is read before anything is started, so that a wrong file changes nothing. */
 const seedFrom = async ({ host }: Context, text: string | undefined) => {

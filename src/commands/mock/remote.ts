@@ -1,5 +1,5 @@
 import { AppError, type Problem, problemText } from '../../core/problem.ts';
-import { liveServer } from '../../mock-server/instance-lock.ts';
+import { type Live, liveServer } from '../../mock-server/instance-lock.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import type { Context } from '../../cli/command.ts';
 import { type Embedded, embeddedMock, mockDirectory } from './embedded.ts';
@@ -56,3 +56,21 @@ export const steer = async <R>(context: Context, work: (ask: Ask, url: string) =
 export const isServed = (context: Context): boolean =>
   Boolean(context.host.env.OPSCTL_MOCK_URL) ||
   liveServer(context.host, mockDirectory(context.settings)) !== undefined;
+
+const noServer = (): AppError =>
+  new AppError('config', 'no mock server is running', {
+    code: 'NO_MOCK_SERVER',
+    tryThis: ['opsctl mock start', 'opsctl mock run -- COMMAND'],
+  });
+
+/** For commands that ask a server what it received: without one there is nothing to ask. */
+export const requireServer = (context: Context): void => {
+  if (!isServed(context)) throw noServer();
+};
+
+/** The server of the state directory, with its ready line. */
+export const runningServer = ({ host, settings }: Context): Live => {
+  const live = liveServer(host, mockDirectory(settings));
+  if (live === undefined) throw noServer();
+  return live;
+};

@@ -1,29 +1,88 @@
-import { bool, int } from '../../core/field.ts';
-import { nothing, rowsResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { bool, int, str } from '../../core/field.ts';
+import { nothing, type Result } from '../../core/result.ts';
+import type { Command, Context, Values } from '../../cli/command.ts';
+import type { Ask } from './remote.ts';
+
+const columns = ['time', 'method', 'path', 'status', 'ms', 'service'];
+const filters = ['method', 'path', 'status', 'service', 'body'] as const;
+
+const find = async (context: Context, values: Values): Promise<Result> => {
+  const [{ steer, requireServer }, { awaitCount, expectationFrom, judge }, { parseDuration }] =
+    await Promise.all([
+      import('./remote.ts'),
+      import('../../mock-server/request-count.ts'),
+      import('../../core/duration.ts'),
+    ]);
+  requireServer(context);
+  const query = new URLSearchParams({ limit: String(values.limit ?? 100) });
+  for (const name of filters) if (values[name] !== undefined) query.set(name, String(values[name]));
+  const expected = expectationFrom(values.expect);
+  const waitMs = values.wait === undefined ? 0 : parseDuration(values.wait, '--wait');
+  const found = await steer(context, (ask: Ask) =>
+    awaitCount(context.host, () => ask('GET', `requests/match?${query}`), expected, waitMs, context.signal),
+  );
+  const { isMet, message, doubts } = judge(found, expected);
+  for (const doubt of doubts) context.log.warn(doubt);
+  if (!isMet && message !== undefined) context.log.warn(message);
+  return {
+    kind: 'rows',
+    rows: found.rows,
+    view: { columns },
+    exit: () => (isMet ? 'done' : 'no'),
+  };
+};
 
 export const requestsCommand: Command = {
   path: ['mock', 'requests'],
-  summary: 'What the running mock server was asked, newest last',
+  summary: 'List the requests that the running mock server received, newest last',
   about:
-    'The last 1,000 requests, with status and time; tokens, codes and passwords are masked. Needs a running server: `mock serve` or `mock run`.',
+    'The server keeps its last 10,000 requests with status and time; tokens, codes and passwords are masked. With --expect the command is an ' +
+    'assertion: it exits with 20 when another number of requests matches. Needs a running server: `mock serve`, `mock start` or `mock run`.',
   flags: {
-    limit: { field: int({ min: 1, max: 1000 }), summary: 'How many (default 100)', value: 'number' },
-    clear: { field: bool(), summary: 'Forget them' },
+    method: { field: str(10, { min: 1 }), summary: 'Only requests with this method', complete: 'method' },
+    path: {
+      field: str(500, { min: 1 }),
+      summary: 'Only paths like this; * stands for text without a slash, ** for any text',
+      value: 'pattern',
+    },
+    status: { field: int({ min: 100, max: 599 }), summary: 'Only requests answered with this status' },
+    service: {
+      field: str(20, { min: 1 }),
+      summary: 'Only requests of this service: tracker, labels or auth',
+    },
+    body: {
+      field: str(16_384, { min: 1 }),
+      summary: 'Only bodies that contain this JSON (objects may have more members) or this text',
+      value: 'json|text',
+    },
+    expect: {
+      field: str(12, { pattern: '^[0-9]{1,9}([+]|-[0-9]{1,9})?$' }),
+      summary: 'Exit with 20 unless this many match: 2, 1+ (at least one), 1-3',
+      value: 'count',
+    },
+    wait: {
+      field: str(20, { min: 1 }),
+      summary: 'Wait this long for the expected number',
+      value: 'duration',
+    },
+    limit: {
+      field: int({ min: 1, max: 10_000 }),
+      summary: 'Rows to print, the newest (default 100)',
+      value: 'number',
+    },
+    clear: { field: bool(), summary: 'Forget all requests' },
   },
+  examples: [
+    {
+      line: `opsctl mock requests --method POST --path '/api/v3/labels' --body '{"name":"bug"}' --expect 1`,
+      says: 'Fails unless exactly one label "bug" was created',
+    },
+  ],
   run: async (context, values) => {
-    const { isServed, steer } = await import('./remote.ts');
-    if (!isServed(context))
-      context.log.warn(
-        'no mock server of this profile is running (opsctl mock serve); for one with its own state (--ephemeral) set OPSCTL_MOCK_URL to its URL',
-      );
-    if (values.clear === true) {
-      await steer(context, (ask) => ask('DELETE', 'requests'));
-      return nothing('forgotten');
-    }
-    const rows: unknown[] = isServed(context)
-      ? await steer(context, (ask) => ask('GET', `requests?limit=${values.limit ?? 100}`))
-      : [];
-    return rowsResult(rows, { columns: ['time', 'method', 'path', 'status', 'ms', 'service'] });
+    if (values.clear !== true) return find(context, values);
+    const { requireServer, steer } = await import('./remote.ts');
+    requireServer(context);
+    await steer(context, (ask) => ask('DELETE', 'requests'));
+    return nothing('all requests forgotten');
   },
 };

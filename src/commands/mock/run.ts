@@ -1,25 +1,8 @@
 import { bool, list, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
-import type { Ready } from './ready.ts';
+import { clientEnvironment } from './client-environment.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
-
-/** What makes any opsctl below this one, and scripts that read the same names, talk to the server. */
-const childEnvironment = (ready: Ready): Record<string, string | undefined> => ({
-  OPSCTL_TRACKER_URL: ready.tracker.base_url,
-  OPSCTL_TRACKER_TOKEN: ready.tracker.token,
-  OPSCTL_LABELS_URL: ready.labels.base_url,
-  OPSCTL_LABELS_TOKEN: ready.labels.token,
-  OPSCTL_AUTH_URL: ready.auth.authorization_endpoint,
-  OPSCTL_TOKEN_URL: ready.auth.token_endpoint,
-  OPSCTL_REVOKE_URL: ready.auth.revocation_endpoint,
-  OPSCTL_CLIENT_ID: ready.auth.client_id,
-  OPSCTL_API_URL: ready.media.base_url,
-  OPSCTL_MOCK_URL: ready.url,
-  ...(ready.ca_file === undefined
-    ? {}
-    : { OPSCTL_CA_FILE: ready.ca_file, NODE_EXTRA_CA_CERTS: ready.ca_file }),
-});
 
 /** Shells give a command that a signal ended 128 and the signal's number. */
 const SIGNALS: Readonly<Record<string, number>> = {
@@ -58,7 +41,7 @@ export const runCommand: Command = {
     const [program = '', ...args] = values.command as string[];
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
-    const env = childEnvironment(server.ready);
+    const env = clientEnvironment(server.ready);
     const ended = await context.host.processes
       .run(program, args, { env, stdio: 'inherit', signal: context.signal })
       .finally(() => server.close());

@@ -1,0 +1,123 @@
+import { clientEnvironment } from './commands/mock/client-environment.ts';
+import { type Started, start } from './commands/mock/start.ts';
+import { CONTROL_PATH } from './mock-server/control.ts';
+import { defaultOptions } from './mock-server/defaults.ts';
+import { savedStateFrom } from './mock-server/service-set.ts';
+import { nodeHost } from './platform/node/host.ts';
+import type { Host } from './platform/host.ts';
+import type { Mock, MockOptions, RecordedRequest, RequestFilter } from './testing/api.d.ts';
+
+const KEPT_REQUESTS = 10_000;
+
+/** One request to the server's control interface; resolves with the text of the answer. */
+const controlOf =
+  (host: Host, url: string) =>
+  async (method: string, path: string, body?: unknown): Promise<string> => {
+    const reply = await host.network.request({
+      method,
+      url: `${url}${CONTROL_PATH}${path}`,
+      headers: { 'content-type': 'application/json' },
+      body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    const text = await reply.text();
+    if (reply.status >= 400) throw new Error(`the mock server refused ${method} ${path}: ${text}`);
+    return text;
+  };
+
+const queryText = ({ body, status, ...rest }: RequestFilter): string => {
+  const query = new URLSearchParams({ limit: String(KEPT_REQUESTS) });
+  for (const [name, value] of Object.entries(rest)) if (value !== undefined) query.set(name, value);
+  if (status !== undefined) query.set('status', String(status));
+  if (body !== undefined) query.set('body', typeof body === 'string' ? body : JSON.stringify(body));
+  return query.toString();
+};
+
+const listed = (requests: readonly RecordedRequest[]): string =>
+  requests.map(({ method, path, status }) => `  ${method} ${path} ${status}`).join('\n');
+
+const isoTime = (time: Date | string | number): string => new Date(time).toISOString();
+
+type Control = ReturnType<typeof controlOf>;
+
+const requestCalls = (control: Control): Pick<Mock, 'requests' | 'expectRequests' | 'clearRequests'> => {
+  const requests = async (filter: RequestFilter = {}): Promise<RecordedRequest[]> =>
+    JSON.parse(await control('GET', `requests/match?${queryText(filter)}`)).rows;
+  return {
+    requests,
+    expectRequests: async (filter, count) => {
+      const found = await requests(filter);
+      if (found.length === count) return found;
+      const all = await requests();
+      throw new Error(
+        `expected ${count} requests like ${JSON.stringify(filter)}, received ${found.length}. All requests:\n${listed(all)}`,
+      );
+    },
+    clearRequests: async () => void (await control('DELETE', 'requests')),
+  };
+};
+
+const stateCalls = (
+  control: Control,
+): Pick<
+  Mock,
+  'reset' | 'snapshot' | 'restore' | 'addFault' | 'clearFaults' | 'setClock' | 'advanceClock'
+> => ({
+  reset: async (seed = 'demo') => void (await control('POST', 'reset', { kind: seed })),
+  snapshot: async () => ({ state: await control('GET', 'state') }),
+  restore: async ({ state }) => void (await control('PUT', 'state', state)),
+  addFault: async (fault) => JSON.parse(await control('POST', 'faults', fault)).id,
+  clearFaults: async () => void (await control('DELETE', 'faults')),
+  setClock: async (time, { frozen } = {}) =>
+    void (await control('PUT', 'clock', { time: isoTime(time), frozen })),
+  advanceClock: async (ms) => void (await control('PUT', 'clock', { advance_ms: ms })),
+});
+
+const mockFrom = (host: Host, { ready, close }: Started): Mock => {
+  const control = controlOf(host, ready.url);
+  const { tracker, labels, auth } = ready;
+  return {
+    url: ready.url,
+    tracker: { baseUrl: tracker.base_url, token: tracker.token },
+    labels: { baseUrl: labels.base_url, token: labels.token },
+    auth: {
+      authorizationEndpoint: auth.authorization_endpoint,
+      tokenEndpoint: auth.token_endpoint,
+      revocationEndpoint: auth.revocation_endpoint,
+      clientId: auth.client_id,
+    },
+    env: clientEnvironment(ready),
+    ...requestCalls(control),
+    ...stateCalls(control),
+    close: async () => {
+      await close();
+      await host.network.close();
+    },
+  };
+};
+
+/** See api.d.ts, which is published as the types of this module. */
+export const startMock = async (options: MockOptions = {}): Promise<Mock> => {
+  const { seed = 'demo', rateLimit = 'off' } = options;
+  const saved = typeof seed === 'string' ? undefined : savedStateFrom(seed.state);
+  if (typeof seed !== 'string' && saved === undefined)
+    throw new TypeError('seed is not a snapshot of a mock server');
+  const host = nodeHost();
+  const started = await start(host, {
+    directory: undefined,
+    options: {
+      ...defaultOptions,
+      ratePerMinute: rateLimit === 'off' ? undefined : rateLimit,
+      trackerToken: options.trackerToken ?? defaultOptions.trackerToken,
+      labelsAuth: options.labelsAuth ?? defaultOptions.labelsAuth,
+    },
+    seed: typeof seed === 'string' ? seed : 'empty',
+    port: options.port ?? 0,
+    tls: false,
+    isPrivate: true,
+    clockMs: options.clock === undefined ? undefined : new Date(options.clock).getTime(),
+    idSeed: options.idSeed,
+    warn: (text) => process.emitWarning(text),
+  });
+  if (saved !== undefined) await started.mock.restore(saved);
+  return mockFrom(host, started);
+};

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { expectationFrom, judge } from '../../src/mock-server/request-count.ts';
+import type { Noted } from '../../src/mock-server/noted.ts';
+import { RequestLog } from '../../src/mock-server/request-log.ts';
+import { contains, requestMatcher } from '../../src/mock-server/request-query.ts';
+
+const noted = (more: Partial<Noted> = {}): Noted => ({
+  id: 'r-1',
+  atMs: 0,
+  method: 'POST',
+  path: '/api/v3/labels',
+  query: '',
+  headers: { 'content-type': 'application/json' },
+  body: '{"name":"bug","color":null,"tags":[1,{"a":2,"b":3}]}',
+  bodyBytes: 50,
+  status: 201,
+  service: 'tracker',
+  ...more,
+});
+
+describe('a request query', () => {
+  it.each([
+    [{}, 'match'],
+    [{ method: 'post' }, 'match'],
+    [{ method: 'PUT' }, 'other'],
+    [{ path: '/api/v3/*' }, 'match'],
+    [{ path: '/api/*' }, 'other'],
+    [{ path: '/api/**' }, 'match'],
+    [{ status: 201 }, 'match'],
+    [{ status: 200 }, 'other'],
+    [{ service: 'labels' }, 'other'],
+    [{ body: '{"name":"bug"}' }, 'match'],
+    [{ body: '{"name":"bugs"}' }, 'other'],
+    [{ body: '{"color":null}' }, 'match'],
+    [{ body: '{"missing":null}' }, 'other'],
+    [{ body: '{"tags":[1,{"a":2}]}' }, 'match'],
+    [{ body: '{"tags":[1]}' }, 'other'],
+    [{ body: 'ug","col' }, 'match'],
+  ] as const)('%j on a create is %s', (query, verdict) => {
+    expect(requestMatcher(query)(noted())).toBe(verdict);
+  });
+  it('cannot judge a body that was too large to be kept', () => {
+    expect(requestMatcher({ body: 'x' })(noted({ body: undefined, bodyBytes: 100_000 }))).toBe('unknown');
+    expect(requestMatcher({ body: 'x' })(noted({ body: undefined, bodyBytes: undefined }))).toBe('other');
+  });
+  it('takes no inherited member for a member', () => {
+    expect(contains({}, { toString: 1 })).toBe(false);
+  });
+});
+
+describe('the request log', () => {
+  it('counts all matches and gives the newest rows', () => {
+    const log = new RequestLog();
+    for (let i = 0; i < 5; i += 1) log.add(noted({ id: `r-${i}`, status: i === 2 ? 429 : 201 }));
+    const found = log.find({ status: 201 }, 2);
+    expect([found.matched, found.forgotten, found.bodies_not_kept]).toEqual([4, 0, 0]);
+    expect(found.rows.map(({ id }) => id)).toEqual(['r-3', 'r-4']);
+  });
+  it('says how many requests it no longer holds', () => {
+    const log = new RequestLog();
+    for (let i = 0; i < 10_003; i += 1) log.add(noted());
+    expect(log.find({}, 1)).toMatchObject({ matched: 10_000, forgotten: 3 });
+  });
+});
+
+describe('an expected number', () => {
+  it.each([
+    ['2', 2, 2],
+    ['0', 0, 0],
+    ['1+', 1, Number.POSITIVE_INFINITY],
+    ['1-3', 1, 3],
+  ])('%s is %d to %d', (text, min, max) => expect(expectationFrom(text)).toEqual({ min, max }));
+  it('refuses a range that goes down', () => {
+    expect(() => expectationFrom('3-1')).toThrow('invalid arguments');
+  });
+
+  const found = (matched: number, more = {}) => ({
+    matched,
+    forgotten: 0,
+    bodies_not_kept: 0,
+    rows: [],
+    ...more,
+  });
+  it.each([
+    [1, '1', true],
+    [2, '1', false],
+    [0, '0', true],
+    [1, '0', false],
+    [7, '1+', true],
+    [0, '1+', false],
+    [3, '1-3', true],
+    [4, '1-3', false],
+  ])('%d requests for %s: %s', (matched, text, isMet) => {
+    expect(judge(found(matched), expectationFrom(text)).isMet).toBe(isMet);
+  });
+  it('is not proven by a log that lost requests, except a minimum', () => {
+    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1')).isMet).toBe(false);
+    expect(judge(found(1, { bodies_not_kept: 1 }), expectationFrom('1')).isMet).toBe(false);
+    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1+')).isMet).toBe(true);
+    expect(judge(found(1, { forgotten: 5 }), expectationFrom('1+')).doubts).toHaveLength(1);
+  });
+});
