@@ -1,7 +1,7 @@
 import type { LooseInput, Operation } from '../core/operation.ts';
 
 /** How a real deployment differs from the documents (spec/program#settings): its path prefix, and its word for `planningtool`. */
-export type Wording = { readonly basePath?: string; readonly planningWord?: string };
+export type DeploymentWords = { readonly basePath?: string; readonly planningWord?: string };
 
 const NEUTRAL = 'planningtool';
 
@@ -26,17 +26,17 @@ const isPlain = (word: string | undefined): word is undefined | typeof NEUTRAL =
   word === undefined || word === '' || word === NEUTRAL;
 
 /** A row in the words of the deployment. Pure. */
-export const wordedOperation = (operation: Operation, { planningWord }: Wording): Operation =>
+export const operationInDialect = (operation: Operation, { planningWord }: DeploymentWords): Operation =>
   isPlain(planningWord)
     ? operation
     : { ...operation, path: operation.path.replaceAll(NEUTRAL, planningWord) };
 
 /** An input in the words of the deployment; it was checked before. Pure. */
-export const wordedInput = (input: LooseInput, { planningWord }: Wording): LooseInput =>
+export const inputInDialect = (input: LooseInput, { planningWord }: DeploymentWords): LooseInput =>
   isPlain(planningWord) || input.body === undefined
     ? input
     : { ...input, body: renamed(input.body, NEUTRAL, planningWord) as Record<string, unknown> };
 
 /** An answer in the words of the documents. Pure. */
-export const neutral = (answer: unknown, { planningWord }: Wording): unknown =>
+export const neutral = (answer: unknown, { planningWord }: DeploymentWords): unknown =>
   isPlain(planningWord) ? answer : renamed(answer, planningWord, NEUTRAL);

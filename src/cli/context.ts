@@ -1,12 +1,12 @@
 import { type WireRequest, checkInput, joinUrl, requestMaker } from '../api-client/request.ts';
 import { type WireReply, answerFrom } from '../api-client/response.ts';
 import { expectShape } from '../api-client/response-shape.ts';
-import { neutral, prefixOf, wordedInput, wordedOperation } from '../api-client/dialect.ts';
+import { neutral, prefixOf, inputInDialect, operationInDialect } from '../api-client/dialect.ts';
 import type { Context, ServiceName, Target } from './command.ts';
 import { NetworkError } from '../platform/host.ts';
 import type { Operation } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
-import { type Pace, makePaced } from './rate-limited.ts';
+import { type Pace, makeRateLimited } from './rate-limited.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
 export class DryRunStop extends Error {
@@ -60,7 +60,7 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
 type Wire = {
   readonly options: ContextOptions;
   readonly target: Context['target'];
-  readonly senderTo: ReturnType<typeof makePaced>;
+  readonly senderTo: ReturnType<typeof makeRateLimited>;
 };
 
 /** The value of a success in the shape of the row, or the error that the answer means. */
@@ -96,7 +96,7 @@ const callerOn =
     const send = senderTo(to);
     const requestOf = requestMaker(
       { ...service, basePath: prefixFor(service.basePath, to) },
-      wordedOperation(operation, wording),
+      operationInDialect(operation, wording),
       to,
     );
     const ask = async (request: WireRequest): Promise<WireReply> => {
@@ -113,7 +113,7 @@ const callerOn =
         return ask(request);
       });
     return async (input) => {
-      const request = requestOf(wordedInput(input, wording));
+      const request = requestOf(inputInDialect(input, wording));
       if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
@@ -151,7 +151,7 @@ export const makeContext = (options: ContextOptions): Context => {
     targets.set(service, found);
     return found;
   };
-  const wire = { options, target, senderTo: makePaced(options) };
+  const wire = { options, target, senderTo: makeRateLimited(options) };
   const caller = callerOn(wire);
   return {
     host: options.host,

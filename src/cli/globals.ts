@@ -27,10 +27,10 @@ export const globalFlags: Readonly<Record<string, Flag>> = {
   verbose: { field: bool(), short: 'v', summary: 'Say what is done: requests, retries, origins of settings' },
   profile: { field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },
   yes: { field: bool(), short: 'y', summary: 'Do not ask' },
-  'dry-run': { field: bool(), summary: 'Show the request instead of sending it' },
+  'dry-run': { field: bool(), summary: 'Print the request without sending it' },
   timeout: {
     field: duration(),
-    summary: 'Longest wait for an answer, such as 30s (default 30s)',
+    summary: 'Request timeout, such as 30s (default 30s)',
     value: 'duration',
   },
   input: { field: bool(), negated: true, summary: 'Never ask; fail instead' },

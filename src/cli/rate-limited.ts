@@ -28,7 +28,7 @@ const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
 export type Sender = (request: HttpRequest) => Promise<HttpReply>;
 
 /** Waits for a place in the shared rate window, sends, and tells all other processes when the service says no. */
-export const makePaced = (pace: Pace): ((to: Target) => Sender) => {
+export const makeRateLimited = (pace: Pace): ((to: Target) => Sender) => {
   const { host, log, signal, timeoutMs, ratePerMinute } = pace;
   const bucketOf = bucketsFor(pace);
   const onWait = (ms: number): void =>

@@ -189,7 +189,7 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
     return findCommand(await findGroup(words[0] ?? '').load(words), words);
   } catch (error) {
     throw error instanceof AppError && error.detail.code === 'UNKNOWN_COMMAND'
-      ? await (await import('./suggest-command.ts')).withElsewhere(error, words)
+      ? await (await import('./suggest-command.ts')).withSuggestion(error, words)
       : error;
   }
 };

@@ -3,7 +3,7 @@ import { groups } from './manifest.ts';
 
 const most = 3;
 /** An unknown command may be one of another group: `config lint` is `kv config lint`, `upgrade` is `kv upgrade`. */
-export const withElsewhere = async (error: AppError, words: readonly string[]): Promise<AppError> => {
+export const withSuggestion = async (error: AppError, words: readonly string[]): Promise<AppError> => {
   const all = (await Promise.all(groups.map((group) => group.load())))
     .flat()
     .filter(({ hidden }) => hidden !== true);

@@ -103,7 +103,7 @@ export const chapters: readonly Chapter[] = [
         ],
       },
       {
-        says: 'Is there anything that speaks against it?',
+        says: 'Preflight checks: is anything in the way?',
         args: ['kv', 'check', '--cluster', '{directory}/cluster/cluster.yaml'],
       },
       {

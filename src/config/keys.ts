@@ -95,7 +95,7 @@ export const keys: readonly Key[] = [
     flag: 'timeout',
     kind: 'duration',
     fallback: '30s',
-    summary: 'Longest wait for an answer',
+    summary: 'Request timeout',
   },
   { key: 'mock', env: 'OPSCTL_MOCK', summary: '`never` turns the embedded mock server off' },
   {

@@ -20,7 +20,7 @@ export type Result =
       readonly kind: 'rows';
       readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
       /** `rows` gives lists instead: of rows that came together and are written in one piece. */
-      readonly inBursts?: true;
+      readonly inBatches?: true;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
       /** What counts when the reader went away before the last row (default done). */

@@ -1,4 +1,4 @@
-import type { NetworkError, TlsTrouble } from '../platform/host.ts';
+import type { NetworkError, TlsFailure } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import type { ClusterTls } from './certificates.ts';
 
@@ -12,7 +12,7 @@ export type Failed = {
 };
 
 const PLACES = 'under `tls:` in the cluster file';
-const texts: Readonly<Record<TlsTrouble['kind'], (trouble: TlsTrouble, failed: Failed) => string>> = {
+const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: Failed) => string>> = {
   untrusted: (_, { tls }) =>
     tls?.named.ca === undefined
       ? `its certificate is not signed by an authority that is known here; name the authority's file with --cacert, or as ca_file ${PLACES}`

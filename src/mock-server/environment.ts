@@ -12,7 +12,7 @@ export type MadeEnvironment = {
   settled(): Promise<void>;
 };
 
-export const makeWorld = (
+export const makeEnvironment = (
   host: Host,
   store: Store,
   options: MockOptions,

@@ -15,7 +15,7 @@ const statusNames: Readonly<Record<number, string>> = {
 };
 
 /** The body of a trouble that no service answered itself (an injected fault, a body that is too large), as clients of the path read it. */
-export const troubleBody = (path: string, status: number, message: string): string =>
+export const failureBody = (path: string, status: number, message: string): string =>
   /^\/v2beta(\/|$)/.test(path)
     ? JSON.stringify({
         error: { code: status, message, status: statusNames[status] ?? 'UNKNOWN', details: [] },

@@ -1,4 +1,4 @@
-import { troubleBody } from './errors.ts';
+import { failureBody } from './errors.ts';
 import type { Outgoing } from '../platform/host.ts';
 import { bool, int, list, map, maybe, num, obj, oneOf, record, str } from '../core/field.ts';
 import type { Value } from '../core/field.ts';
@@ -139,7 +139,7 @@ export const faultyAnswer = (fault: Fault, made: Outgoing | undefined, path: str
     fault.body ??
     (made && fault.status === undefined
       ? made.body
-      : troubleBody(path, status, `injected fault ${fault.id}: status ${status}`));
+      : failureBody(path, status, `injected fault ${fault.id}: status ${status}`));
   const type =
     fault.content_type ??
     (made && fault.status === undefined ? undefined : 'application/json; charset=utf-8');

@@ -19,7 +19,8 @@ const changeText = ({ c, k, v }: { c: string; k: Key; v?: unknown }): string =>
 /** Changes as a line has them, without its checksum; parts of one line are joined by tabs. */
 export const changesText = (changes: readonly Change[]): string => changes.map(changeText).join('\t');
 
-export const sealed = (text: string): string => `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
+export const checksummed = (text: string): string =>
+  `${crc32(text).toString(16).padStart(DIGITS, '0')} ${text}\n`;
 
 /** After a write that failed half-way: everything from `offset` up to this line never happened. */
 export const voidLine = (offset: number): string => `\n~${offset}\n`;

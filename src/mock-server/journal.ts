@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { AppendFile, Files } from '../platform/host.ts';
 import type { Key } from './indexed.ts';
-import { type Entry, changesText, sealed, voidLine } from './journal-line.ts';
+import { type Entry, changesText, checksummed, voidLine } from './journal-line.ts';
 import { HEADER, readJournal } from './journal-read.ts';
 import { type Change, Store } from './store.ts';
 
@@ -65,7 +65,7 @@ export class Journal {
     return this.#next;
   }
   #flush(resolve: () => void, reject: (error: unknown) => void): void {
-    const line = sealed(this.#text);
+    const line = checksummed(this.#text);
     this.#text = '';
     this.#next = undefined;
     const size = this.#failedAt ?? this.#file.sizeBytes();
@@ -148,7 +148,7 @@ const snapshotOf = async function* (state: Picture): AsyncGenerator<Uint8Array> 
   let text = HEADER;
   for (const { name, records } of state) {
     for (const [k, v] of records) {
-      text += sealed(changesText([{ c: name, k, v }]));
+      text += checksummed(changesText([{ c: name, k, v }]));
       if (text.length < CHUNK_CHARACTERS) continue;
       yield encoder.encode(text);
       text = '';

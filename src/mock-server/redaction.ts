@@ -12,7 +12,7 @@ const isSecret = (name: string): boolean => {
   return SECRET_NAMES.has(lower) || /(^|[-_])(token|secret|authorization)$/.test(lower);
 };
 
-export const maskedHeaders = (
+export const redactedHeaders = (
   headers: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> => {
   const shown: Record<string, string> = {};
@@ -22,7 +22,7 @@ export const maskedHeaders = (
 };
 
 /** Of a query or a form body; what is not secret stays exactly as it was sent. */
-export const maskedForm = (text: string): string =>
+export const redactedForm = (text: string): string =>
   text
     .split('&')
     .map((pair) => {
@@ -42,13 +42,13 @@ const decoded = (text: string): string => {
 };
 
 /** Of a JSON value, at any depth. */
-export const maskedJson = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(maskedJson);
+export const redactedJson = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(redactedJson);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      isSecret(key) && typeof inner === 'string' ? MASK : maskedJson(inner),
+      isSecret(key) && typeof inner === 'string' ? MASK : redactedJson(inner),
     ]),
   );
 };

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { maskedForm, maskedHeaders, maskedJson } from './redaction.ts';
+import { redactedForm, redactedHeaders, redactedJson } from './redaction.ts';
 import type { Noted } from './noted.ts';
 import { type RequestQuery, requestMatcher } from './request-query.ts';
 
@@ -10,9 +10,9 @@ const bodyOf = ({ body, bodyBytes, headers }: Noted): unknown => {
   if (body === undefined) return bodyBytes === undefined ? undefined : `${bodyBytes} bytes`;
   const type = headers['content-type'] ?? '';
   const text = Buffer.from(body, 'latin1').toString('utf8');
-  if (type.startsWith('application/x-www-form-urlencoded')) return maskedForm(text);
+  if (type.startsWith('application/x-www-form-urlencoded')) return redactedForm(text);
   try {
-    return maskedJson(JSON.parse(text));
+    return redactedJson(JSON.parse(text));
   } catch {
     return type.startsWith('text/') ? text : `${body.length} bytes`;
   }
@@ -23,12 +23,12 @@ export const shown = (noted: Noted) => ({
   time: new Date(noted.atMs).toISOString(),
   method: noted.method,
   path: noted.path,
-  ...(noted.query === '' ? {} : { query: maskedForm(noted.query) }),
+  ...(noted.query === '' ? {} : { query: redactedForm(noted.query) }),
   status: noted.status ?? null,
   ms: noted.ms === undefined ? null : Math.round(noted.ms * 100) / 100,
   ...(noted.service === undefined ? {} : { service: noted.service }),
   ...(noted.fault === undefined ? {} : { fault: noted.fault }),
-  headers: maskedHeaders(noted.headers),
+  headers: redactedHeaders(noted.headers),
   ...(noted.bodyBytes === undefined ? {} : { body: bodyOf(noted) }),
 });
 

@@ -17,8 +17,8 @@ import { type SavedState, type SeedKind, makeServiceSet } from './service-set.ts
 import { makeSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
 import { throttled } from './throttled.ts';
-import { troubleBody } from './errors.ts';
-import { makeWorld } from './environment.ts';
+import { failureBody } from './errors.ts';
+import { makeEnvironment } from './environment.ts';
 
 export type MockSetup = {
   readonly host: Host;
@@ -62,7 +62,7 @@ const json = { 'content-type': 'application/json; charset=utf-8' };
 const message = (status: number, text: string, path = ''): MockReply => ({
   status,
   headers: json,
-  body: troubleBody(path, status, text),
+  body: failureBody(path, status, text),
 });
 
 const split = (url: string): { path: string; query: string } => {
@@ -256,7 +256,7 @@ const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
 /** Starts the services on real sockets of this machine; resolves when they accept connections. */
 export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
-  const { env, clock, listensAt, settled } = makeWorld(host, store, setup.options, setup.idSeed);
+  const { env, clock, listensAt, settled } = makeEnvironment(host, store, setup.options, setup.idSeed);
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
   const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);

@@ -16,7 +16,9 @@ const arrivesAtOnce = async (next: Promise<unknown>): Promise<boolean> => {
 };
 
 /** Groups rows that come without waiting (a page), so that each group is written in one piece and no row waits for the next page. */
-export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<unknown[]> {
+export async function* inBatches(
+  rows: Iterable<unknown> | AsyncIterable<unknown>,
+): AsyncGenerator<unknown[]> {
   const iterator = isAsync(rows) ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]();
   let burst: unknown[] = [];
   let isDone = false;
@@ -44,8 +46,8 @@ export async function* inBursts(rows: Iterable<unknown> | AsyncIterable<unknown>
   }
 }
 
-type Rows = { readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly inBursts?: true };
+type Rows = { readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly inBatches?: true };
 
 /** The rows of a result in the pieces in which they are written. */
-export const burstsOf = ({ rows, inBursts: isGrouped }: Rows): AsyncIterable<unknown[]> =>
-  isGrouped ? (rows as AsyncIterable<unknown[]>) : inBursts(rows);
+export const batchesOf = ({ rows, inBatches: isGrouped }: Rows): AsyncIterable<unknown[]> =>
+  isGrouped ? (rows as AsyncIterable<unknown[]>) : inBatches(rows);

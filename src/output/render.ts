@@ -3,7 +3,7 @@ import { nearest } from '../core/nearest.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
-import { burstsOf } from './batches.ts';
+import { batchesOf } from './batches.ts';
 import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
@@ -12,7 +12,7 @@ import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
-type Rows = Parameters<typeof burstsOf>[0];
+type Rows = Parameters<typeof batchesOf>[0];
 type Surroundings = {
   readonly options: OutputOptions;
   readonly host: Host;
@@ -32,7 +32,7 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): strin
 
 async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
   let isFirst = true;
-  for await (const burst of burstsOf(rows)) {
+  for await (const burst of batchesOf(rows)) {
     if (isFirst)
       for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
     isFirst = false;
@@ -54,7 +54,7 @@ async function* jqPieces(
     return;
   }
   const all: unknown[] = [];
-  for await (const burst of burstsOf(result)) {
+  for await (const burst of batchesOf(result)) {
     if (format !== 'ndjson') all.push(...burst);
     // Under -o ndjson each row is a document of its own, so that long lists stream.
     else for (const row of burst) yield await jqText(row, program);

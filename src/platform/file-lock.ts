@@ -9,7 +9,7 @@ export type Holder = {
   readonly nonce: string;
   readonly sinceMs: number;
 };
-type World = Pick<Host, 'hostname' | 'processes' | 'now' | 'files'>;
+type LockHost = Pick<Host, 'hostname' | 'processes' | 'now' | 'files'>;
 
 export const thisProcess = (host: Host): Holder => ({
   pid: host.pid,
@@ -20,7 +20,7 @@ export const thisProcess = (host: Host): Holder => ({
 });
 
 /** A holder on another machine (a shared home directory) cannot be asked: it counts as gone after `foreignAgeMs`. */
-export const isGone = (host: Omit<World, 'files'>, holder: Holder, foreignAgeMs: number): boolean => {
+export const isGone = (host: Omit<LockHost, 'files'>, holder: Holder, foreignAgeMs: number): boolean => {
   if (holder.machine !== host.hostname) return host.now() - holder.sinceMs > foreignAgeMs;
   return (
     !host.processes.isAlive(holder.pid) ||
@@ -52,7 +52,7 @@ const holderFrom = <T extends Holder>(text: string): T | undefined => {
 
 /** Held, left behind by a process that has gone, or not there. Reads only. */
 export const lookAt = async <T extends Holder>(
-  host: World,
+  host: LockHost,
   path: string,
   foreignAgeMs = Number.POSITIVE_INFINITY,
 ): Promise<Seen<T>> => {
@@ -75,7 +75,7 @@ export const lookAt = async <T extends Holder>(
  * lock is seen to be late by looking again.
  */
 const takeOver = async <T extends Holder>(
-  host: World,
+  host: LockHost,
   path: string,
   gone: string,
   mine: T,
@@ -100,7 +100,7 @@ const takeOver = async <T extends Holder>(
 
 /** One try, without waiting: true when the lock is ours now, else what was seen there. */
 export const tryLock = async <T extends Holder>(
-  host: World,
+  host: LockHost,
   path: string,
   mine: T,
   foreignAgeMs = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** The outside world as one value. `host/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+/** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
 export type Bytes = Uint8Array;
 
 /** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
@@ -39,7 +39,7 @@ export type HttpReply = {
 };
 
 /** Why a TLS connection could not be made, in terms of whose certificate it was. */
-export type TlsTrouble = {
+export type TlsFailure = {
   readonly kind: 'untrusted' | 'expired' | 'too-early' | 'name' | 'client-certificate' | 'protocol';
   /** Names in the certificate, when they are the trouble. */
   readonly names?: readonly string[];
@@ -61,13 +61,13 @@ export class NetworkError extends Error {
     | 'OTHER';
   readonly sent: boolean;
   /** Only with code TLS. */
-  readonly trouble: TlsTrouble | undefined;
+  readonly trouble: TlsFailure | undefined;
   constructor(
     code: NetworkError['code'],
     message: string,
     sent: boolean,
     cause?: unknown,
-    trouble?: TlsTrouble,
+    trouble?: TlsFailure,
   ) {
     super(message, { cause });
     this.name = 'NetworkError';

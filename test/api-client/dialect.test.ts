@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { neutral, prefixOf, wordedInput, wordedOperation } from '../../src/api-client/dialect.ts';
+import { neutral, prefixOf, inputInDialect, operationInDialect } from '../../src/api-client/dialect.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 
 const unlink = tracker.table.epics['unlink-planningtool'];
@@ -18,8 +18,8 @@ test.each([{}, { planningWord: '' }, { planningWord: 'planningtool' }])(
   'without a word of its own everything stays what it is: %j',
   (wording) => {
     const input = { body: { planningtool_id: 1 } };
-    expect(wordedOperation(unlink, wording)).toBe(unlink);
-    expect(wordedInput(input, wording)).toBe(input);
+    expect(operationInDialect(unlink, wording)).toBe(unlink);
+    expect(inputInDialect(input, wording)).toBe(input);
     expect(neutral(input, wording)).toBe(input);
   },
 );
@@ -30,8 +30,8 @@ test("the deployment's word goes into the path and the names of fields at any de
     params: { 'epic-public-id': 7 },
     body: { planningtool_id: 'a', name: 'planningtool_x', nested: [{ planningtool_url: null, other: 1 }] },
   };
-  expect(wordedOperation(unlink, wording).path).toBe('/epics/{epic-public-id}/unlink-acmeplan');
-  expect(wordedInput(given, wording)).toEqual({
+  expect(operationInDialect(unlink, wording).path).toBe('/epics/{epic-public-id}/unlink-acmeplan');
+  expect(inputInDialect(given, wording)).toEqual({
     params: { 'epic-public-id': 7 },
     body: { acmeplan_id: 'a', name: 'planningtool_x', nested: [{ acmeplan_url: null, other: 1 }] },
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withElsewhere } from '../../src/cli/suggest-command.ts';
+import { withSuggestion } from '../../src/cli/suggest-command.ts';
 import { AppError } from '../../src/core/problem.ts';
 
 it.each<[string, readonly string[]]>([
@@ -13,7 +13,7 @@ it.each<[string, readonly string[]]>([
     code: 'UNKNOWN_COMMAND',
     tryThis: ['nothing close'],
   });
-  const found = await withElsewhere(error, line.split(' '));
+  const found = await withSuggestion(error, line.split(' '));
   expect([found.message, found.detail.code, found.detail.tryThis]).toEqual([
     'there is no such command',
     'UNKNOWN_COMMAND',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NetworkError, type TlsTrouble } from '../../src/platform/host.ts';
+import { NetworkError, type TlsFailure } from '../../src/platform/host.ts';
 import { type Failed, tlsFailure } from '../../src/etcd-client/tls-failure.ts';
 
 const named = { ca: '--cacert ca.pem', cert: '--cert me.pem' };
@@ -11,13 +11,13 @@ const failed = (more: Partial<Failed> = {}): Failed => ({
   ...more,
 });
 const text = (
-  trouble: TlsTrouble | undefined,
+  trouble: TlsFailure | undefined,
   more: Partial<Failed> = {},
   code: NetworkError['code'] = 'TLS',
   sent = false,
 ): string | undefined =>
   tlsFailure(new NetworkError(code, 'x', sent, undefined, trouble), failed(more))?.message;
-const of = (kind: TlsTrouble['kind'], names?: string[]): TlsTrouble => ({
+const of = (kind: TlsFailure['kind'], names?: string[]): TlsFailure => ({
   kind,
   reason: 'why',
   ...(names === undefined ? {} : { names }),

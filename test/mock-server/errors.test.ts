@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { faultyAnswer } from '../../src/mock-server/faults.ts';
-import { troubleBody } from '../../src/mock-server/errors.ts';
+import { failureBody } from '../../src/mock-server/errors.ts';
 import { labelServer } from '../support/labels-server.ts';
 
 test('the label service has the error body of spec/labels#errors, the others a message', () => {
-  expect(JSON.parse(troubleBody('/v2beta/labels', 503, 'down'))).toEqual({
+  expect(JSON.parse(failureBody('/v2beta/labels', 503, 'down'))).toEqual({
     error: { code: 503, message: 'down', status: 'UNAVAILABLE', details: [] },
   });
-  expect(JSON.parse(troubleBody('/v2betas', 503, 'down'))).toEqual({ message: 'down' });
+  expect(JSON.parse(failureBody('/v2betas', 503, 'down'))).toEqual({ message: 'down' });
   const { status, body } = faultyAnswer(
     { id: '1', status: 429 } as never,
     undefined,

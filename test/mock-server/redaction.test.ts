@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskedForm, maskedHeaders, maskedJson } from '../../src/mock-server/redaction.ts';
+import { redactedForm, redactedHeaders, redactedJson } from '../../src/mock-server/redaction.ts';
 
 describe('masking', () => {
   it.each([
@@ -9,7 +9,7 @@ describe('masking', () => {
     ['cookie', 'session=1', '***'],
     ['accept', 'text/html', 'text/html'],
   ])('of the header %s', (name, value, shown) =>
-    expect(maskedHeaders({ [name]: value })).toEqual({ [name]: shown }),
+    expect(redactedHeaders({ [name]: value })).toEqual({ [name]: shown }),
   );
 
   it.each([
@@ -21,11 +21,11 @@ describe('masking', () => {
     ['client%5Fsecret=s', 'client%5Fsecret=***'],
     ['q=a=b&%zz=1', 'q=a=b&%zz=1'],
     ['', ''],
-  ])('of the form %s', (text, shown) => expect(maskedForm(text)).toBe(shown));
+  ])('of the form %s', (text, shown) => expect(redactedForm(text)).toBe(shown));
 
   it('of JSON at any depth, and of texts only', () => {
     expect(
-      maskedJson({ secret: 's', list: [{ refresh_token: 'r', color: '#ffffff' }], token: null, code: 7 }),
+      redactedJson({ secret: 's', list: [{ refresh_token: 'r', color: '#ffffff' }], token: null, code: 7 }),
     ).toEqual({
       secret: '***',
       list: [{ refresh_token: '***', color: '#ffffff' }],

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { burstsOf, inBursts } from '../../src/output/batches.ts';
+import { batchesOf, inBatches } from '../../src/output/batches.ts';
 
 const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
   const all: unknown[][] = [];
-  for await (const burst of inBursts(rows)) all.push(burst);
+  for await (const burst of inBatches(rows)) all.push(burst);
   return all;
 };
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -42,7 +42,7 @@ test('a row is handed on while the next is not there yet', async () => {
     await held;
     yield 'second';
   }
-  const bursts = inBursts(rows());
+  const bursts = inBatches(rows());
   expect(await bursts.next()).toEqual({ done: false, value: ['first'] });
   release();
   expect(await bursts.next()).toEqual({ done: false, value: ['second'] });
@@ -54,7 +54,7 @@ test('rows before a failure are handed on; then it fails', async () => {
     await tick();
     throw new Error('page 2 failed');
   }
-  const bursts = inBursts(rows());
+  const bursts = inBatches(rows());
   expect((await bursts.next()).value).toEqual([1]);
   await expect(bursts.next()).rejects.toThrow('page 2 failed');
 });
@@ -65,7 +65,7 @@ test('rows that came together with the failure are handed on before it', async (
     yield 2;
     throw new Error('row 3 failed');
   }
-  const bursts = inBursts(rows());
+  const bursts = inBatches(rows());
   expect((await bursts.next()).value).toEqual([1, 2]);
   await expect(bursts.next()).rejects.toThrow('row 3 failed');
 });
@@ -82,7 +82,7 @@ test('a reader that leaves ends the source', async () => {
       isClosed = true;
     }
   }
-  for await (const _ of inBursts(rows())) break;
+  for await (const _ of inBatches(rows())) break;
   expect(isClosed).toBe(true);
 });
 
@@ -92,7 +92,7 @@ test('rows that a command gives in lists are written in those lists', async () =
     yield [3];
   }
   const found: unknown[][] = [];
-  for await (const burst of burstsOf({ rows: lists(), inBursts: true })) found.push(burst);
-  for await (const burst of burstsOf({ rows: [4, 5] })) found.push(burst);
+  for await (const burst of batchesOf({ rows: lists(), inBatches: true })) found.push(burst);
+  for await (const burst of batchesOf({ rows: [4, 5] })) found.push(burst);
   expect(found).toEqual([[1, 2], [3], [4, 5]]);
 });

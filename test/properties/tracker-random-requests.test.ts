@@ -8,8 +8,8 @@ import type { MockReply } from '../../src/mock-server/service.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
-import { Tallies } from '../../src/mock-server/tracker/counters.ts';
-import { makeWorld } from '../../src/mock-server/environment.ts';
+import { StoryCounters } from '../../src/mock-server/tracker/counters.ts';
+import { makeEnvironment } from '../../src/mock-server/environment.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from '../support/conformance.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -98,7 +98,7 @@ const anyRequest = fc.oneof(
 const service = () => {
   const host = fakeHost({ network: { request: () => Promise.reject(new Error('nobody there')) } } as never);
   const store = new Store();
-  const { env, listensAt } = makeWorld(
+  const { env, listensAt } = makeEnvironment(
     host,
     store,
     { ...defaultOptions, ratePerMinute: undefined, trackerToken: 't' },
@@ -180,13 +180,13 @@ test('whatever is sent: no failure of the mock, answers as their rows say, no da
     fc.property(fc.array(anyRequest, { minLength: 20, maxLength: 60 }), (requests) => {
       const running = service();
       const { state } = running;
-      const counts = (tallies: Tallies) =>
+      const counts = (counters: StoryCounters) =>
         ['label 105', 'epic 106', 'project 103', 'state 12'].map((name) => {
           const [kind, id] = name.split(' ') as ['label', string];
-          const { total, points, stories, unestimated } = tallies.of(kind, Number(id));
+          const { total, points, stories, unestimated } = counters.of(kind, Number(id));
           return { total, points, stories, unestimated };
         });
-      counts(state.tallies);
+      counts(state.counters);
       for (const request of requests) {
         const answer = send(running, request);
         expect([200, 201, 204, 400, 404, 405, 409, 422], answer.text).toContain(answer.status);
@@ -197,7 +197,7 @@ test('whatever is sent: no failure of the mock, answers as their rows say, no da
         if (answer.status >= 400) expect(typeof answer.body.message).toBe('string');
       }
       expect(dangling(state)).toEqual([]);
-      expect(counts(state.tallies)).toEqual(counts(new Tallies(state.stories, state.workflows)));
+      expect(counts(state.counters)).toEqual(counts(new StoryCounters(state.stories, state.workflows)));
     }),
     { seed: Number(process.env.OPSCTL_TEST_SEED ?? 1), numRuns: process.env.OPSCTL_SOAK === '1' ? 1000 : 60 },
   );

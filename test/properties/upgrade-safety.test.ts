@@ -222,8 +222,8 @@ const session = (
   return 'ended';
 };
 
-type Tally = { planned: number; refused: number; done: number };
-const oneRun = (random: Random, tally: Tally): void => {
+type StoryCounts = { planned: number; refused: number; done: number };
+const oneRun = (random: Random, counts: StoryCounts): void => {
   const now = env(random);
   const accept = [
     ...(random.chance(0.2) ? ['quorum-survives'] : []),
@@ -240,10 +240,10 @@ const oneRun = (random: Random, tally: Tally): void => {
     id: 'run',
   });
   if (isRefusal(made)) {
-    tally.refused += 1;
+    counts.refused += 1;
     return;
   }
-  tally.planned += 1;
+  counts.planned += 1;
   if (made.to !== made.from && nextMinor(made.from) !== made.to)
     throw new Violation(`${made.from} → ${made.to}`);
   const entries: JournalEntry[] = [];
@@ -251,17 +251,17 @@ const oneRun = (random: Random, tally: Tally): void => {
     session(now, made, entries, random, random.chance(0.8));
     disturb(now, random);
   }
-  if (now.members.every((member) => minorOf(member.version) === made.to)) tally.done += 1;
+  if (now.members.every((member) => minorOf(member.version) === made.to)) counts.done += 1;
 };
 
 describe('planner and resume', () => {
   it(`never lose the quorum, skip a minor or pass the point of no return unasked: ${runs} random clusters, seed ${seed}`, {
     timeout: 600_000,
   }, () => {
-    const tally: Tally = { planned: 0, refused: 0, done: 0 };
+    const counts: StoryCounts = { planned: 0, refused: 0, done: 0 };
     for (let i = 0; i < runs; i += 1) {
       try {
-        oneRun(generator(seed * 100_003 + i), tally);
+        oneRun(generator(seed * 100_003 + i), counts);
       } catch (error) {
         throw new Error(
           `cluster ${i} of seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`,
@@ -269,7 +269,7 @@ describe('planner and resume', () => {
       }
     }
     // A planner that refuses everything would be safe and of no use.
-    expect(tally.planned).toBeGreaterThan(runs / 10);
-    expect(tally.done).toBeGreaterThan(tally.planned / 10);
+    expect(counts.planned).toBeGreaterThan(runs / 10);
+    expect(counts.done).toBeGreaterThan(counts.planned / 10);
   });
 });

@@ -7,7 +7,7 @@ import { openState } from '../../src/mock-server/journal.ts';
 import { seedTracker } from '../../src/mock-server/tracker/seed.ts';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
 import { createStory } from '../../src/mock-server/tracker/stories.ts';
-import { makeWorld } from '../../src/mock-server/environment.ts';
+import { makeEnvironment } from '../../src/mock-server/environment.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { realHost } from '../support/real-host.ts';
 
@@ -25,7 +25,7 @@ const homeWith = async (stories: number): Promise<Program> => {
   homes.push(home);
   const machine = await realHost();
   const { store, journal } = await openState(machine.host.files, join(home.home, 'state', 'mock', 'mock'));
-  const { env } = makeWorld(machine.host, store, defaultOptions, 'scale');
+  const { env } = makeEnvironment(machine.host, store, defaultOptions, 'scale');
   const state = trackerState(env);
   store.transact(() => {
     seedTracker(state, 'demo');

@@ -160,7 +160,7 @@ export const faultsList: Command = {
 export const faultsClear: Command = {
   path: ['mock', 'faults', 'clear'],
   noDryRun: 'opsctl mock faults list',
-  summary: 'Take faults away',
+  summary: 'Clear faults',
   args: [
     { name: 'fault', field: int({ min: 1 }), summary: 'number of one fault; all without it', optional: true },
   ],

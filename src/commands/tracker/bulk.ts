@@ -165,7 +165,7 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
   return {
     kind: 'rows',
     rows,
-    inBursts: true,
+    inBatches: true,
     view: { columns: ['line', 'status', 'op', 'resource', 'id', 'error.message'], name: 'line' },
     exit: () => (counts.failed === 0 ? 'done' : counts.done + counts.skipped > 0 ? 'partial' : 'refused'),
   };

@@ -22,7 +22,7 @@ export const announce = (api: Api, stored: Stored, isNew: boolean): void => {
     `starting server... [version: ${api.version}, cluster version: ${node.machine.clusterVersion ?? 'to_be_decided'}]`,
   );
 };
-export const sayVersion = ({ log, word }: Api, before: string | undefined, now: string): void => {
+export const logVersion = ({ log, word }: Api, before: string | undefined, now: string): void => {
   if (before === undefined)
     log('N', `${word}server/membership`, `set the initial cluster version to ${minorOf(now)}`);
   else
@@ -48,7 +48,7 @@ export const follow = (api: Api, fatal: Fatal): void => {
   let before = api.node.machine.clusterVersion;
   api.node.onApplied = (command, result) => {
     if (command.op === 'cluster-version') {
-      sayVersion(api, before, command.version);
+      logVersion(api, before, command.version);
       before = command.version;
       mustNotBeOlder(api, fatal);
     } else if (command.op === 'alarm' && result.ok) {

@@ -7,7 +7,7 @@ import type { Api } from '../gateway/rpc.ts';
 import { routesOf } from '../gateway/routes.ts';
 import { Tokens } from '../gateway/tokens.ts';
 import { type MemberLog, memberLog } from '../log.ts';
-import { type Fatal, announce, follow, mustNotBeOlder, sayVersion } from './announce.ts';
+import { type Fatal, announce, follow, mustNotBeOlder, logVersion } from './announce.ts';
 import { leave, publish, untilTheEnd } from './lifecycle.ts';
 import { openData, v2Sizes, writeDatabase } from './data-dir.ts';
 import { Lessor } from '../node/lessor.ts';
@@ -146,7 +146,7 @@ const serve = async (host: Host, options: MemberOptions, form: Form, log: Member
   announce(api, stored, isNew);
   if (!isAllowed(api)) return 1;
   if (api.node.machine.clusterVersion !== undefined)
-    sayVersion(api, undefined, api.node.machine.clusterVersion);
+    logVersion(api, undefined, api.node.machine.clusterVersion);
   if ((await host.files.info(`${settings.dataDir}/member/snap/db`)) === undefined)
     await writeDatabase(host, api);
   return live(api, options, async () => faults.replace(await currentFaults()));

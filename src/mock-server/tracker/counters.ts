@@ -6,7 +6,7 @@ type ByType = { backlog: number; unstarted: number; started: number; done: numbe
 type Kind = 'label' | 'epic' | 'iteration' | 'project' | 'group' | 'state';
 
 /** What is known of the stories of one label, epic, iteration, project, group or workflow state. */
-export class Tally {
+export class StoryCounts {
   /** Grows with each change; texts made from it compare it. */
   version = 0;
   total = 0;
@@ -67,23 +67,23 @@ const bump = <K>(counts: Map<K, number>, key: K, by: 1 | -1): void => {
   if (count === 0) counts.delete(key);
   else counts.set(key, count);
 };
-const NOTHING = new Tally();
+const NOTHING = new StoryCounts();
 
 /** Counters over all stories, kept up to date with each change of one; built at the first question. */
-export class Tallies {
+export class StoryCounters {
   readonly #stories: Collection<StoredStory>;
   readonly #workflows: Collection<StoredWorkflow>;
-  #tallies: Map<string, Tally> | undefined;
+  #counters: Map<string, StoryCounts> | undefined;
   #types: { readonly version: number; readonly byState: ReadonlyMap<number, StateType> } | undefined;
   constructor(stories: Collection<StoredStory>, workflows: Collection<StoredWorkflow>) {
     this.#stories = stories;
     this.#workflows = workflows;
     stories.watch({
-      isWatching: () => this.#tallies !== undefined,
+      isWatching: () => this.#counters !== undefined,
       changed: (before, after) => this.#changed(before, after),
     });
   }
-  of(kind: Kind, id: number | string): Tally {
+  of(kind: Kind, id: number | string): StoryCounts {
     return this.#built().get(`${kind} ${id}`) ?? NOTHING;
   }
   typeOf(stateId: number): StateType {
@@ -91,15 +91,15 @@ export class Tallies {
   }
   /** The latest change of a story of this epic; null without stories. */
   lastUpdate(epicId: number): string | null {
-    const tally = this.of('epic', epicId);
-    if (tally.lastUpdate !== undefined) return tally.lastUpdate;
+    const counts = this.of('epic', epicId);
+    if (counts.lastUpdate !== undefined) return counts.lastUpdate;
     let last: string | null = null;
     let count = 0;
     for (const { updated_at: at } of this.#stories.index('epic', byEpic).get(epicId)) {
       if (at === last) count += 1;
       else if (last === null || at > last) [last, count] = [at, 1];
     }
-    tally.found(last, count);
+    counts.found(last, count);
     return last;
   }
   #byState(): ReadonlyMap<number, StateType> {
@@ -109,34 +109,34 @@ export class Tallies {
     for (const workflow of this.#workflows.values())
       for (const state of workflow.states) byState.set(state.id, state.type);
     // A story counts under the type its state has; other types make all counters void.
-    this.#tallies = undefined;
+    this.#counters = undefined;
     this.#types = { version, byState };
     return byState;
   }
-  #built(): Map<string, Tally> {
+  #built(): Map<string, StoryCounts> {
     this.#byState();
-    if (this.#tallies !== undefined) return this.#tallies;
-    this.#tallies = new Map();
-    for (const [, story] of this.#stories.scan()) this.#count(this.#tallies, story, 1);
-    return this.#tallies;
+    if (this.#counters !== undefined) return this.#counters;
+    this.#counters = new Map();
+    for (const [, story] of this.#stories.scan()) this.#count(this.#counters, story, 1);
+    return this.#counters;
   }
   #changed(before: StoredStory | undefined, after: StoredStory | undefined): void {
     this.#byState();
-    if (this.#tallies === undefined) return;
-    if (before !== undefined) this.#count(this.#tallies, before, -1);
-    if (after !== undefined) this.#count(this.#tallies, after, 1);
+    if (this.#counters === undefined) return;
+    if (before !== undefined) this.#count(this.#counters, before, -1);
+    if (after !== undefined) this.#count(this.#counters, after, 1);
   }
-  #count(tallies: Map<string, Tally>, story: StoredStory, by: 1 | -1): void {
+  #count(counters: Map<string, StoryCounts>, story: StoredStory, by: 1 | -1): void {
     const type = this.typeOf(story.workflow_state_id);
     const add = (kind: Kind, id: number | string | null): void => {
       if (id === null) return;
       const key = `${kind} ${id}`;
-      let tally = tallies.get(key);
-      if (tally === undefined) {
-        tally = new Tally();
-        tallies.set(key, tally);
+      let counts = counters.get(key);
+      if (counts === undefined) {
+        counts = new StoryCounts();
+        counters.set(key, counts);
       }
-      tally.change(story, type, by);
+      counts.change(story, type, by);
     };
     add('epic', story.epic_id);
     add('iteration', story.iteration_id);

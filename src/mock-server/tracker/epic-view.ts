@@ -17,13 +17,13 @@ export const objectivesOfEpic = (epic: StoredEpic): readonly number[] => epic.ob
 
 /** spec/tracker#records Epic.stats, from the counters over its stories. */
 const stats = (state: Tracker, id: number): Value<typeof epicSlimRecord>['stats'] => {
-  const tally = state.tallies.of('epic', id);
+  const counts = state.counters.of('epic', id);
   return {
-    last_story_update: state.tallies.lastUpdate(id),
-    ...storyCounts(tally),
-    num_stories_total: tally.total,
-    num_stories_unestimated: tally.unestimated,
-    num_stories_unstarted: tally.stories.unstarted,
+    last_story_update: state.counters.lastUpdate(id),
+    ...storyCounts(counts),
+    num_stories_total: counts.total,
+    num_stories_unestimated: counts.unestimated,
+    num_stories_unstarted: counts.stories.unstarted,
   };
 };
 
@@ -33,7 +33,7 @@ export const epicSlim = (
   epic: StoredEpic,
   withDescription: boolean,
 ): Value<typeof epicSlimRecord> => {
-  const { projects, groups, withoutProject } = state.tallies.of('epic', epic.id);
+  const { projects, groups, withoutProject } = state.counters.of('epic', epic.id);
   const { description, ...rest } = epic;
   return {
     app_url: appUrl(state, 'epic', epic.id),

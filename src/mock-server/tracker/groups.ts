@@ -16,7 +16,7 @@ const groupsOfEpic = (epic: StoredEpic): readonly string[] => epic.group_ids;
 /** spec/tracker#records Group, with counts of its stories and started epics. */
 const groupRecord = (state: Tracker, one: StoredGroup): Value<typeof group> => {
   const { display_icon_id: iconId, icon_at: iconAt, ...rest } = one;
-  const { total, stories } = state.tallies.of('group', one.id);
+  const { total, stories } = state.counters.of('group', one.id);
   const epics = [...state.epics.index('group', groupsOfEpic).get(one.id)];
   const icon =
     iconId === null

@@ -15,14 +15,14 @@ import { storyCounts } from './story-counts.ts';
 import { iterationOfStory, storiesJson } from './story-view.ts';
 
 const stats = (state: Tracker, id: number): Value<typeof iteration>['stats'] => {
-  const tally = state.tallies.of('iteration', id);
+  const counts = state.counters.of('iteration', id);
   return {
     // spec/tracker#records Iteration.stats, "all int": 0 while nothing is completed.
-    average_cycle_time: average(tally.cycleSeconds, tally.cycles),
-    average_lead_time: average(tally.leadSeconds, tally.leads),
-    ...storyCounts(tally),
-    num_stories_unestimated: tally.unestimated,
-    num_stories_unstarted: tally.stories.unstarted,
+    average_cycle_time: average(counts.cycleSeconds, counts.cycles),
+    average_lead_time: average(counts.leadSeconds, counts.leads),
+    ...storyCounts(counts),
+    num_stories_unestimated: counts.unestimated,
+    num_stories_unstarted: counts.stories.unstarted,
   };
 };
 

@@ -7,7 +7,7 @@ export const labelsOfEpic = (epic: StoredEpic): readonly number[] => epic.label_
 
 /** spec/tracker#records Label.stats, counted from the stories and epics that carry the label. */
 const labelStats = (state: Tracker, id: number) => {
-  const { stories, pointsOf, points, total, unestimated } = state.tallies.of('label', id);
+  const { stories, pointsOf, points, total, unestimated } = state.counters.of('label', id);
   const epics = { backlog: 0, unstarted: 0, started: 0, done: 0 };
   let all = 0;
   for (const epic of state.epics.index('label', labelsOfEpic).get(id)) {
@@ -50,8 +50,8 @@ export const fullLabel = (state: Tracker, label: StoredLabel) => ({
 export const slimLabelText = (state: Tracker, label: StoredLabel): string =>
   state.cache.text('label.slim', label, [], () => JSON.stringify(slimLabel(state, label)));
 export const fullLabelText = (state: Tracker, label: StoredLabel): string => {
-  const tally = state.tallies.of('label', label.id);
-  return state.cache.text('label', label, [tally, tally.version, state.epics.version], () =>
+  const counts = state.counters.of('label', label.id);
+  return state.cache.text('label', label, [counts, counts.version, state.epics.version], () =>
     JSON.stringify(fullLabel(state, label)),
   );
 };

@@ -13,11 +13,11 @@ export const average = (sum: number, count: number): number => (count === 0 ? 0 
 const stats = (state: Tracker, id: number): Value<typeof objective>['stats'] => {
   const sums = { cycle: 0, cycles: 0, lead: 0, leads: 0 };
   for (const epic of state.epics.index('objective', objectivesOfEpic).get(id)) {
-    const tally = state.tallies.of('epic', epic.id);
-    sums.cycle += tally.cycleSeconds;
-    sums.cycles += tally.cycles;
-    sums.lead += tally.leadSeconds;
-    sums.leads += tally.leads;
+    const counts = state.counters.of('epic', epic.id);
+    sums.cycle += counts.cycleSeconds;
+    sums.cycles += counts.cycles;
+    sums.lead += counts.leadSeconds;
+    sums.leads += counts.leads;
   }
   return {
     average_cycle_time: average(sums.cycle, sums.cycles),

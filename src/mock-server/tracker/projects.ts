@@ -11,7 +11,7 @@ import { projectOfStory, storiesJson } from './story-view.ts';
 
 /** spec/tracker#records Project.stats. */
 const projectRecord = (state: Tracker, one: StoredProject): Value<typeof project> => {
-  const { points, total } = state.tallies.of('project', one.id);
+  const { points, total } = state.counters.of('project', one.id);
   return {
     ...one,
     app_url: appUrl(state, 'project', one.id),

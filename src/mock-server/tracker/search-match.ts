@@ -84,7 +84,7 @@ const namesOfStory = (state: Tracker, story: StoredStory): Subject['names'] => {
 };
 
 export const storySubject = (state: Tracker, story: StoredStory): Subject => {
-  const type = state.tallies.typeOf(story.workflow_state_id);
+  const type = state.counters.typeOf(story.workflow_state_id);
   return {
     id: story.id,
     kind: 'story',
@@ -134,7 +134,7 @@ export const epicSubject = (state: Tracker, epic: StoredEpic): Subject => {
       epic: () => idAndName(epic),
       label: named(state.labels, epic.label_ids),
       objective: named(state.objectives, epic.objective_ids),
-      project: named(state.projects, [...state.tallies.of('epic', epic.id).projects.keys()]),
+      project: named(state.projects, [...state.counters.of('epic', epic.id).projects.keys()]),
       state: () => [...epicStateNames(state, epic.epic_state_id)(), nameOfType(type)],
       owner: people(state, epic.owner_ids),
       requester: people(state, [epic.requested_by_id]),

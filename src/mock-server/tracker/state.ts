@@ -29,7 +29,7 @@ import type {
   StoredDocument,
   StoredWorkspace,
 } from './row.ts';
-import { Tallies } from './counters.ts';
+import { StoryCounters } from './counters.ts';
 
 /** Switches of the workspace; one that was never set is on. spec/tracker#service-2, spec/tracker#errors-2. */
 export type Feature =
@@ -69,7 +69,7 @@ export type Tracker = {
   readonly workflows: Collection<StoredWorkflow>;
   readonly workspace: Collection<StoredWorkspace>;
   /** Counters over the stories. */
-  readonly tallies: Tallies;
+  readonly counters: StoryCounters;
   /** JSON that was made before. */
   readonly cache: Cache;
   /** The last delivery to each webhook, so that events arrive in order. */
@@ -111,7 +111,7 @@ export const trackerState = (env: Environment): Tracker => {
     webhooks: of('webhooks'),
     workflows,
     workspace: of('workspace'),
-    tallies: new Tallies(stories, workflows),
+    counters: new StoryCounters(stories, workflows),
     cache: new Cache(env.store),
     deliveries: new Map(),
     failing: new Set(),

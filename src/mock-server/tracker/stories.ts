@@ -129,7 +129,7 @@ export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
     story_template_id: body.story_template_id?.toLowerCase() ?? null,
     workflow_id: workflowOfState(state, stateId),
     workflow_state_id: stateId,
-    ...progressInto(noProgress, state.tallies.typeOf(stateId), at),
+    ...progressInto(noProgress, state.counters.typeOf(stateId), at),
     created_at: created,
     updated_at: instant(body.updated_at) ?? at,
   };
@@ -154,7 +154,7 @@ const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string)
           workflow_state_id: stateId,
           workflow_id: workflowOfState(state, stateId),
           moved_at: at,
-          ...progressInto(before, state.tallies.typeOf(stateId), at),
+          ...progressInto(before, state.counters.typeOf(stateId), at),
         }),
     ...(isNewIteration ? { iteration_id: iterationId } : {}),
     ...(isNewIteration && before.iteration_id !== null

@@ -1,7 +1,7 @@
-import type { Tally } from './counters.ts';
+import type { StoryCounts } from './counters.ts';
 
 /** spec/tracker#records: what Epic.stats and Iteration.stats have in common, in the order of both. */
-export const storyCounts = ({ points, pointsOf, stories }: Tally) => ({
+export const storyCounts = ({ points, pointsOf, stories }: StoryCounts) => ({
   num_points: points,
   num_points_backlog: pointsOf.backlog,
   num_points_done: pointsOf.done,

@@ -42,7 +42,7 @@ const tests: readonly Test[] = [
   (_, story, q) => shares(q.label_ids, story.label_ids),
   (state, story, q) =>
     q.label_name === undefined || story.label_ids.some((id) => state.labels.get(id)?.name === q.label_name),
-  (state, story, q) => among(q.workflow_state_types, state.tallies.typeOf(story.workflow_state_id)),
+  (state, story, q) => among(q.workflow_state_types, state.counters.typeOf(story.workflow_state_id)),
   (_, story, q) => within(story.created_at, q.created_at_start, q.created_at_end),
   (_, story, q) => within(story.updated_at, q.updated_at_start, q.updated_at_end),
   (_, story, q) =>

@@ -125,7 +125,7 @@ const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflo
   project_ids: state.projects.filter((project) => project.workflow_id === workflow.id).map(({ id }) => id),
   states: workflow.states.map((each) => ({
     ...each,
-    num_stories: state.tallies.of('state', each.id).total,
+    num_stories: state.counters.of('state', each.id).total,
     num_story_templates: state.templates.filter(
       (template) => template.story_contents.workflow_state_id === each.id,
     ).length,

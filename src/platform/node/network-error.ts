@@ -1,4 +1,4 @@
-import { NetworkError, type TlsTrouble } from '../host.ts';
+import { NetworkError, type TlsFailure } from '../host.ts';
 
 type SystemError = {
   code?: string;
@@ -56,7 +56,7 @@ const reasonOf = ({ reason, message }: SystemError): string =>
 const clientAlert =
   /alert (bad certificate|unsupported certificate|certificate (revoked|expired|unknown|required)|unknown ca|access denied|no certificate)/i;
 
-const troubleIn = (error: SystemError): TlsTrouble => {
+const troubleIn = (error: SystemError): TlsFailure => {
   const [code, reason] = [error.code ?? '', reasonOf(error)];
   if (untrusted.test(code)) return { kind: 'untrusted', reason };
   if (code === 'CERT_HAS_EXPIRED') return { kind: 'expired', reason };
@@ -70,7 +70,7 @@ const troubleIn = (error: SystemError): TlsTrouble => {
   return { kind: clientAlert.test(reason) ? 'client-certificate' : 'protocol', reason };
 };
 
-const says: Readonly<Partial<Record<TlsTrouble['kind'], (reason: string) => string>>> = {
+const says: Readonly<Partial<Record<TlsFailure['kind'], (reason: string) => string>>> = {
   untrusted: (reason) => `its certificate is not trusted (${reason}); ${CA_HINT}`,
   expired: () => 'its certificate has expired',
   'too-early': () => 'its certificate is not valid yet; check the clocks',

@@ -31,7 +31,7 @@ export const isStream = (body: HttpRequest['body']): body is AsyncIterable<Bytes
   typeof body === 'object' && !(body instanceof Uint8Array);
 
 /** Methods whose requests say that they have no body, as servers expect one of them (RFC 9110 8.6). */
-export const saysItsLength = (method: string): boolean => /^(POST|PUT|PATCH)$/.test(method);
+export const statesItsLength = (method: string): boolean => /^(POST|PUT|PATCH)$/.test(method);
 
 /** Headers of a request with names in lower case and the length of its body. */
 export const headersWithLength = ({
@@ -43,7 +43,7 @@ export const headersWithLength = ({
   for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
   if (typeof body === 'string') headers['content-length'] = String(Buffer.byteLength(body));
   else if (body instanceof Uint8Array) headers['content-length'] = String(body.length);
-  else if (body === undefined && saysItsLength(method)) headers['content-length'] = '0';
+  else if (body === undefined && statesItsLength(method)) headers['content-length'] = '0';
   return headers;
 };
 

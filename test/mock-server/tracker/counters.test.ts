@@ -6,13 +6,13 @@ import { seedTracker } from '../../../src/mock-server/tracker/seed.ts';
 import { type Tracker, trackerState } from '../../../src/mock-server/tracker/state.ts';
 import type { StoredStory } from '../../../src/mock-server/tracker/row.ts';
 import { createStory } from '../../../src/mock-server/tracker/stories.ts';
-import { Tallies } from '../../../src/mock-server/tracker/counters.ts';
-import { makeWorld } from '../../../src/mock-server/environment.ts';
+import { StoryCounters } from '../../../src/mock-server/tracker/counters.ts';
+import { makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const env = (store: Store) => {
   const host = fakeHost();
-  return makeWorld(host, store, { ...defaultOptions, trackerToken: 't' }, 'seed').env;
+  return makeEnvironment(host, store, { ...defaultOptions, trackerToken: 't' }, 'seed').env;
 };
 const workspace = (): Tracker => {
   const state = trackerState(env(new Store()));
@@ -22,7 +22,7 @@ const workspace = (): Tracker => {
 const GROUP = '66666666-0000-4000-8000-000000000001';
 
 /** Everything the counters say of every place a story can be in. */
-const said = (tallies: Tallies) =>
+const said = (counters: StoryCounters) =>
   (
     [
       'label 105',
@@ -42,9 +42,9 @@ const said = (tallies: Tallies) =>
       lastUpdate: _l,
       projects,
       groups,
-      ...tally
-    } = tallies.of(kind, kind === ('group' as string) ? id : Number(id));
-    return { name, ...tally, projects: [...projects].sort(), groups: [...groups].sort() };
+      ...counts
+    } = counters.of(kind, kind === ('group' as string) ? id : Number(id));
+    return { name, ...counts, projects: [...projects].sort(), groups: [...groups].sort() };
   });
 
 const times = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z', '2026-01-03T00:00:00Z'];
@@ -75,7 +75,7 @@ test('counters kept up to date say what counting anew says, whatever happens to 
     fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
       const state = workspace();
       const { store } = state.env;
-      said(state.tallies);
+      said(state.counters);
       for (const one of actions) {
         const stories = [...state.stories.values()];
         const picked = 'which' in one ? stories[one.which % stories.length] : undefined;
@@ -89,9 +89,9 @@ test('counters kept up to date say what counting anew says, whatever happens to 
         };
         if (one.do === 'fail') expect(() => store.transact(run)).toThrow('undo');
         else store.transact(run);
-        const fresh = new Tallies(state.stories, state.workflows);
-        expect(said(state.tallies)).toEqual(said(fresh));
-        expect(state.tallies.lastUpdate(106)).toBe(fresh.lastUpdate(106));
+        const fresh = new StoryCounters(state.stories, state.workflows);
+        expect(said(state.counters)).toEqual(said(fresh));
+        expect(state.counters.lastUpdate(106)).toBe(fresh.lastUpdate(106));
       }
     }),
     { seed: Number(process.env.OPSCTL_TEST_SEED ?? 1), numRuns: 60 },
@@ -105,28 +105,28 @@ test('the time of the last change is right after each kind of change', () => {
   const set = (id: number, at: string) =>
     store.transact(() => state.stories.put(id, { ...of(id), updated_at: at }));
   for (const id of [107, 110, 111]) set(id, times[0] as string);
-  expect(state.tallies.lastUpdate(106)).toBe(times[0]);
+  expect(state.counters.lastUpdate(106)).toBe(times[0]);
   set(110, times[2] as string);
-  expect(state.tallies.lastUpdate(106)).toBe(times[2]);
+  expect(state.counters.lastUpdate(106)).toBe(times[2]);
   set(110, times[1] as string);
-  expect(state.tallies.lastUpdate(106)).toBe(times[1]);
+  expect(state.counters.lastUpdate(106)).toBe(times[1]);
   store.transact(() => state.stories.delete(110));
-  expect(state.tallies.lastUpdate(106)).toBe(times[0]);
+  expect(state.counters.lastUpdate(106)).toBe(times[0]);
   store.transact(() => {
     state.stories.delete(107);
     state.stories.delete(111);
   });
-  expect(state.tallies.lastUpdate(106)).toBeNull();
+  expect(state.counters.lastUpdate(106)).toBeNull();
 });
 
 test('a state of the workflow that changes its type moves its stories', () => {
   const state = workspace();
-  expect(state.tallies.of('project', 103).stories).toMatchObject({ started: 1, done: 1 });
+  expect(state.counters.of('project', 103).stories).toMatchObject({ started: 1, done: 1 });
   const workflow = state.workflows.get(1);
   if (workflow === undefined) throw new Error('no workflow');
   const states = workflow.states.map((one) =>
     one.type === 'started' ? { ...one, type: 'done' as const } : one,
   );
   state.env.store.transact(() => state.workflows.put(1, { ...workflow, states }));
-  expect(state.tallies.of('project', 103).stories).toMatchObject({ started: 0, done: 2 });
+  expect(state.counters.of('project', 103).stories).toMatchObject({ started: 0, done: 2 });
 });

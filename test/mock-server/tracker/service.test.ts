@@ -3,13 +3,13 @@ import { defaultOptions } from '../../../src/mock-server/defaults.ts';
 import type { MockReply, MockRequest } from '../../../src/mock-server/service.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { makeTracker } from '../../../src/mock-server/tracker/service.ts';
-import { makeWorld } from '../../../src/mock-server/environment.ts';
+import { makeEnvironment } from '../../../src/mock-server/environment.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 
 const at = (origin: string, ratePerMinute?: number) => {
   const host = fakeHost();
   const store = new Store();
-  const { env, clock, listensAt } = makeWorld(
+  const { env, clock, listensAt } = makeEnvironment(
     host,
     store,
     { ...defaultOptions, ratePerMinute, trackerToken: 't' },

@@ -1,5 +1,5 @@
 import type { OnReadOpts, Socket } from 'node:net';
-import { type Attempt, type Prepared, type Progress, saysItsLength } from '../transport.ts';
+import { type Attempt, type Prepared, type Progress, statesItsLength } from '../transport.ts';
 import { Answer, closedEarly } from './answer.ts';
 import type { Lines } from './request-lines.ts';
 import { upload } from './upload.ts';
@@ -78,7 +78,7 @@ export class Connection {
     if (typeof body === 'string' && lines.isAscii) {
       socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
     } else if (body === undefined) {
-      socket.write(`${head}${saysItsLength(method) ? 'content-length: 0\r\n' : ''}\r\n`, 'latin1');
+      socket.write(`${head}${statesItsLength(method) ? 'content-length: 0\r\n' : ''}\r\n`, 'latin1');
     } else if (typeof body === 'string' || body instanceof Uint8Array) {
       socket.cork();
       socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`, 'latin1');
