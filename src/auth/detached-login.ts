@@ -39,6 +39,7 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     nonce: secrets.nonce,
     requested: plan.scopes,
     account: plan.account,
+    base: plan.base,
     expiresMs,
   });
   await showAddress(context, attempt.url);
@@ -79,7 +80,7 @@ export const finishDetachedLogin = async (
     clientId: pending.clientId,
     clientSecret: secret,
   };
-  const plan = { server, scopes: pending.requested, account: pending.account };
+  const plan = { server, scopes: pending.requested, account: pending.account, base: pending.base };
   const attempt = {
     redirectUri: pending.redirectUri,
     requested: pending.requested,

@@ -7,15 +7,9 @@ import { type Secrets, secretsFrom } from './pkce.ts';
 import { isIdentity, scopeTable } from './scopes.ts';
 import type { LoginServer } from './settings.ts';
 import type { AuthContext } from './auth-context.ts';
-import {
-  type Account,
-  accountFrom,
-  accountNameFrom,
-  freeName,
-  type StoredCredentials,
-  withAccount,
-} from './credential-store/account.ts';
-import { openCredentialStore } from './credential-store/store.ts';
+import { type Account, accountFrom, accountNameFrom } from './credential-store/account.ts';
+import { instantNow } from './clock.ts';
+import { type BaseAccount, keepAccount } from './keep-account.ts';
 import type { BrowserEnvironment } from './methods/browser-environment.ts';
 import { browserChoice, hints, browserEnvironment } from './methods/browser-environment.ts';
 import { pastedVerdict } from './methods/pasted-lines.ts';
@@ -30,6 +24,8 @@ export type LoginPlan = {
   readonly scopes: readonly string[];
   /** Name to store the account under; from the identity when absent. */
   readonly account?: string;
+  /** The account that scopes are added to. */
+  readonly base?: BaseAccount;
   readonly loginHint?: string;
   readonly port: number;
   readonly path: string;
@@ -96,7 +92,7 @@ const tokenClientFor = async (
 /** Code to stored account; the network is asked once, because a code is good for one use. */
 export const complete = async (
   context: AuthContext,
-  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account'>,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base'>,
   attempt: Pick<Attempt, 'redirectUri' | 'requested'> & {
     readonly secrets: Pick<Secrets, 'verifier' | 'nonce'>;
   },
@@ -105,6 +101,7 @@ export const complete = async (
   const { host, log } = context;
   log.hide(callback.code);
   const tokenClient = await tokenClientFor(context, plan, callback);
+  const asked = instantNow(host);
   const read = await sendCode(
     context,
     'code exchange',
@@ -118,17 +115,14 @@ export const complete = async (
     context.signal,
   );
   const { endpoints, clientId, clientSecret, key } = plan.server;
+  const name = plan.account ?? accountNameFrom(answer);
   const given = accountFrom(
-    { name: plan.account ?? accountNameFrom(answer), server: key, endpoints, clientId, clientSecret },
+    { name, signIn: '', server: key, endpoints, clientId, clientSecret },
     answer,
     attempt.requested,
-    host.now(),
+    asked,
   );
-  const nameIn = (data: StoredCredentials): string => plan.account ?? freeName(data, given.name, key);
-  const { current: name = given.name } = await openCredentialStore(context).change((data) =>
-    withAccount(data, { ...given, name: nameIn(data) }),
-  );
-  return { ...given, name };
+  return keepAccount(context, given, { name: plan.account, base: plan.base });
 };
 
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>

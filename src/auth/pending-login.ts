@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
+import type { BaseAccount } from './keep-account.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { AuthContext } from './auth-context.ts';
 import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
@@ -16,6 +17,7 @@ export type Pending = {
   readonly nonce: string;
   readonly requested: readonly string[];
   readonly account?: string;
+  readonly base?: BaseAccount;
   readonly expiresMs: number;
 };
 

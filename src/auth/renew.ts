@@ -2,14 +2,15 @@ import { AppError } from '../core/problem.ts';
 import { notSignedIn, withEndpoints } from './access.ts';
 import { sharedFailure } from './shared-failure.ts';
 import type { AuthContext } from './auth-context.ts';
+import { type Account, isFresh, merged, type StoredCredentials } from './credential-store/account.ts';
 import {
-  type Account,
-  endedAccount,
-  isFresh,
-  merged,
-  type StoredCredentials,
-  withChanged,
-} from './credential-store/account.ts';
+  type RefreshOutcome,
+  type Swap,
+  swapEnded,
+  swapRefreshed,
+} from './credential-store/compare-and-swap.ts';
+import { type Instant, instantNow } from './clock.ts';
+import { revokeToken } from './sign-out.ts';
 import { openCredentialStore, type CredentialStore } from './credential-store/store.ts';
 import type { TokenResponse } from './protocol/token-response.ts';
 import { discover } from './protocol/discovery.ts';
@@ -25,9 +26,11 @@ export type Renewal = {
 
 const named = (data: StoredCredentials, name: string): Account => {
   const found = data.accounts.find((account) => account.name === name);
-  if (found === undefined) throw notSignedIn(`account ${name} was signed out by another command`, name);
+  if (found === undefined) throw signedOutMeanwhile(name);
   return found;
 };
+const signedOutMeanwhile = (name: string): AppError =>
+  notSignedIn(`account ${name} was signed out by another command`, name);
 
 const ended = (account: Account): AppError =>
   new AppError(
@@ -40,8 +43,8 @@ const ended = (account: Account): AppError =>
   );
 
 /** Is what the credential store holds now newer than what the caller had seen, and good enough? */
-const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, nowMs: number): boolean =>
-  isFresh(now, nowMs, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
+const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, instant: Instant): boolean =>
+  isFresh(now, instant, minTtlMs) && (force !== true || now.accessToken !== seen.accessToken);
 
 /** A fresh access token, asked for by one process at a time; the others find its result in the credential store. */
 export const renewed = async (context: AuthContext, seen: Account, renewal: Renewal): Promise<Account> => {
@@ -50,79 +53,111 @@ export const renewed = async (context: AuthContext, seen: Account, renewal: Rene
   const shared = sharedFailure(context, credentials.failurePath(seen.name));
   const isDone = async (): Promise<boolean> => {
     shared.throwIfLeft();
-    return isRenewed(await current(), seen, renewal, context.host.now());
+    return isRenewed(await current(), seen, renewal, instantNow(context.host));
   };
   const lock = await credentials.lockAccount(seen.name, { waitMs: 120_000, signal: context.signal, isDone });
   try {
     const now = await current();
-    if (lock === undefined || isRenewed(now, seen, renewal, context.host.now())) return now;
+    if (lock === undefined || isRenewed(now, seen, renewal, instantNow(context.host))) return now;
     shared.throwIfLeft();
-    return await refreshUnderLock(context, credentials, now).catch(async (error: unknown) => {
-      await shared.leave(error);
-      throw error;
-    });
+    return await refreshUnderLock(context, credentials, now, renewal.minTtlMs).catch(
+      async (error: unknown) => {
+        await shared.leave(error);
+        throw error;
+      },
+    );
   } finally {
     await lock?.release();
   }
 };
 
+/** The account after a refresh; another process may have changed it while the request was under way. */
 const refreshUnderLock = async (
   context: AuthContext,
   credentials: CredentialStore,
-  account: Account,
+  first: Account,
+  minTtlMs: number,
 ): Promise<Account> => {
-  if (account.refreshToken === undefined) throw ended(account);
+  let account = first;
+  for (let attempt = 0; attempt < maxRefreshes; attempt++) {
+    if (account.refreshToken === undefined) throw ended(account);
+    const { latest, isDone } = await refreshOnce(context, credentials, account);
+    if (isDone || isFresh(latest, instantNow(context.host), minTtlMs)) return latest;
+    account = latest;
+  }
+  throw keepsChanging(first.name);
+};
+/** Each round lost to another writer, which has made progress; more than a few mean that something writes without end. */
+const maxRefreshes = 5;
+const keepsChanging = (name: string): AppError =>
+  new AppError('network', `account ${name} is changed by other commands all the time`, {
+    code: 'ACCOUNT_BUSY',
+    retryable: true,
+    tryThis: ['try again'],
+  });
+
+type Refreshed = { readonly latest: Account; readonly isDone: boolean };
+const refreshOnce = async (
+  context: AuthContext,
+  credentials: CredentialStore,
+  account: Account,
+): Promise<Refreshed> => {
+  const asked = instantNow(context.host);
   try {
-    return await store(context, credentials, account, await ask(context, account));
+    return await store(context, credentials, account, await ask(context, account), asked);
   } catch (error) {
     if (!(error instanceof AppError) || error.detail.code !== 'INVALID_GRANT') throw error;
-    return afterRefusal(context, credentials, account);
+    return { latest: await afterRefusal(credentials, account), isDone: false };
   }
 };
 
 /** A token that cannot be kept is good for this command all the same. */
 const unkept =
-  (context: AuthContext, account: Account, answer: TokenResponse) =>
-  (error: unknown): Account => {
+  (context: AuthContext, account: Account, answer: TokenResponse, asked: Instant) =>
+  (error: unknown): Refreshed => {
     if (!(error instanceof AppError) || error.detail.code !== 'DIRECTORY_UNWRITABLE') throw error;
     const lost =
       answer.refreshToken === undefined
         ? ''
         : '; the service replaced the refresh token, so a new `opsctl login` will be needed';
     context.log.warn(`${error.message}; the new access token is used for this command only${lost}`);
-    return merged(account, answer, context.host.now());
+    return { latest: merged(account, answer, asked), isDone: true };
   };
 
-const store = (
+const store = async (
   context: AuthContext,
   credentials: CredentialStore,
   account: Account,
   answer: TokenResponse,
-): Promise<Account> => {
+  asked: Instant,
+): Promise<Refreshed> => {
   for (const secret of [answer.accessToken, answer.refreshToken])
     if (secret !== undefined) context.log.hide(secret);
+  const stored = (swap: Swap<RefreshOutcome>): Promise<Refreshed> | Refreshed => {
+    if (swap.outcome === 'signed-out') return leftover(context, account, answer);
+    const latest = named(swap.data, account.name);
+    if (swap.outcome === 'ended') throw ended(latest);
+    return { latest, isDone: swap.outcome === 'stored' };
+  };
   return credentials
-    .change((latest) => withChanged(latest, merged(named(latest, account.name), answer, context.host.now())))
-    .then((data) => named(data, account.name), unkept(context, account, answer));
+    .swap((data) => swapRefreshed(data, account, answer, asked))
+    .then(stored, unkept(context, account, answer, asked));
+};
+
+/** Signed out while the request was under way: what the service gave for it must not stay valid, and is not used. */
+const leftover = async (context: AuthContext, account: Account, answer: TokenResponse): Promise<never> => {
+  const token = answer.refreshToken ?? answer.accessToken;
+  await revokeToken(context, account, token).catch(() => undefined);
+  throw signedOutMeanwhile(account.name);
 };
 
 /** invalid_grant: another program may have put a newer refresh token there. Only the refused one is dropped. */
-const afterRefusal = async (
-  context: AuthContext,
-  credentials: CredentialStore,
-  refused: Account,
-): Promise<Account> => {
-  const now = named(await credentials.read(), refused.name);
-  if (now.refreshToken !== undefined && now.refreshToken !== refused.refreshToken)
-    return store(context, credentials, now, await ask(context, now));
+const afterRefusal = async (credentials: CredentialStore, refused: Account): Promise<Account> => {
   const why = 'the service says that it expired or was revoked';
-  const data = await credentials.change((latest) => {
-    const stored = named(latest, refused.name);
-    return stored.refreshToken === refused.refreshToken
-      ? withChanged(latest, endedAccount(stored, why))
-      : latest;
-  });
-  throw ended(named(data, refused.name));
+  const { data, outcome } = await credentials.swap((latest) => swapEnded(latest, refused, why));
+  const latest = named(data, refused.name);
+  if (outcome === 'ended') throw ended(latest);
+  return latest;
 };
 
 /** One refresh at the token endpoint. Failures of the network leave everything as it was. */

@@ -1,7 +1,8 @@
 import { AppError } from '../core/problem.ts';
 import { withEndpoints } from './access.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, withoutAccount } from './credential-store/account.ts';
+import { type Account, accountNamed } from './credential-store/account.ts';
+import { swapEnded, swapRemoved } from './credential-store/compare-and-swap.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './protocol/revoke.ts';
 import { sendPatiently } from './protocol/send.ts';
@@ -38,19 +39,51 @@ const orLocally = (error: unknown): never => {
   throw new AppError(error.category, error.message, { ...detail, tryThis: [...tryThis, local] });
 };
 
-export type SignedOut = { readonly account: string; readonly revoked: boolean; readonly removed: boolean };
+export type SignedOut = {
+  readonly account: string;
+  readonly revoked: boolean;
+  /** False when somebody signed in to the account meanwhile: that sign-in stays. */
+  readonly removed: boolean;
+};
+
+/** A rotated token is followed to its successor; a server that rotates at every step would never end. */
+const maxRotations = 5;
 
 /** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
-export const signOut = async (
+export const signOut = async (context: AuthContext, read: Account, isLocal: boolean): Promise<SignedOut> => {
+  const credentials = openCredentialStore(context);
+  let account = read;
+  let revoked = false;
+  for (let rotation = 0; rotation < maxRotations; rotation++) {
+    const token = account.refreshToken ?? account.accessToken;
+    if (!isLocal && token !== undefined) {
+      await revokeToken(context, account, token).catch(orLocally);
+      revoked = true;
+    }
+    const { data, outcome } = await credentials.swap((latest) => swapRemoved(latest, account));
+    if (outcome === 'replaced') {
+      context.log.warn(`Account ${read.name} was signed in anew meanwhile; that sign-in stays.`);
+      return { account: read.name, revoked, removed: false };
+    }
+    const newer = accountNamed(data, read.name);
+    if (outcome !== 'refreshed' || newer === undefined) return { account: read.name, revoked, removed: true };
+    account = newer;
+  }
+  throw new AppError('network', `account ${read.name} is refreshed by other commands all the time`, {
+    code: 'ACCOUNT_BUSY',
+    retryable: true,
+    tryThis: ['end the commands that use it, then opsctl logout again'],
+  });
+};
+
+/** Revokes one token and drops what is stored of its sign-in; the account stays in the list. */
+export const revokeSignIn = async (
   context: AuthContext,
   account: Account,
-  isLocal: boolean,
-): Promise<SignedOut> => {
-  const token = account.refreshToken ?? account.accessToken;
-  const revoked =
-    !isLocal &&
-    token !== undefined &&
-    (await revokeToken(context, account, token).catch(orLocally)) !== undefined;
-  await openCredentialStore(context).change((data) => withoutAccount(data, account.name));
-  return { account: account.name, revoked, removed: true };
+  token: string,
+): Promise<{ readonly revoked: Awaited<ReturnType<typeof revokeToken>>; readonly account: Account }> => {
+  const revoked = await revokeToken(context, account, token);
+  const why = 'revoked with opsctl auth revoke';
+  const { data } = await openCredentialStore(context).swap((latest) => swapEnded(latest, account, why));
+  return { revoked, account: accountNamed(data, account.name) ?? account };
 };

@@ -4,7 +4,8 @@ import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, isAlive, isFresh } from './credential-store/account.ts';
+import { instantNow } from './clock.ts';
+import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { isSendable } from './protocol/token-body.ts';
 
@@ -103,22 +104,22 @@ export const accessToken = async (
   const useSeen = (error: unknown): Account => {
     const isOutage =
       error instanceof AppError && (error.category === 'network' || error.category === 'rate-limit');
-    if (isRefused || !isOutage || !isAlive(seen, context.host.now(), minTtlMs)) throw error;
+    if (isRefused || !isOutage || !isAlive(seen, instantNow(context.host), minTtlMs)) throw error;
     context.log.warn(`${error.message}; the access token that is still good for a moment is used`);
     return seen;
   };
-  const isGood = !isRefused && isFresh(seen, context.host.now(), minTtlMs);
-  const isEarly = !isRefused && isAlive(seen, context.host.now(), minTtlMs);
+  const isGood = !isRefused && isFresh(seen, instantNow(context.host), minTtlMs);
+  const isEarly = !isRefused && isAlive(seen, instantNow(context.host), minTtlMs);
   const renewal = { minTtlMs, ...(isRefused ? { force: true as const } : {}) };
   const account = isGood
     ? seen
     : await renewed(isEarly ? hurried(context) : context, seen, renewal).catch(useSeen);
-  if (account.accessExpiresMs !== undefined && account.accessExpiresMs - context.host.now() < minTtlMs)
-    throw tooShort(account, minTtlMs);
+  const leftMs = lifeLeftMs(account, instantNow(context.host));
+  if (leftMs !== undefined && leftMs < minTtlMs) throw tooShort(account, minTtlMs);
   return {
     token: account.accessToken ?? '',
     origin: `account ${account.name}`,
     account,
-    expiresMs: account.accessExpiresMs,
+    ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
   };
 };

@@ -35,13 +35,15 @@ const signedIn = async (
     clientId: 'client-1',
     requested: ['x/media.readonly', 'x/media.upload'],
     granted: ['x/media.readonly'],
+    generation: 1,
+    signIn: 's1',
     obtainedMs: context.host.now() - 3600_000,
     accessToken: 'at-1-secret',
     accessExpiresMs: context.host.now() - 1000,
     refreshToken: 'rt-1-secret',
     ...more,
   };
-  await openCredentialStore(context).change((data) => withAccount(data, account));
+  await openCredentialStore(context).swap((data) => ({ data: withAccount(data, account) }));
   return { context, tokens, account };
 };
 const stored = async (context: TestAuthContext): Promise<Account | undefined> =>
@@ -290,9 +292,11 @@ test('invalid_grant re-reads first: a newer refresh token of another program is 
         ...context.host.network,
         request: async (request) => {
           const reply = await slip(request);
-          await credentials.change((data) => ({
-            ...data,
-            accounts: data.accounts.map((each) => ({ ...each, refreshToken: 'rt-2-secret' })),
+          await credentials.swap((data) => ({
+            data: {
+              ...data,
+              accounts: data.accounts.map((each) => ({ ...each, refreshToken: 'rt-2-secret' })),
+            },
           }));
           return reply;
         },

@@ -1,9 +1,14 @@
+import { elapsedMs, type Instant } from '../clock.ts';
 import type { Endpoints } from '../endpoints.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
 export type Account = {
   readonly name: string;
+  /** Raised by every change of the account in the store, and never used twice: whoever read an older one has lost. */
+  readonly generation: number;
+  /** Names the sign-in that these tokens come from: refreshes keep it, a new sign-in brings its own. */
+  readonly signIn: string;
   /** Origin of the authorization server, or `mock` for the embedded one, whose port changes. */
   readonly server: string;
   readonly endpoints: Endpoints;
@@ -14,6 +19,8 @@ export type Account = {
   readonly requested: readonly string[];
   readonly granted: readonly string[];
   readonly obtainedMs: number;
+  /** When the token was asked for, on the clock that nobody sets. */
+  readonly obtainedBoot?: Instant['boot'];
   readonly accessToken?: string;
   readonly accessExpiresMs?: number;
   readonly refreshToken?: string;
@@ -22,60 +29,74 @@ export type Account = {
   /** Why the tokens were dropped: the service refused them, or an event revoked them. */
   readonly ended?: string;
 };
-export type StoredCredentials = { readonly current?: string; readonly accounts: readonly Account[] };
+export type StoredCredentials = {
+  readonly current?: string;
+  readonly accounts: readonly Account[];
+  /** The last generation that an account got. */
+  readonly generation?: number;
+};
 
 export const noCredentials: StoredCredentials = { accounts: [] };
 
-/** The service's clock and ours may differ this much; short-lived tokens get half their life. */
+/** How long the access token lives for sure; undefined when the service did not say, 0 when nobody can tell. */
+export const lifeLeftMs = (account: Account, now: Instant): number | undefined => {
+  if (account.accessExpiresMs === undefined) return undefined;
+  const passed = elapsedMs({ wallMs: account.obtainedMs, boot: account.obtainedBoot }, now);
+  return passed === undefined ? 0 : account.accessExpiresMs - account.obtainedMs - passed;
+};
+
+/** Requests take time; short-lived tokens get half their life. */
 const skewMs = 60_000;
-export const isFresh = (account: Account, nowMs: number, minTtlMs = 0): boolean => {
+export const isFresh = (account: Account, now: Instant, minTtlMs = 0): boolean => {
   if (account.accessToken === undefined) return false;
-  if (account.accessExpiresMs === undefined) return true;
-  const lifeMs = account.accessExpiresMs - account.obtainedMs;
-  return account.accessExpiresMs - nowMs > Math.max(minTtlMs, Math.min(skewMs, lifeMs / 2));
+  const left = lifeLeftMs(account, now);
+  if (left === undefined) return true;
+  const lifeMs = (account.accessExpiresMs ?? 0) - account.obtainedMs;
+  return left > Math.max(minTtlMs, Math.min(skewMs, lifeMs / 2));
 };
 
 /** Not past its end, by a margin for the way to the service. */
-export const isAlive = (account: Account, nowMs: number, minTtlMs = 0): boolean =>
-  account.accessToken !== undefined &&
-  account.accessExpiresMs !== undefined &&
-  account.accessExpiresMs - nowMs > Math.max(minTtlMs, 5000);
+export const isAlive = (account: Account, now: Instant, minTtlMs = 0): boolean =>
+  account.accessToken !== undefined && (lifeLeftMs(account, now) ?? 0) > Math.max(minTtlMs, 5000);
 
 const after = (seconds: number | undefined, nowMs: number): number | undefined =>
   seconds === undefined ? undefined : nowMs + seconds * 1000;
 const grantedFrom = (answer: TokenResponse, otherwise: readonly string[]): readonly string[] =>
   answer.scopes ?? otherwise;
 
-export type Owner = Pick<Account, 'name' | 'server' | 'endpoints' | 'clientId' | 'clientSecret'>;
+export type Owner = Pick<Account, 'name' | 'signIn' | 'server' | 'endpoints' | 'clientId' | 'clientSecret'>;
 
 export const accountFrom = (
   owner: Owner,
   answer: TokenResponse,
   requested: readonly string[],
-  nowMs: number,
+  asked: Instant,
 ): Account => ({
   ...owner,
+  generation: 0,
   subject: answer.identity?.sub,
   email: answer.identity?.email,
   requested: [...requested],
   granted: [...grantedFrom(answer, requested)],
-  obtainedMs: nowMs,
+  obtainedMs: asked.wallMs,
+  obtainedBoot: asked.boot,
   accessToken: answer.accessToken,
-  accessExpiresMs: after(answer.expiresInS, nowMs),
+  accessExpiresMs: after(answer.expiresInS, asked.wallMs),
   refreshToken: answer.refreshToken,
-  refreshExpiresMs: after(answer.refreshExpiresInS, nowMs),
+  refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs),
   idToken: answer.idToken,
 });
 
-/** spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
-export const merged = (account: Account, answer: TokenResponse, nowMs: number): Account => ({
+/** `asked` is when the request left: the token may have been made right then. spec/sign-in#refresh: the answer has no refresh token, and that does not mean that it is gone. */
+export const merged = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
   ...account,
   granted: [...grantedFrom(answer, account.granted)],
-  obtainedMs: nowMs,
+  obtainedMs: asked.wallMs,
+  obtainedBoot: asked.boot,
   accessToken: answer.accessToken,
-  accessExpiresMs: after(answer.expiresInS, nowMs),
+  accessExpiresMs: after(answer.expiresInS, asked.wallMs),
   refreshToken: answer.refreshToken ?? account.refreshToken,
-  refreshExpiresMs: after(answer.refreshExpiresInS, nowMs) ?? account.refreshExpiresMs,
+  refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs) ?? account.refreshExpiresMs,
   idToken: answer.idToken ?? account.idToken,
   ended: undefined,
 });
@@ -86,7 +107,10 @@ export const endedAccount = (account: Account, why: string): Account => {
   return { ...rest, ended: why };
 };
 
+export const accountNamed = (data: StoredCredentials, name: string): Account | undefined =>
+  data.accounts.find((account) => account.name === name);
 export const withAccount = (data: StoredCredentials, account: Account): StoredCredentials => ({
+  ...data,
   current: account.name,
   accounts: [...data.accounts.filter(({ name }) => name !== account.name), account],
 });
@@ -97,7 +121,7 @@ export const withChanged = (data: StoredCredentials, account: Account): StoredCr
 });
 export const withoutAccount = (data: StoredCredentials, name: string): StoredCredentials => {
   const accounts = data.accounts.filter((each) => each.name !== name);
-  return { current: data.current === name ? accounts[0]?.name : data.current, accounts };
+  return { ...data, current: data.current === name ? accounts[0]?.name : data.current, accounts };
 };
 
 export const secretsOf = (account: Account): string[] =>

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { noCredentials, secretsOf, type StoredCredentials } from './account.ts';
+import { type Account, noCredentials, secretsOf, type StoredCredentials } from './account.ts';
+import { numbered } from './compare-and-swap.ts';
 import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
@@ -12,8 +13,8 @@ import { damaged, type KeyLocation, encrypt, parseEncrypted, decrypt } from './e
 export type CredentialStore = {
   readonly path: string;
   read(): Promise<StoredCredentials>;
-  /** Reads, changes and writes with no other process between. The change sees the newest state. */
-  change(edit: (data: StoredCredentials) => StoredCredentials): Promise<StoredCredentials>;
+  /** Reads, changes and writes with no other process between. The edit sees the newest state and says what it did. */
+  swap<T extends { readonly data: StoredCredentials }>(edit: (data: StoredCredentials) => T): Promise<T>;
   /** Where the key lies; undefined before the first sign-in. */
   keyLocation(): Promise<KeyLocation | undefined>;
   /** One refresh at a time per account, among all processes. */
@@ -24,10 +25,16 @@ export type CredentialStore = {
 
 type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
 
+/** Files of versions without generations. */
+const complete = (stored: Account): Account => ({
+  ...stored,
+  generation: stored.generation ?? 0,
+  signIn: stored.signIn ?? '',
+});
 const parse = (text: string, path: string): StoredCredentials => {
   const data = JSON.parse(text) as StoredCredentials;
   if (!Array.isArray(data.accounts)) throw damaged(path, 'parts are missing');
-  return data;
+  return { ...data, accounts: data.accounts.map(complete) };
 };
 
 const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> => {
@@ -67,17 +74,19 @@ export const openCredentialStore = (context: AuthContext): CredentialStore => {
   return {
     path,
     read: async () => hideAll((await open(host, store, path)).data),
-    change: async (edit) => {
+    swap: async (edit) => {
       const lock = await lockAt('credentials.lock', { waitMs: 10_000 });
       try {
         const { data, key = await makeKey(store) } = await open(host, store, path);
-        const next = hideAll(edit(data));
+        const edited = edit(data);
+        if (edited.data === data) return edited;
+        const next = hideAll(numbered(data, edited.data));
         await writeGuarded(
           host,
           path,
           `${JSON.stringify(encrypt(JSON.stringify(next), key.bytes, host.random(12), key.place))}\n`,
         );
-        return next;
+        return { ...edited, data: next };
       } finally {
         await lock?.release();
       }

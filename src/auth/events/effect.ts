@@ -77,5 +77,5 @@ export const applyEvent = (
       return change.account;
     }, stored),
   );
-  return { data: { ...data, accounts }, effects };
+  return { data: effects.length === 0 ? data : { ...data, accounts }, effects };
 };

@@ -65,12 +65,7 @@ export const listenForEvents = async (context: AuthContext, options: ReceiverOpt
   const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
   const seen = new Map<string, true>();
   const take = async (event: SecurityEvent): Promise<void> => {
-    let effects: readonly Effect[] = [];
-    await openCredentialStore(context).change((data) => {
-      const applied = applyEvent(data, event);
-      effects = applied.effects;
-      return applied.data;
-    });
+    const { effects } = await openCredentialStore(context).swap((data) => applyEvent(data, event));
     options.onEvent({
       id: event.id,
       types: Object.keys(event.events),

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { bool } from '../../core/field.ts';
 import { type Result, rowsResult } from '../../core/result.ts';
 import type { Command, Context } from '../../cli/command.ts';
+import { instantNow } from '../../auth/clock.ts';
 
 /** The same run, looking at the credentials of another profile. */
 const asProfile = (context: Context, name: string) => {
@@ -26,7 +27,7 @@ const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
     const data = await openCredentialStore(asProfile(context, profile)).read();
     const accounts = data.accounts.map((account) => ({
       current: account.name === data.current,
-      ...describeAccount(account, context.host.now()),
+      ...describeAccount(account, instantNow(context.host)),
     }));
     rows.push(...accounts.map((account) => ({ ...account, profile })));
   }

@@ -1,6 +1,7 @@
 import { recordResult } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
+import { instantNow } from '../../auth/clock.ts';
 
 export const refresh: Command = {
   path: ['auth', 'refresh'],
@@ -26,8 +27,8 @@ export const refresh: Command = {
       );
     }
     const account = await renewed(context, stored, { minTtlMs: 0, force: true });
-    return recordResult(describeAccount(account, context.host.now()), {
-      message: `${account.name}: ${lifeText(account, context.host.now())}`,
+    return recordResult(describeAccount(account, instantNow(context.host)), {
+      message: `${account.name}: ${lifeText(account, instantNow(context.host))}`,
       name: 'account',
     });
   },

@@ -3,6 +3,7 @@ import { usageError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
+import { instantNow } from '../../auth/clock.ts';
 
 export const revoke: Command = {
   path: ['auth', 'revoke'],
@@ -20,8 +21,7 @@ export const revoke: Command = {
   run: async (context, values) => {
     const { openCredentialStore } = await import('../../auth/credential-store/store.ts');
     const { chosenAccount, configuredServer } = await import('../../auth/access.ts');
-    const { revokeToken } = await import('../../auth/sign-out.ts');
-    const { endedAccount, withChanged } = await import('../../auth/credential-store/account.ts');
+    const { revokeSignIn } = await import('../../auth/sign-out.ts');
     const { describeAccount } = await import('./describe.ts');
     const credentials = openCredentialStore(context);
     const account = chosenAccount(await credentials.read(), values.account, configuredServer(context));
@@ -37,13 +37,11 @@ export const revoke: Command = {
       const { shownRequests } = await import('./request-view.ts');
       return shownRequests(context, [account], (await import('../../auth/protocol/revoke.ts')).revokeRequest);
     }
-    const outcome = await revokeToken(context, account, secret);
-    const ended = endedAccount(account, 'revoked with opsctl auth revoke');
-    await credentials.change((data) => withChanged(data, ended));
+    const { revoked, account: left } = await revokeSignIn(context, account, secret);
     const message =
-      outcome === 'revoked'
+      revoked === 'revoked'
         ? `the tokens of ${account.name} are revoked`
         : `the tokens of ${account.name} were no longer valid`;
-    return recordResult(describeAccount(ended, context.host.now()), { message, name: 'account' });
+    return recordResult(describeAccount(left, instantNow(context.host)), { message, name: 'account' });
   },
 };

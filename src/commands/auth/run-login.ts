@@ -7,12 +7,9 @@ import { claimLogin } from '../../auth/pending-login.ts';
 import { scopesFrom, union } from '../../auth/scopes.ts';
 import { type ServerOptions, type LoginServer, loginServer } from '../../auth/settings.ts';
 import { finishDetachedLogin, startDetachedLogin } from '../../auth/detached-login.ts';
-import {
-  type Account,
-  freeName,
-  type StoredCredentials,
-  withAccount,
-} from '../../auth/credential-store/account.ts';
+import type { Account } from '../../auth/credential-store/account.ts';
+import { instantNow } from '../../auth/clock.ts';
+import { keepAccount } from '../../auth/keep-account.ts';
 import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { browserChoice, browserEnvironment } from '../../auth/methods/browser-environment.ts';
 import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
@@ -37,7 +34,7 @@ const defaultScopes = (server: LoginServer): string[] => [
   fullScope('media.readonly'),
 ];
 
-type Wanted = { readonly scopes: string[]; readonly account?: string; readonly loginHint?: string };
+type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
 const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
@@ -67,9 +64,12 @@ const wanted = async (context: Context, server: LoginServer, values: Values): Pr
   return {
     scopes: union(kept, asked, more),
     account: values.account ?? before?.name,
+    ...(before === undefined ? {} : { base: baseFrom(before) }),
     loginHint: values['login-hint'] ?? before?.email ?? before?.subject,
   };
 };
+
+const baseFrom = ({ name, signIn, subject, email }: Account) => ({ name, signIn, subject, email });
 
 /** Strangers cannot guess a random path; the demo client of the embedded server takes any, others get what is registered. */
 const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
@@ -112,15 +112,15 @@ const planFrom = async (context: Context, server: LoginServer, values: Values): 
 
 /** spec/sign-in#authentication-5: a partial consent is a success that says what is off. */
 const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
-  const nowMs = context.host.now();
+  const now = instantNow(context.host);
   const gone = missingScopes(account);
   const asked = account.requested.length;
   const who = account.email ?? `account ${account.name}`;
   const all = asked === 1 ? '1 scope' : `all ${asked} scopes`;
-  const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, nowMs)}`;
+  const message = `signed in as ${who}: ${gone.length === 0 ? all : `${asked - gone.length} of ${asked} scopes`}, ${lifeText(account, now)}`;
   if (gone.length > 0) {
     context.log.warn(
-      `Not granted: ${gone.join(', ')}. Commands that need these will log so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
+      `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
   if (account.refreshToken === undefined)
@@ -129,7 +129,7 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
     );
   const text = scopeLines(account).join('\n');
   return recordResult(
-    describeAccount(account, nowMs),
+    describeAccount(account, now),
     { message, text, name: 'account' },
     requiresAll && gone.length > 0 ? 'auth' : undefined,
   );
@@ -148,24 +148,16 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
     }),
   );
   const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
-  const account: Account = {
-    name: values.account ?? 'token',
-    server: server.key,
-    endpoints: server.endpoints,
-    clientId: server.clientId,
-    requested: scopes,
-    granted: scopes,
-    obtainedMs: context.host.now(),
-    accessToken: token,
-  };
-  const nameIn = (data: StoredCredentials): string =>
-    values.account ?? freeName(data, account.name, server.key);
-  const { current: name = account.name } = await openCredentialStore(context).change((data) =>
-    withAccount(data, { ...account, name: nameIn(data) }),
+  const { wallMs: obtainedMs, boot: obtainedBoot } = instantNow(context.host);
+  const { key, endpoints, clientId } = server;
+  const given = { name: 'token', server: key, endpoints, clientId, requested: scopes, granted: scopes };
+  const account = await keepAccount(
+    context,
+    { ...given, obtainedMs, obtainedBoot, accessToken: token },
+    { name: values.account, replaces: true },
   );
-  const stored = { ...account, name };
-  return recordResult(describeAccount(stored, context.host.now()), {
-    message: `token stored as account ${name}`,
+  return recordResult(describeAccount(account, instantNow(context.host)), {
+    message: `token stored as account ${account.name}`,
     name: 'account',
   });
 };

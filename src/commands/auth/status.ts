@@ -2,6 +2,7 @@ import { bool } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
+import { instantNow } from '../../auth/clock.ts';
 
 export const status: Command = {
   path: ['auth', 'status'],
@@ -34,8 +35,8 @@ export const status: Command = {
       !context.isDryRun &&
       (stored.refreshToken !== undefined || stored.ended !== undefined);
     const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
-    const nowMs = context.host.now();
-    const described = describeAccount(account, nowMs);
+    const now = instantNow(context.host);
+    const described = describeAccount(account, now);
     const key = (await credentials.keyLocation()) ?? 'file';
     const data = {
       ...described,
@@ -46,7 +47,7 @@ export const status: Command = {
     const text = [
       `${described.signed_in ? 'Signed in' : 'Not signed in'} as ${account.email ?? account.name} at ${account.server}`,
       ...scopeLines(account),
-      `  ${lifeText(account, nowMs)}`,
+      `  ${lifeText(account, now)}`,
       `  ${data.storage}: ${credentials.path}`,
     ].join('\n');
     return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');

@@ -1,6 +1,7 @@
 import { req, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Command } from '../../cli/command.ts';
+import { instantNow } from '../../auth/clock.ts';
 
 export const switchAccount: Command = {
   path: ['auth', 'switch'],
@@ -13,9 +14,11 @@ export const switchAccount: Command = {
     const { chosenAccount } = await import('../../auth/access.ts');
     const { describeAccount } = await import('./describe.ts');
     const credentials = openCredentialStore(context);
-    const account = chosenAccount(await credentials.read(), values.account, undefined);
-    await credentials.change((data) => ({ ...data, current: account.name }));
-    return recordResult(describeAccount(account, context.host.now()), {
+    const { account } = await credentials.swap((data) => {
+      const chosen = chosenAccount(data, values.account, undefined);
+      return { account: chosen, data: { ...data, current: chosen.name } };
+    });
+    return recordResult(describeAccount(account, instantNow(context.host)), {
       message: `${account.name} is now the current account`,
       name: 'account',
     });

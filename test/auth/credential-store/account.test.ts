@@ -13,6 +13,7 @@ import {
 
 const owner = {
   name: 'ada',
+  signIn: 's1',
   server: 's',
   endpoints: { authorize: 'a', token: 't', revoke: 'r' },
   clientId: 'c',
@@ -23,7 +24,7 @@ const account = (more: Partial<Account> = {}): Account => ({
     owner,
     { accessToken: 'a1', expiresInS: 3600, refreshToken: 'r1', scopes: ['x'] },
     ['x', 'y'],
-    now,
+    { wallMs: now },
   ),
   ...more,
 });
@@ -37,21 +38,23 @@ test.each([
   [0, 3600_000, false],
   [1800_000, 1800_000, false],
 ])('after %i ms, with %i ms wanted, the token is good: %s (clock skew 60 s)', (passedMs, minTtlMs, good) => {
-  expect(isFresh(account(), now + passedMs, minTtlMs)).toBe(good);
+  expect(isFresh(account(), { wallMs: now + passedMs }, minTtlMs)).toBe(good);
 });
 
 test('a token that lives shorter than the skew is not refreshed in a loop', () => {
-  const brief = accountFrom(owner, { accessToken: 'a', expiresInS: 20 }, [], now);
-  expect(isFresh(brief, now)).toBe(true);
-  expect(isFresh(brief, now + 11_000)).toBe(false);
+  const brief = accountFrom(owner, { accessToken: 'a', expiresInS: 20 }, [], { wallMs: now });
+  expect(isFresh(brief, { wallMs: now })).toBe(true);
+  expect(isFresh(brief, { wallMs: now + 11_000 })).toBe(false);
 });
 
 test('a token without a known end is used until it is refused', () => {
-  expect(isFresh(accountFrom(owner, { accessToken: 'a' }, [], now), now * 1000)).toBe(true);
+  expect(isFresh(accountFrom(owner, { accessToken: 'a' }, [], { wallMs: now }), { wallMs: now * 1000 })).toBe(
+    true,
+  );
 });
 
 test('spec/sign-in#refresh: the answer has no refresh token, and the stored one stays', () => {
-  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, now + 5)).toMatchObject({
+  expect(merged(account(), { accessToken: 'a2', expiresInS: 100 }, { wallMs: now + 5 })).toMatchObject({
     accessToken: 'a2',
     refreshToken: 'r1',
     granted: ['x'],
@@ -60,7 +63,9 @@ test('spec/sign-in#refresh: the answer has no refresh token, and the stored one 
 });
 
 test('a rotated refresh token and other scopes replace the old ones', () => {
-  expect(merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, now)).toMatchObject({
+  expect(
+    merged(account(), { accessToken: 'a2', refreshToken: 'r2', scopes: ['z'] }, { wallMs: now }),
+  ).toMatchObject({
     refreshToken: 'r2',
     granted: ['z'],
     requested: ['x', 'y'],
@@ -68,13 +73,15 @@ test('a rotated refresh token and other scopes replace the old ones', () => {
 });
 
 test('spec/sign-in#token-4 refresh_token_expires_in is kept with its own end', () => {
-  const timed = accountFrom(owner, { accessToken: 'a', refreshToken: 'r', refreshExpiresInS: 60 }, [], now);
+  const timed = accountFrom(owner, { accessToken: 'a', refreshToken: 'r', refreshExpiresInS: 60 }, [], {
+    wallMs: now,
+  });
   expect(timed.refreshExpiresMs).toBe(now + 60_000);
-  expect(merged(timed, { accessToken: 'b' }, now + 1).refreshExpiresMs).toBe(now + 60_000);
+  expect(merged(timed, { accessToken: 'b' }, { wallMs: now + 1 }).refreshExpiresMs).toBe(now + 60_000);
 });
 
 test('without a scope in the answer the asked ones were granted (RFC 6749 5.1)', () => {
-  expect(accountFrom(owner, { accessToken: 'a' }, ['x', 'y'], now).granted).toEqual(['x', 'y']);
+  expect(accountFrom(owner, { accessToken: 'a' }, ['x', 'y'], { wallMs: now }).granted).toEqual(['x', 'y']);
 });
 
 test('an ended account has no secret left', () => {

@@ -23,6 +23,8 @@ const account = (name: string): Account => ({
   clientId: 'c',
   requested: [],
   granted: [],
+  generation: 1,
+  signIn: 's1',
   obtainedMs: 0,
   accessToken: `at-${name}-secret`,
   refreshToken: `rt-${name}-secret`,
@@ -39,7 +41,7 @@ test('what is stored is encrypted, 0600, and read back', async () => {
   const credentials = openCredentialStore(run);
   // A short name turns up in cipher text by chance.
   const ada = account('ada@demo.example');
-  await credentials.change((data) => withAccount(data, ada));
+  await credentials.swap((data) => ({ data: withAccount(data, ada) }));
   const text = await readFile(credentials.path, 'utf8');
   expect(text).not.toContain('ada@demo');
   expect(text).not.toContain('secret');
@@ -51,7 +53,7 @@ test('what is stored is encrypted, 0600, and read back', async () => {
 
 test('every secret that is read or written is hidden from output', async () => {
   const run = await context();
-  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   expect([...run.said.hidden]).toEqual(expect.arrayContaining(['at-ada-secret', 'rt-ada-secret']));
 });
 
@@ -59,7 +61,7 @@ test('thirty changes at the same time: none is lost', async () => {
   const run = await context();
   await Promise.all(
     Array.from({ length: 30 }, (_, i) =>
-      openCredentialStore(run).change((data) => withAccount(data, account(`n${i}`))),
+      openCredentialStore(run).swap((data) => ({ data: withAccount(data, account(`n${i}`)) })),
     ),
   );
   expect((await openCredentialStore(run).read()).accounts).toHaveLength(30);
@@ -72,11 +74,11 @@ test.each([
   ['a torn file', 'credentials.json', '{"version":1,', 'not JSON'],
 ])('%s is an error, not an empty credential store', async (_, file, text, why) => {
   const run = await context();
-  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   if (text === undefined) await run.host.files.remove(join(run.directory, file));
   else await writeFile(join(run.directory, file), text);
   await expect(openCredentialStore(run).read()).rejects.toThrow(why);
-  await expect(openCredentialStore(run).change((data) => data)).rejects.toThrow(why);
+  await expect(openCredentialStore(run).swap((data) => ({ data }))).rejects.toThrow(why);
 });
 
 const memoryKeychain = (): Keychain & { readonly kept: Map<string, string> } => {
@@ -95,7 +97,7 @@ test('the key lies in the keychain when there is one', async () => {
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain }),
   });
-  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   expect(keychain.kept.size).toBe(1);
   expect(await openCredentialStore(run).keyLocation()).toBe('keychain');
   expect((await openCredentialStore(run).read()).accounts).toHaveLength(1);
@@ -112,7 +114,7 @@ test('a keychain that does not answer: the named fallback', async () => {
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
   });
-  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   expect(run.said.text()).toContain('does not answer; credentials go to an encrypted file');
   expect(await openCredentialStore(run).keyLocation()).toBe('file');
 });
@@ -123,7 +125,7 @@ test('a keychain that is gone later is an error that names it', async () => {
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain }),
   });
-  await openCredentialStore(run).change((data) => withAccount(data, account('ada')));
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
   const later = await context({ directory: run.directory });
   await expect(openCredentialStore(later).read()).rejects.toThrow('keychain, which is not available here');
   keychain.kept.clear();

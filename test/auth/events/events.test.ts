@@ -80,6 +80,8 @@ const account: Account = {
   subject: 's1',
   requested: [],
   granted: ['x'],
+  generation: 0,
+  signIn: 's1',
   obtainedMs: 0,
   accessToken: 'at-1',
   refreshToken: 'rt-1-with-some-length',
