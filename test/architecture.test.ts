@@ -422,6 +422,16 @@ test('names say what happens, and nothing is exported by default', () => {
   expect(files.filter((file) => !/^[a-z0-9-]+(\.d)?\.ts$/.test(file.split('/').at(-1) ?? ''))).toEqual([]);
 });
 
+test('a command written by hand takes the types of its values from its flags', () => {
+  const untyped = files
+    .filter((file) => file.startsWith('commands/') && /: (?:Command|Flags|Flag|Argument) = \{/.test(text(file)))
+    .map(
+      (file) =>
+        `${file}: write defineCommand({ … }), and \`as const satisfies Flags\` behind flags that stand alone.`,
+    );
+  expect(untyped).toEqual([]);
+});
+
 test('module state does not change', () => {
   expect(
     files.filter((file) => !file.startsWith('platform/node/') && /^(let|var) /m.test(text(file))),

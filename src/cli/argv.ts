@@ -1,7 +1,6 @@
 import { bare } from '../core/field.ts';
-import type { Flag } from './command.ts';
+import type { Flag, Flags } from './command.ts';
 
-export type Flags = Readonly<Record<string, Flag>>;
 const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
 
 const byShort = (flags: Flags, letter: string): [string, Flag] | undefined =>

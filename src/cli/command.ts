@@ -1,4 +1,4 @@
-import type { Field } from '../core/field.ts';
+import type { Field, Value } from '../core/field.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import type { Problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
@@ -32,17 +32,40 @@ export type Argument = {
 };
 export type Example = { readonly line: string; readonly says: string };
 
-/** Values by flag name (kebab-case) and argument name, already checked against their fields. Absent stays absent. */
-export type Values = { readonly [name: string]: any };
+export type Flags = { readonly [name: string]: Flag };
 
-export type Command = {
+/** Values by flag name (kebab-case) and argument name, already checked against their fields. Absent stays absent. */
+export type Values = { readonly [name: string]: unknown };
+
+type RequiredFlag = { readonly required: true } | { readonly field: { readonly required: true } };
+type FlagValues<F extends Flags> = {
+  readonly [K in keyof F as F[K] extends RequiredFlag ? K : never]: Value<F[K]['field']>;
+} & {
+  readonly [K in keyof F as F[K] extends RequiredFlag ? never : K]?: Value<F[K]['field']> | undefined;
+};
+type ArgumentValues<A extends Argument> = {
+  readonly [K in A as K extends { readonly optional: true } ? never : K['name']]: Value<K['field']>;
+} & {
+  readonly [K in A as K extends { readonly optional: true } ? K['name'] : never]?:
+    | Value<K['field']>
+    | undefined;
+};
+type Flat<T> = { readonly [K in keyof T]: T[K] } & {};
+type None = Record<never, never>;
+/**
+ * What the body of a command gets for these flags and arguments. A name that is not among them does not compile. Of flags
+ * that are typed `: Flags` no name is known, so none compiles: write `as const satisfies Flags`.
+ */
+export type ValuesOf<F extends Flags, A extends readonly Argument[] = readonly []> = string extends keyof F
+  ? never
+  : Flat<FlagValues<F> & ArgumentValues<A[number]>>;
+
+type CommandText = {
   /** All words: `['tracker', 'labels', 'create']`. */
   readonly path: readonly string[];
   readonly summary: string;
   /** Paragraphs under the summary in help. */
   readonly about?: string;
-  readonly args?: readonly Argument[];
-  readonly flags?: Readonly<Record<string, Flag>>;
   readonly examples?: readonly Example[];
   readonly hidden?: true;
   readonly deprecated?: string;
@@ -50,10 +73,25 @@ export type Command = {
   readonly noDryRun?: string;
   /** The row behind a derived command. */
   readonly operation?: { readonly service: ServiceInfo; readonly operation: Operation };
-  /** Combinations of flags; no input or output. */
-  check?(values: Values): Problem[];
-  run(context: Context, values: Values): Promise<Result>;
 };
+type CommandBody<F, A, V> = CommandText & {
+  readonly args?: A;
+  readonly flags?: F;
+  /** Combinations of flags; no input or output. */
+  check?(values: V): Problem[];
+  run(context: Context, values: V): Promise<Result>;
+};
+
+/** A command as the dispatcher sees it; what a row of a table becomes. A command written by hand is made by `defineCommand`. */
+export type Command = CommandBody<Flags, readonly Argument[], Values>;
+
+/** A command whose values have the types of its flags and arguments. */
+export const defineCommand = <
+  const F extends Flags = None,
+  const A extends readonly Argument[] = readonly [],
+>(
+  command: CommandBody<F, A, ValuesOf<F, A>>,
+): Command => command;
 
 /** Messages on stderr. Secrets are replaced by value on the way. */
 export type Logger = {

@@ -1,8 +1,8 @@
 import { bool, duration, list, oneOf, str } from '../core/field.ts';
-import type { Flag } from './command.ts';
+import type { Flags, ValuesOf } from './command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
-export const globalFlags: Readonly<Record<string, Flag>> = {
+export const globalFlags = {
   output: {
     field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'),
     short: 'o',
@@ -38,4 +38,6 @@ export const globalFlags: Readonly<Record<string, Flag>> = {
   'tracker-url': { field: str(), summary: 'Base URL of the tracker', value: 'url', hidden: true },
   'labels-url': { field: str(), summary: 'Base URL of the label service', value: 'url', hidden: true },
   'api-url': { field: str(), summary: 'Base URL of the data API', value: 'url', hidden: true },
-};
+} as const satisfies Flags;
+
+export type Globals = ValuesOf<typeof globalFlags>;

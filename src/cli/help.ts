@@ -1,5 +1,5 @@
 import { wrap } from '../core/wrap.ts';
-import type { Command, Flag } from './command.ts';
+import type { Command, Flag, Flags } from './command.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
 
@@ -20,7 +20,7 @@ const flagLine = ([name, flag]: [string, Flag]): [string, string] => {
     `${flag.summary}${flag.required || flag.field.required ? ' (required)' : ''}`,
   ];
 };
-const flagTable = (flags: Readonly<Record<string, Flag>>): string[] =>
+const flagTable = (flags: Flags): string[] =>
   table(
     Object.entries(flags)
       .filter(([, flag]) => !flag.hidden)

@@ -1,5 +1,5 @@
 import { rowsResult } from '../core/result.ts';
-import type { Command } from './command.ts';
+import { defineCommand, type Command } from './command.ts';
 
 /** A command as data for other tools: `opsctl commands -o json`. */
 export const describe = (command: Command) => ({
@@ -27,7 +27,7 @@ export const describe = (command: Command) => ({
   ...(command.deprecated === undefined ? {} : { deprecated: true }),
 });
 
-const list: Command = {
+const list = defineCommand({
   path: ['commands'],
   summary: 'List all commands as data',
   run: async () => {
@@ -38,6 +38,6 @@ const list: Command = {
       name: 'command',
     });
   },
-};
+});
 
 export const commands: readonly Command[] = [list];

@@ -1,6 +1,6 @@
 import { type AppError, problem, usageError } from '../core/problem.ts';
-import { type Flags, type Words, normalize, unknownFlag } from './argv.ts';
-import type { Command } from './command.ts';
+import { type Words, normalize, unknownFlag } from './argv.ts';
+import type { Command, Flags } from './command.ts';
 import { globalFlags } from './globals.ts';
 import { unknownOption } from './unknown-option.ts';
 

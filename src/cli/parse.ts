@@ -1,12 +1,12 @@
-import type { Argument, Command, Flag, Values } from './command.ts';
+import type { Argument, Command, Flag, Flags, Values } from './command.ts';
 import { bare } from '../core/field.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
-import { type Flags, normalize, unknownFlag } from './argv.ts';
-import { globalFlags } from './globals.ts';
+import { normalize, unknownFlag } from './argv.ts';
+import { type Globals, globalFlags } from './globals.ts';
 import { unknownOption } from './unknown-option.ts';
 import { parseValue } from './values.ts';
 
-export type Parsed = { readonly values: Values; readonly globals: Values };
+export type Parsed = { readonly values: Values; readonly globals: Globals };
 type Given = { readonly flags: Record<string, string[]>; readonly args: string[] };
 
 /** Most lines are plain after `normalize`: known flags with their values, and words. Undefined for everything else. */

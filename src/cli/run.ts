@@ -1,4 +1,4 @@
-import type { Command, ServiceName, Target, Values, Reach } from './command.ts';
+import type { Command, Reach, ServiceName, Target, Values } from './command.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSettings, secretsOf } from '../config/load.ts';
 import { withCaFile } from '../config/trust.ts';
@@ -14,7 +14,7 @@ import { without, wordsOf } from './argv.ts';
 import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
-import { globalFlags } from './globals.ts';
+import { type Globals, globalFlags } from './globals.ts';
 import { readBodies } from './read-bodies.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
@@ -27,7 +27,7 @@ const early = (argv: readonly string[]): OutputOptions => {
   const format = asked.find((word): word is 'json' | 'ndjson' => word === 'json' || word === 'ndjson');
   return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
 };
-const outputOptions = (globals: Values): OutputOptions => ({
+const outputOptions = (globals: Globals): OutputOptions => ({
   format: globals.output,
   columns: globals.columns?.flatMap((names: string) =>
     names
@@ -43,7 +43,7 @@ const outputOptions = (globals: Values): OutputOptions => ({
   notes: [],
 });
 
-const settingFlags = (globals: Values): Record<string, string | undefined> => ({
+const settingFlags = (globals: Globals): Record<string, string | undefined> => ({
   profile: globals.profile,
   'tracker.url': globals['tracker-url'],
   'labels.url': globals['labels-url'],
@@ -84,7 +84,7 @@ const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown):
 type Run = { readonly host: Host; readonly redactor: Redactor };
 
 /** A flag that promises to change nothing is never taken in silence by a command that would. */
-const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Values): void => {
+const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
   if (isDryRun === true && noDryRun !== undefined)
     throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
 };
@@ -94,7 +94,7 @@ const execute = async (
   run: Run,
   command: Command,
   values: Values,
-  globals: Values,
+  globals: Globals,
   options: OutputOptions,
 ): Promise<Category | 'done'> => {
   refuseDryRun(command, globals);
@@ -154,7 +154,7 @@ const rateOf = (settings: Settings): number | undefined => {
     `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
   );
 };
-const choices = (host: Host, globals: Values, options: OutputOptions) => ({
+const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
   ...(options.columns === undefined ? {} : { columns: options.columns }),

@@ -1,4 +1,4 @@
-import type { Argument, Command, Flag } from './command.ts';
+import type { Argument, Command, Flag, Flags } from './command.ts';
 import { bare } from '../core/field.ts';
 import { globalFlags } from './globals.ts';
 import { groups } from './manifest.ts';
@@ -34,7 +34,7 @@ const treeFlag = (flag: Flag): TreeFlag => {
     ...(flag.short ? { s: flag.short } : {}),
   };
 };
-const treeFlags = (flags: Readonly<Record<string, Flag>>): Record<string, TreeFlag> =>
+const treeFlags = (flags: Flags): Record<string, TreeFlag> =>
   Object.fromEntries(
     Object.entries(flags)
       .filter(([, f]) => !f.hidden)

@@ -2,7 +2,40 @@ import { list, oneOf, req, str } from '../core/field.ts';
 import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
 import { type AppError, problem, usageError } from '../core/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../core/result.ts';
-import type { Command, Context, ServiceName, Values } from '../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ServiceName,
+  type ValuesOf,
+} from '../cli/command.ts';
+
+const flags = {
+  param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
+  header: {
+    field: list(str()),
+    repeat: true,
+    summary: 'A request header, as `name: value` or `name=value`',
+    value: 'name: value',
+  },
+  body: {
+    field: str(),
+    summary: 'The body as JSON: text, @file or - for standard input',
+    value: 'json|@file|-',
+  },
+} as const satisfies Flags;
+const args = [
+  {
+    name: 'service',
+    field: req(oneOf('tracker', 'labels', 'api')),
+    summary: 'tracker, labels or api (the data API)',
+  },
+  { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
+  { name: 'path', field: req(str()), summary: 'Path, for example /labels' },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
 
 const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
@@ -23,16 +56,17 @@ const isBody = (text: string): boolean => {
   }
 };
 
-const requestOf = (values: Values) => {
+const requestOf = (values: Given) => {
   const query = new URLSearchParams(pairs(values.param ?? [], 'param')).toString();
   const path = `${String(values.path).startsWith('/') ? '' : '/'}${values.path}`;
-  const body: string | undefined =
-    typeof values.body === 'object' ? JSON.stringify(values.body) : values.body;
+  // A body in a file or on standard input was read before, and is a value by now.
+  const given: unknown = values.body;
+  const body: string | undefined = typeof given === 'object' ? JSON.stringify(given) : values.body;
   if (body !== undefined && !isBody(body))
     throw usageError('invalid arguments', [problem('--body', 'format', 'must be JSON')]);
   const headers = Object.fromEntries(pairs(values.header ?? [], 'header'));
   return {
-    method: values.method as string,
+    method: values.method,
     path: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
     headers: { accept: 'application/json', 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body }),
@@ -76,40 +110,19 @@ const pathOf = async (context: Context, service: ServiceName, given: string): Pr
   ]);
 };
 
-const api: Command = {
+const api = defineCommand({
   path: ['api'],
   summary: 'Send any request to a service, with its token',
   about:
     'The path is below the base URL of the service; the prefix (/api/v3, /v2beta) may be left out. The answer is printed as it came, or by -o.',
-  args: [
-    {
-      name: 'service',
-      field: req(oneOf('tracker', 'labels', 'api')),
-      summary: 'tracker, labels or api (the data API)',
-    },
-    { name: 'method', field: req(oneOf('GET', 'POST', 'PUT', 'PATCH', 'DELETE')), summary: 'HTTP method' },
-    { name: 'path', field: req(str()), summary: 'Path, for example /labels' },
-  ],
-  flags: {
-    param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },
-    header: {
-      field: list(str()),
-      repeat: true,
-      summary: 'A request header, as `name: value` or `name=value`',
-      value: 'name: value',
-    },
-    body: {
-      field: str(),
-      summary: 'The body as JSON: text, @file or - for standard input',
-      value: 'json|@file|-',
-    },
-  },
+  args,
+  flags,
   examples: [
     { line: 'opsctl api tracker GET /labels', says: 'All labels, raw' },
     { line: 'opsctl api tracker POST /labels --body \'{"name":"bug"}\'', says: 'Create a label' },
   ],
   run: async (context, values) => {
-    const service = values.service as ServiceName;
+    const { service } = values;
     const request = requestOf({ ...values, path: await pathOf(context, service, values.path) });
     if (request.method === 'DELETE' && !context.isDryRun) {
       await context.confirm(`${request.method} ${request.path}?`);
@@ -135,6 +148,6 @@ const api: Command = {
     const data = jsonOf(read, what);
     return Array.isArray(data) ? rowsResult(data) : recordResult(data);
   },
-};
+});
 
 export const commands: readonly Command[] = [api];

@@ -1,8 +1,8 @@
 import { oneOf, req } from '../core/field.ts';
 import { rawResult } from '../core/result.ts';
-import type { Command } from '../cli/command.ts';
+import { defineCommand, type Command } from '../cli/command.ts';
 
-const completion: Command = {
+const completion = defineCommand({
   path: ['completion'],
   summary: 'Print the completion script of a shell',
   about:
@@ -17,6 +17,6 @@ const completion: Command = {
     if (shell === 'zsh') return rawResult((await import('../reference/completion/zsh.ts')).zshScript());
     return rawResult((await import('../reference/completion/fish.ts')).fishScript());
   },
-};
+});
 
 export const commands: readonly Command[] = [completion];

@@ -7,20 +7,35 @@ import type { Setting, Settings } from '../config/settings.ts';
 import { bool, str } from '../core/field.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { nothing, rawResult, rowsResult } from '../core/result.ts';
-import type { Argument, Command, Context, Values } from '../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../cli/command.ts';
 
 const MASK = '***';
-const keyArgument: Argument = {
+const keyArgument = {
   name: 'key',
   field: str(),
   summary: 'Name of the setting, like tracker.url',
   complete: 'setting',
-};
+} as const satisfies Argument;
 
 const shown = (key: Key, setting: Setting | undefined): string | null =>
   setting === undefined ? null : key.secret ? MASK : setting.value;
 
-const listed = (settings: Settings, { all, 'show-origin': showOrigin }: Values): unknown[] => {
+const listFlags = {
+  'show-origin': { field: bool(), summary: 'Say where each value comes from' },
+  all: { field: bool(), summary: 'Settings that are not set too, with their environment names' },
+} as const satisfies Flags;
+
+const listed = (
+  settings: Settings,
+  { all, 'show-origin': showOrigin }: ValuesOf<typeof listFlags>,
+): unknown[] => {
   const origin = (text: string | null) => (showOrigin ? { origin: text } : {});
   const rows = keys.flatMap((key) => {
     const setting = settings.get(key.key);
@@ -37,19 +52,16 @@ const listed = (settings: Settings, { all, 'show-origin': showOrigin }: Values):
   return [{ key: 'profile', value: settings.profile.name, ...origin(settings.profile.origin) }, ...rows];
 };
 
-const list: Command = {
+const list = defineCommand({
   path: ['config', 'list'],
   summary: 'Settings that are in force, secrets masked',
   about: 'A flag beats an environment variable, that the profile, that the default.',
-  flags: {
-    'show-origin': { field: bool(), summary: 'Say where each value comes from' },
-    all: { field: bool(), summary: 'Settings that are not set too, with their environment names' },
-  },
+  flags: listFlags,
   examples: [{ line: 'opsctl config list --show-origin', says: 'Where each setting comes from' }],
   run: async ({ settings }, values) => rowsResult(listed(settings, values), { name: 'key' }),
-};
+});
 
-const get: Command = {
+const get = defineCommand({
   path: ['config', 'get'],
   summary: 'The value of one setting',
   args: [keyArgument],
@@ -72,10 +84,17 @@ const get: Command = {
       );
     return rawResult(`${setting.value}\n`);
   },
-};
+});
+
+const setArgs = [
+  keyArgument,
+  { name: 'value', field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
+] as const satisfies readonly Argument[];
+const setFlags = { stdin: { field: bool(), summary: 'Read the value from stdin' } } as const satisfies Flags;
+type SetValues = ValuesOf<typeof setFlags, typeof setArgs>;
 
 /** A secret on the command line could be read by every user of the machine, and stays in the shell's history. */
-const secretProblems = (values: Values): Problem[] => {
+const secretProblems = (values: SetValues): Problem[] => {
   if (values.stdin && values.value !== undefined)
     return [problem('<value>', 'exclusive', 'cannot be given together with --stdin')];
   const key = keys.find((one) => one.key === values.key);
@@ -91,7 +110,7 @@ const secretProblems = (values: Values): Problem[] => {
   return [];
 };
 
-const readValue = async ({ host, isInteractive }: Context, key: Key, values: Values): Promise<string> => {
+const readValue = async ({ host, isInteractive }: Context, key: Key, values: SetValues): Promise<string> => {
   if (values.value !== undefined) return values.value;
   if (!values.stdin && isInteractive)
     return host.terminal.prompts.text(`${key.key}:`, { secret: key.secret === true });
@@ -109,17 +128,14 @@ const readValue = async ({ host, isInteractive }: Context, key: Key, values: Val
   );
 };
 
-const set: Command = {
+const set = defineCommand({
   path: ['config', 'set'],
   noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Store a setting in a profile',
   about:
     'Without --profile the profile in use is changed. The built-in profile `mock` always means the embedded mock server: where no profile was ever named, URLs and tokens go to the profile `default`, which is then in use.',
-  args: [
-    keyArgument,
-    { name: 'value', field: str(), summary: 'Its value; secrets only by --stdin', optional: true },
-  ],
-  flags: { stdin: { field: bool(), summary: 'Read the value from stdin' } },
+  args: setArgs,
+  flags: setFlags,
   examples: [
     {
       line: 'opsctl config set tracker.url https://tracker.example.com --profile work',
@@ -139,9 +155,9 @@ const set: Command = {
     await changeProfiles(context.host, (stored) => withSetting(stored, profile, key, value));
     return nothing(`${key.key} is set in profile ${profile}`);
   },
-};
+});
 
-const unset: Command = {
+const unset = defineCommand({
   path: ['config', 'unset'],
   noDryRun: 'opsctl config list --show-origin shows what is set',
   summary: 'Remove a setting from a profile',
@@ -155,16 +171,16 @@ const unset: Command = {
     await changeProfiles(host, (stored) => withoutSetting(stored, name, key));
     return nothing(`${key.key} is no longer set in profile ${name}`);
   },
-};
+});
 
-const path: Command = {
+const path = defineCommand({
   path: ['config', 'path'],
   summary: 'The file with the profiles',
   examples: [{ line: 'opsctl config path', says: 'Where profiles are stored' }],
   run: async ({ host }) => rawResult(`${configFile(host)}\n`),
-};
+});
 
-const profiles: Command = {
+const profiles = defineCommand({
   path: ['config', 'profiles'],
   summary: 'All profiles, and which is in use',
   examples: [{ line: 'opsctl config profiles', says: 'All profiles' }],
@@ -177,9 +193,9 @@ const profiles: Command = {
     }));
     return rowsResult(rows, { name: 'name' });
   },
-};
+});
 
-const use: Command = {
+const use = defineCommand({
   path: ['config', 'use'],
   noDryRun: 'opsctl config profiles shows the profiles',
   summary: 'Use a profile from now on',
@@ -196,6 +212,6 @@ const use: Command = {
     await changeProfiles(host, (stored) => withCurrent(stored, values.profile));
     return nothing(`profile ${values.profile} is in use`);
   },
-};
+});
 
 export const commands: readonly Command[] = [list, get, set, unset, path, profiles, use];

@@ -8,7 +8,7 @@ import {
 } from '../core/operation.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../core/result.ts';
-import type { Argument, Command, Context, Flag, Values } from '../cli/command.ts';
+import type { Argument, Command, Context, Flag, Flags, Values } from '../cli/command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
 import { flagName, flagsOf, valuesOf } from '../cli/table-flags.ts';
 
@@ -150,6 +150,10 @@ const sendNamed = async (
   }
 };
 
+/** Rows that --limit asks for; a row's flags are not known to the compiler. */
+export const limitOf = ({ limit }: Values): number | undefined =>
+  typeof limit === 'number' ? limit : undefined;
+
 const run =
   (row: Row): Command['run'] =>
   async (context, values) => {
@@ -176,7 +180,7 @@ const run =
     if (isWatched && isList(operation) && operation.params === undefined)
       await naming?.learn(context, operation, input, answer);
     if (Array.isArray(answer))
-      return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, values.limit), view);
+      return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, limitOf(values)), view);
     return recordResult(
       answer,
       operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) },

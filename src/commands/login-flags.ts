@@ -1,9 +1,9 @@
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
-import type { Flag, Values } from '../cli/command.ts';
+import type { Flags, ValuesOf } from '../cli/command.ts';
 
 /** Where the authorization server is; shared by all commands that speak to it. */
-export const serverFlags: Readonly<Record<string, Flag>> = {
+export const serverFlags = {
   'auth-url': {
     field: str(),
     value: 'url',
@@ -24,9 +24,9 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
     field: bool(),
     summary: 'HttpResponse the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
   },
-};
+} as const satisfies Flags;
 
-export const loginFlags: Readonly<Record<string, Flag>> = {
+export const loginFlags = {
   ...serverFlags,
   scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope to ask for; may be repeated' },
   'add-scope': {
@@ -79,12 +79,15 @@ export const loginFlags: Readonly<Record<string, Flag>> = {
     hidden: true,
     summary: 'Walk the pages of the embedded server without a browser',
   },
-};
+} as const satisfies Flags;
+
+export type ServerValues = ValuesOf<typeof serverFlags>;
+export type LoginValues = ValuesOf<typeof loginFlags>;
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 
 /** Combinations that contradict each other. */
-export const loginProblems = (values: Values): Problem[] => {
+export const loginProblems = (values: LoginValues): Problem[] => {
   const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
   const problems: Problem[] = [];
   if (given.length > 1)
@@ -105,8 +108,8 @@ export const loginProblems = (values: Values): Problem[] => {
         'cannot be - together with --client-secret-stdin: there is one standard input',
       ),
     );
-  const path: unknown = values['redirect-path'];
-  if (typeof path === 'string' && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
+  const path = values['redirect-path'];
+  if (path !== undefined && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
     problems.push(
       problem(
         '--redirect-path',

@@ -1,7 +1,7 @@
-import type { Command } from '../cli/command.ts';
+import { defineCommand, type Command } from '../cli/command.ts';
 import { loginFlags, loginProblems } from './login-flags.ts';
 
-const login: Command = {
+const login = defineCommand({
   path: ['login'],
   noDryRun: 'opsctl login --start prints the address and sends nothing',
   summary: 'Sign in with the browser and store the tokens',
@@ -24,6 +24,6 @@ const login: Command = {
   ],
   check: loginProblems,
   run: async (context, values) => (await import('./auth/run-login.ts')).runLogin(context, values),
-};
+});
 
 export const commands: readonly Command[] = [login];

@@ -3,7 +3,7 @@ import { type Service, operations } from '../core/operation.ts';
 import { nearest } from '../core/nearest.ts';
 import { AppError } from '../core/problem.ts';
 import { recordResult, rowsResult } from '../core/result.ts';
-import type { Command } from '../cli/command.ts';
+import { defineCommand, type Command } from '../cli/command.ts';
 import { kebab } from './from-table.ts';
 import { pathOf } from './labels/path.ts';
 
@@ -24,7 +24,7 @@ const nearestPath = (words: readonly string[], paths: readonly (readonly string[
   return found.join(' ');
 };
 
-const reference: Command = {
+const reference = defineCommand({
   path: ['reference'],
   summary: 'Show the fields, limits and errors of an endpoint',
   args: [
@@ -61,6 +61,6 @@ const reference: Command = {
       tryThis: [close === undefined ? 'opsctl reference' : `opsctl reference ${close}`],
     });
   },
-};
+});
 
 export const commands: readonly Command[] = [reference];

@@ -2,7 +2,7 @@ import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
-import type { Reach, Logger, ServiceName, Target } from '../cli/command.ts';
+import type { Logger, Reach, ServiceName, Target } from '../cli/command.ts';
 import type { Embedded } from './mock/embedded.ts';
 
 type Environment = {

@@ -5,7 +5,7 @@ import { AppError } from '../core/problem.ts';
 import { rawResult } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
-import type { Command, Context } from '../cli/command.ts';
+import { defineCommand, type Command, type Context } from '../cli/command.ts';
 
 /** One line of the tour; `{directory}` is the directory of the tour. */
 export type Stop = { readonly says: string; readonly args: readonly string[] };
@@ -192,7 +192,7 @@ const tour = async (trip: Trip): Promise<void> => {
   }
 };
 
-const command: Command = {
+const command = defineCommand({
   path: ['tour'],
   noDryRun: 'opsctl tour --help',
   summary: 'All three jobs end to end on the embedded services',
@@ -220,6 +220,6 @@ const command: Command = {
       `\nAll three jobs done in ${durationText(host.elapsed() - start)}.\n${values.keep ? `Everything is in ${directory}\n` : ''}${last}`,
     );
   },
-};
+});
 
 export const commands: readonly Command[] = [command];

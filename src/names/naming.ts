@@ -1,7 +1,7 @@
 import { type Field, type Fields, bare, list, orNull, str } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
-import type { Context, Flag, Values } from '../cli/command.ts';
+import type { Context, Flag, Flags, Values } from '../cli/command.ts';
 import { flagName } from '../cli/table-flags.ts';
 
 /** How a service's things are called by name: which fields point at what, and who finds the id. */
@@ -58,11 +58,7 @@ const owners = (naming: Naming, fields: Fields): Map<string, string> => {
 };
 
 /** Flags with ids widened to names, and a short flag for each: `--owner @ana` beside `--owner-ids`. */
-export const namedFlags = (
-  naming: Naming,
-  flags: Readonly<Record<string, Flag>>,
-  fields: Fields,
-): Record<string, Flag> => {
+export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record<string, Flag> => {
   const out: Record<string, Flag> = { ...flags };
   for (const name of Object.keys(fields)) {
     const field = fields[name];

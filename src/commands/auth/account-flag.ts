@@ -1,9 +1,9 @@
 import { str } from '../../core/field.ts';
 import type { Flag } from '../../cli/command.ts';
 
-export const accountFlag: Flag = {
+export const accountFlag = {
   field: str(80, { min: 1 }),
   value: 'name',
   summary: 'Account to use instead of the current one',
   complete: 'account',
-};
+} as const satisfies Flag;

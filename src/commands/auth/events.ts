@@ -1,36 +1,39 @@
 import { bool, int, str } from '../../core/field.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { serverFlags } from '../login-flags.ts';
 
-export const events: Command = {
+const flags = {
+  listen: { field: bool(), required: true, summary: 'Listen until interrupted' },
+  port: {
+    field: int({ min: 1, max: 65535 }),
+    value: 'port',
+    summary: 'Port on 127.0.0.1 (default: a free one)',
+  },
+  count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
+  subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
+  issuer: {
+    field: str(),
+    value: 'url',
+    summary: 'Issuer (default: read from the metadata of the server)',
+  },
+  'jwks-url': {
+    field: str(),
+    value: 'url',
+    summary: 'Keys of the issuer (default: read from the metadata)',
+  },
+  'auth-url': serverFlags['auth-url'],
+  'token-url': serverFlags['token-url'],
+  'client-id': serverFlags['client-id'],
+} as const satisfies Flags;
+export type EventsValues = ValuesOf<typeof flags>;
+
+export const events = defineCommand({
   path: ['auth', 'events'],
   noDryRun: 'opsctl auth events --help',
   summary: 'Receive security events and drop the credentials that they revoke',
   about:
     'Listens for signed event tokens (sessions-revoked, token-revoked, account-disabled), checks their signature with the published keys of the server, their issuer and their audience, and prints one line for each. Ends with Ctrl-C, or after --count events.',
-  flags: {
-    listen: { field: bool(), required: true, summary: 'Listen until interrupted' },
-    port: {
-      field: int({ min: 1, max: 65535 }),
-      value: 'port',
-      summary: 'Port on 127.0.0.1 (default: a free one)',
-    },
-    count: { field: int({ min: 1 }), value: 'n', summary: 'End after this many events' },
-    subscribe: { field: bool(), summary: 'Subscribe this receiver at the embedded server' },
-    issuer: {
-      field: str(),
-      value: 'url',
-      summary: 'Issuer (default: read from the metadata of the server)',
-    },
-    'jwks-url': {
-      field: str(),
-      value: 'url',
-      summary: 'Keys of the issuer (default: read from the metadata)',
-    },
-    'auth-url': serverFlags['auth-url'] as NonNullable<(typeof serverFlags)['auth-url']>,
-    'token-url': serverFlags['token-url'] as NonNullable<(typeof serverFlags)['token-url']>,
-    'client-id': serverFlags['client-id'] as NonNullable<(typeof serverFlags)['client-id']>,
-  },
+  flags,
   examples: [
     {
       line: 'opsctl auth events --listen --port 8473',
@@ -42,4 +45,4 @@ export const events: Command = {
     },
   ],
   run: async (context, values) => (await import('./run-events.ts')).runEvents(context, values),
-};
+});

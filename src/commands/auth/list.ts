@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { bool } from '../../core/field.ts';
 import { type Result, rowsResult } from '../../core/result.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { instantNow } from '../../auth/clock.ts';
 
 /** The same run, looking at the credentials of another profile. */
@@ -37,10 +37,10 @@ const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
   });
 };
 
-export const list: Command = {
+export const list = defineCommand({
   path: ['auth', 'list'],
   summary: 'List the accounts of this profile',
   flags: { 'all-profiles': { field: bool(), summary: 'The accounts of every profile' } },
   examples: [{ line: 'opsctl auth list', says: 'Accounts, their server and until when they are signed in' }],
   run: (context, values) => run(context, values['all-profiles'] === true),
-};
+});

@@ -1,9 +1,9 @@
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 import { instantNow } from '../../auth/clock.ts';
 
-export const refresh: Command = {
+export const refresh = defineCommand({
   path: ['auth', 'refresh'],
   summary: 'Get a new access token now',
   flags: { account: accountFlag },
@@ -32,4 +32,4 @@ export const refresh: Command = {
       name: 'account',
     });
   },
-};
+});

@@ -1,11 +1,11 @@
 import { oneOf } from '../../core/field.ts';
 import { usageError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 import { instantNow } from '../../auth/clock.ts';
 
-export const revoke: Command = {
+export const revoke = defineCommand({
   path: ['auth', 'revoke'],
   summary: 'Revoke the tokens of an account at the server and keep the account in the list',
   about: 'Revoking an access token that has a refresh token ends both.',
@@ -44,4 +44,4 @@ export const revoke: Command = {
         : `the tokens of ${account.name} were no longer valid`;
     return recordResult(describeAccount(left, instantNow(context.host)), { message, name: 'account' });
   },
-};
+});

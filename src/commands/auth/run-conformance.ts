@@ -10,12 +10,13 @@ import { type LoginServer, loginServer } from '../../auth/settings.ts';
 import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { fullScope } from '../../api-specs/oauth/scopes.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { givenServer } from './run-login.ts';
+import type { ConformanceValues } from './conformance.ts';
 
 const withLogin = async (
   context: Context,
-  values: Values,
+  values: ConformanceValues,
   server: LoginServer,
   scopes: readonly string[],
 ): Promise<Row[]> => {
@@ -40,9 +41,9 @@ const withLogin = async (
   });
 };
 
-export const runConformance = async (context: Context, values: Values): Promise<Result> => {
+export const runConformance = async (context: Context, values: ConformanceValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
-  const asked = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
+  const asked = (values.scope ?? []).flatMap(scopesFrom);
   const scopes = asked.length > 0 ? asked : [fullScope('media.readonly')];
   const prefix = values.only === undefined ? '' : values.only === 'rfc' ? 'RFC' : 'spec/';
   const probe = probeFor(context.host, server, scopes, values['redirect-path'] ?? '', context.signal);

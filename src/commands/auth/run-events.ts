@@ -5,7 +5,8 @@ import { loginServer } from '../../auth/settings.ts';
 import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
+import type { EventsValues } from './events.ts';
 
 /** Received events in the order of their arrival, as they arrive. */
 const queue = (signal: AbortSignal, most: number) => {
@@ -62,7 +63,7 @@ const subscribe = async (
   };
 };
 
-export const runEvents = async (context: Context, values: Values): Promise<Result> => {
+export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
   const accounts = (await openCredentialStore(context).read()).accounts;
   const server = await loginServer(context, {
     authUrl: values['auth-url'],

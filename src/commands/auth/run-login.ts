@@ -14,11 +14,12 @@ import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { browserChoice, browserEnvironment } from '../../auth/methods/browser-environment.ts';
 import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { fullScope, scopeName, scopeRow } from '../../api-specs/oauth/scopes.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
+import type { LoginValues, ServerValues } from '../login-flags.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';
 
-export const givenServer = async (context: Context, values: Values): Promise<ServerOptions> => ({
+export const givenServer = async (context: Context, values: ServerValues): Promise<ServerOptions> => ({
   authUrl: values['auth-url'],
   tokenUrl: values['token-url'],
   revokeUrl: values['revoke-url'],
@@ -36,10 +37,10 @@ const defaultScopes = (server: LoginServer): string[] => [
 
 type Wanted = Pick<LoginPlan, 'account' | 'base' | 'loginHint'> & { readonly scopes: string[] };
 /** `--add-scope` keeps the union: an account loses nothing by asking for more. */
-const wanted = async (context: Context, server: LoginServer, values: Values): Promise<Wanted> => {
+const wanted = async (context: Context, server: LoginServer, values: LoginValues): Promise<Wanted> => {
   // The embedded server's scopes may be named without their base.
-  const named = (flag: string): string[] =>
-    ((values[flag] ?? []) as string[])
+  const named = (flag: 'scope' | 'add-scope'): string[] =>
+    (values[flag] ?? [])
       .flatMap(scopesFrom)
       .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
   const [asked, more] = [named('scope'), named('add-scope')];
@@ -86,7 +87,7 @@ const waitFrom = (given = '5m'): number => {
   ]);
 };
 
-const planFrom = async (context: Context, server: LoginServer, values: Values): Promise<LoginPlan> => {
+const planFrom = async (context: Context, server: LoginServer, values: LoginValues): Promise<LoginPlan> => {
   const asked = { browser: values.browser === true, noBrowser: values.browser === false };
   const opens = browserChoice(await browserEnvironment(context.host), asked, context.isInteractive).open;
   // Nobody is there to click: the embedded server's pages are walked by this program, as a browser would.
@@ -135,7 +136,7 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
   );
 };
 
-const storeGivenToken = async (context: Context, values: Values): Promise<Result> => {
+const storeGivenToken = async (context: Context, values: LoginValues): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
   context.log.hide(token);
   // A given token is sent as it is; no client is needed to use it.
@@ -147,7 +148,7 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
       'client-secret-stdin': false,
     }),
   );
-  const scopes = ((values.scope ?? []) as string[]).flatMap(scopesFrom);
+  const scopes = (values.scope ?? []).flatMap(scopesFrom);
   const { wallMs: obtainedMs, boot: obtainedBoot } = instantNow(context.host);
   const { key, endpoints, clientId } = server;
   const given = { name: 'token', server: key, endpoints, clientId, requested: scopes, granted: scopes };
@@ -162,8 +163,8 @@ const storeGivenToken = async (context: Context, values: Values): Promise<Result
   });
 };
 
-const finish = async (context: Context, values: Values): Promise<Result> => {
-  const pasted: string = values.finish === '-' ? await readSecret(context.host, 'finish') : values.finish;
+const finish = async (context: Context, values: LoginValues, given: string): Promise<Result> => {
+  const pasted = given === '-' ? await readSecret(context.host, 'finish') : given;
   const { clientSecret } = await givenServer(context, values);
   return resultFor(
     context,
@@ -172,7 +173,7 @@ const finish = async (context: Context, values: Values): Promise<Result> => {
   );
 };
 
-const interactive = async (context: Context, values: Values): Promise<Result> => {
+const interactive = async (context: Context, values: LoginValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
   const lock = await claimLogin(context, values.replace === true);
   try {
@@ -187,7 +188,7 @@ const interactive = async (context: Context, values: Values): Promise<Result> =>
 };
 
 /** The address is opened after this command has ended: the server must still be there then. */
-const begin = async (context: Context, values: Values): Promise<Result> => {
+const begin = async (context: Context, values: LoginValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
   if (server.isMock && (await context.target('auth')).isPassing === true)
     throw new AppError(
@@ -208,10 +209,10 @@ const begin = async (context: Context, values: Values): Promise<Result> => {
   });
 };
 
-export const runLogin = async (context: Context, values: Values): Promise<Result> => {
+export const runLogin = async (context: Context, values: LoginValues): Promise<Result> => {
   // A store that cannot be read would lose the tokens: said before anybody signs in.
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
-  if (values.finish !== undefined) return finish(context, values);
+  if (values.finish !== undefined) return finish(context, values, values.finish);
   return values.start === true ? begin(context, values) : interactive(context, values);
 };

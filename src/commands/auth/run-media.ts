@@ -1,3 +1,4 @@
+import type { Context, Target } from '../../cli/command.ts';
 import { jsonOf, refuseRedirect } from '../../api-client/response.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
@@ -7,9 +8,15 @@ import { type AccessToken, accessToken } from '../../auth/token.ts';
 import type { HttpResponse } from '../../auth/protocol/token-client.ts';
 import { sendPatiently } from '../../auth/protocol/send.ts';
 import { media, mediaScopes, mediaTable } from '../../api-specs/oauth/media.ts';
-import type { Context, Target, Values } from '../../cli/command.ts';
 import { checkPlace } from './bearer.ts';
 import { readSecret } from './read-secret.ts';
+
+type MediaValues = {
+  readonly path: string;
+  readonly param?: readonly string[] | undefined;
+  readonly account?: string | undefined;
+  readonly 'token-stdin'?: boolean | undefined;
+};
 
 const pathOf = (given: string): string => {
   const path = given.startsWith('/') ? given : `/${given}`;
@@ -119,7 +126,7 @@ const shown = (context: Context, read: HttpResponse, path: string): Result => {
   return rowsResult(items, { columns: columnsOf(items), name: 'id' });
 };
 
-const tokenFor = async (context: Context, values: Values, path: string): Promise<AccessToken> => {
+const tokenFor = async (context: Context, values: MediaValues, path: string): Promise<AccessToken> => {
   if (values['token-stdin'] !== true)
     return accessToken(context, { account: values.account, scopes: scopesFor(path) });
   const token = await readSecret(context.host, 'token-stdin');
@@ -133,7 +140,7 @@ const requestTo = (target: Target, path: string, query: URLSearchParams, token: 
   headers: { accept: 'application/json', authorization: `Bearer ${token}` },
 });
 
-export const runMedia = async (context: Context, values: Values): Promise<Result> => {
+export const runMedia = async (context: Context, values: MediaValues): Promise<Result> => {
   const [bare = '', inline = ''] = pathOf(values.path).split('?');
   const query = new URLSearchParams([...new URLSearchParams(inline), ...queryOf(values.param ?? [])]);
   const token = await tokenFor(context, values, bare);

@@ -1,10 +1,10 @@
 import { bool } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 import { instantNow } from '../../auth/clock.ts';
 
-export const status: Command = {
+export const status = defineCommand({
   path: ['auth', 'status'],
   summary: 'Say who is signed in, and ask the server whether that still holds',
   about:
@@ -52,4 +52,4 @@ export const status: Command = {
     ].join('\n');
     return recordResult(data, { text, name: 'account' }, described.signed_in ? undefined : 'auth');
   },
-};
+});

@@ -1,9 +1,9 @@
 import { req, str } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { instantNow } from '../../auth/clock.ts';
 
-export const switchAccount: Command = {
+export const switchAccount = defineCommand({
   path: ['auth', 'switch'],
   noDryRun: 'opsctl auth list shows the accounts',
   summary: 'Make another account the current one',
@@ -23,4 +23,4 @@ export const switchAccount: Command = {
       name: 'account',
     });
   },
-};
+});

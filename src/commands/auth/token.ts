@@ -1,9 +1,9 @@
 import { duration, list, oneOf, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
 
-export const token: Command = {
+export const token = defineCommand({
   path: ['auth', 'token'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
   summary: 'Print an access token for scripts',
@@ -56,4 +56,4 @@ export const token: Command = {
     );
     return nothing();
   },
-};
+});

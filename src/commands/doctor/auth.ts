@@ -2,8 +2,21 @@ import { int, list, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { fails, type Finding } from '../../auth/doctor/finding.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { serverFlags } from '../login-flags.ts';
+
+const flags = {
+  ...serverFlags,
+  scope: {
+    field: list(str()),
+    repeat: true,
+    value: 'scope',
+    summary: 'A scope that the client may ask for',
+  },
+  port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
+  'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
 /** Settings that are missing or wrong are a finding like any other: the machine's own checks are shown all the same. */
 const settingsFinding = (error: unknown): Finding[] => {
@@ -18,7 +31,7 @@ const settingsFinding = (error: unknown): Finding[] => {
     ),
   ];
 };
-const serverRows = async (context: Context, values: Values): Promise<readonly Finding[]> => {
+const serverRows = async (context: Context, values: Given): Promise<readonly Finding[]> => {
   const { serverFindings } = await import('../../auth/doctor/server.ts');
   const { probeFor } = await import('../../auth/probe.ts');
   const { loginServer } = await import('../../auth/settings.ts');
@@ -38,7 +51,7 @@ const serverRows = async (context: Context, values: Values): Promise<readonly Fi
   );
 };
 
-const run = async (context: Context, values: Values): Promise<Result> => {
+const run = async (context: Context, values: Given): Promise<Result> => {
   const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
     '../../auth/doctor/machine.ts'
   );
@@ -59,22 +72,12 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   };
 };
 
-export const doctorAuth: Command = {
+export const doctorAuth = defineCommand({
   path: ['doctor', 'auth'],
   summary: 'Find out why signing in does not work here',
   about:
     'Checks ports, browser, keychain, stored credentials, clock, proxy, certificates and whether the server accepts the redirect URI, each with a remedy. Nobody has to sign in. Ends with 20 when a check fails.',
-  flags: {
-    ...serverFlags,
-    scope: {
-      field: list(str()),
-      repeat: true,
-      value: 'scope',
-      summary: 'A scope that the client may ask for',
-    },
-    port: { field: int({ min: 1, max: 65535 }), value: 'port', summary: 'The port that login is to use' },
-    'redirect-path': { field: str(200), value: 'path', summary: 'Path of the registered redirect URI' },
-  },
+  flags,
   examples: [{ line: 'opsctl doctor auth', says: 'Every check with its remedy' }],
   run,
-};
+});

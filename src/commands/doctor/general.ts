@@ -1,7 +1,7 @@
 import { NetworkError } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { resolveTarget } from '../../config/resolve-target.ts';
-import type { Command, Context, ServiceName } from '../../cli/command.ts';
+import { defineCommand, type Context, type ServiceName } from '../../cli/command.ts';
 
 type Finding = {
   readonly check: string;
@@ -94,7 +94,7 @@ const browserless = ({ host }: Context): Finding => ({
   found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
 });
 
-export const doctor: Command = {
+export const doctor = defineCommand({
   path: ['doctor'],
   summary: "Find out what is wrong with this machine's set-up",
   about:
@@ -124,4 +124,4 @@ export const doctor: Command = {
       exit: () => (failed ? 'no' : 'done'),
     };
   },
-};
+});

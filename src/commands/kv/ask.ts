@@ -1,7 +1,13 @@
 import { AppError } from '../../core/problem.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import type { Opened } from './cluster.ts';
+
+/** The flags of commands that may send or take much. */
+type Limits = {
+  readonly 'max-send-bytes'?: number | undefined;
+  readonly 'max-receive-bytes'?: number | undefined;
+};
 
 const defaultTimeoutMs = 5000;
 
@@ -19,7 +25,7 @@ export const askAny = async <T>(
   context: Context,
   { cluster, access }: Opened,
   work: (store: Store) => Promise<T>,
-  values: Values = {},
+  values: Limits = {},
 ): Promise<T> => {
   const timeoutMs = await timeoutOf(context);
   const { openStore } = await import('../../etcd-client/etcd-client.ts');

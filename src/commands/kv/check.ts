@@ -2,11 +2,11 @@ import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
 import type { Finding } from '../../kv-upgrade/types.ts';
-import type { Command, Values } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { arrived } from './outcome.ts';
-import { planFlags, prepare } from './planning.ts';
+import { type PlanValues, planFlags, prepare } from './planning.ts';
 
-export const check: Command = {
+export const check = defineCommand({
   path: ['kv', 'check'],
   summary: 'Find everything that speaks against an upgrade now',
   about:
@@ -50,11 +50,13 @@ export const check: Command = {
     ].join('\n');
     return recordResult(data, { text }, isGood ? undefined : 'no');
   },
-};
+});
+
+const names = Object.keys(planFlags) as (keyof PlanValues)[];
 
 /** What was decided for the check is decided for the upgrade too. */
-const sameOptions = (values: Values): string =>
-  Object.keys(planFlags)
+const sameOptions = (values: PlanValues): string =>
+  names
     .filter((name) => name !== 'cluster')
     .flatMap((name) =>
       [values[name]]
@@ -67,7 +69,7 @@ const sameOptions = (values: Values): string =>
     .join('');
 
 const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
-const closing = (findings: readonly Finding[], values: Values): string[] => {
+const closing = (findings: readonly Finding[], values: PlanValues): string[] => {
   const [failures, warns] = [
     findings.filter(({ level }) => level === 'fail'),
     findings.filter(({ level }) => level === 'warn' || level === 'unknown'),

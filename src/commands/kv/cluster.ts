@@ -5,18 +5,18 @@ import type { Access } from '../../kv-upgrade/observe/access.ts';
 import type { Flagged } from '../../etcd-client/certificates.ts';
 import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
 import type { ClusterFile } from '../../kv-upgrade/types.ts';
-import type { Context, Flag, Values } from '../../cli/command.ts';
+import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 
 /** Which cluster is meant, and how to be let in. */
-export const clusterFlags: Readonly<Record<string, Flag>> = {
+export const clusterFlags = {
   cluster: {
     field: str(undefined, { min: 1 }),
     summary: 'Cluster file (default: OPSCTL_KV_CLUSTER, else the simulated cluster that runs)',
     value: 'file',
     complete: 'file',
   },
-};
-export const endpointFlags: Readonly<Record<string, Flag>> = {
+} as const satisfies Flags;
+export const endpointFlags = {
   ...clusterFlags,
   endpoints: {
     field: str(undefined, { min: 1 }),
@@ -57,7 +57,9 @@ export const endpointFlags: Readonly<Record<string, Flag>> = {
     summary: "Name in the members' certificates, when it is not the host of their URL",
     value: 'name',
   },
-};
+} as const satisfies Flags;
+
+export type EndpointValues = ValuesOf<typeof endpointFlags>;
 
 export type Opened = {
   readonly cluster: ClusterFile;
@@ -90,14 +92,14 @@ const tlsFlags = [
   ['key', 'key_file'],
   ['server-name', 'server_name'],
 ] as const;
-const flagged = (values: Values): Flagged =>
+const flagged = (values: EndpointValues): Flagged =>
   Object.fromEntries(
-    [...tlsFlags, ['password-file', 'password_file']].flatMap(([flag, key]) =>
-      values[flag as string] === undefined ? [] : [[key, `--${flag}`]],
+    [...tlsFlags, ['password-file', 'password_file'] as const].flatMap(([flag, key]) =>
+      values[flag] === undefined ? [] : [[key, `--${flag}`]],
     ),
   );
 
-const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] } => {
+const fromEndpoints = (values: EndpointValues): { cluster: ClusterFile; typed: string[] } => {
   const typed = String(values.endpoints)
     .split(',')
     .map((word) => word.trim())
@@ -113,7 +115,7 @@ const fromEndpoints = (values: Values): { cluster: ClusterFile; typed: string[] 
 };
 
 /** Flags win over the cluster file, each for itself. Their paths are relative to where the command is run. */
-const withFlags = (cluster: ClusterFile, values: Values, cwd: string): ClusterFile => {
+const withFlags = (cluster: ClusterFile, values: EndpointValues, cwd: string): ClusterFile => {
   const passwordFile =
     values['password-file'] === undefined ? {} : { password_file: resolve(cwd, values['password-file']) };
   const user =
@@ -152,7 +154,7 @@ const defaultFile = async (context: Context): Promise<string> => {
 
 export const openCluster = async (
   context: Context,
-  values: Values,
+  values: EndpointValues,
   purpose: 'read' | 'upgrade' = 'read',
 ): Promise<Opened> => {
   const { host, log } = context;

@@ -3,19 +3,19 @@ import { bool, oneOf, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
-import type { Argument, Command, Context, Flag } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Context, type Flag } from '../../cli/command.ts';
 
-const fileArgument: Argument = {
+const fileArgument = {
   name: 'file',
   field: req(str(undefined, { min: 1 })),
   summary: "The server's configuration file (YAML)",
   complete: 'file',
-};
-const toFlag: Flag = {
+} as const satisfies Argument;
+const toFlag = {
   field: oneOf('3.2', '3.3', '3.4', '3.5'),
   summary: 'The version that shall read it (default 3.3)',
   value: 'minor',
-};
+} as const satisfies Flag;
 
 const read = async (context: Context, path: string): Promise<string> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
@@ -31,7 +31,7 @@ const readable = (path: string, parsed: Parsed): Readonly<Record<string, unknown
   });
 };
 
-export const configLint: Command = {
+export const configLint = defineCommand({
   path: ['kv', 'config', 'lint'],
   summary: "Say what a version would make of a server's configuration file",
   about: 'Exit code 20 when the server would not start with it.',
@@ -70,9 +70,9 @@ export const configLint: Command = {
       exit: () => (isBad ? 'no' : 'done'),
     } as ReturnType<typeof rowsResult>;
   },
-};
+});
 
-export const configMigrate: Command = {
+export const configMigrate = defineCommand({
   path: ['kv', 'config', 'migrate'],
   noDryRun: 'without --out and --in-place the new text is only printed',
   summary: "Rewrite a server's configuration file for another version; comments are kept",
@@ -113,4 +113,4 @@ export const configMigrate: Command = {
     await host.files.replace(path, text, mode);
     return recordResult({ file: path, changes }, { message: `${path} written` });
   },
-};
+});

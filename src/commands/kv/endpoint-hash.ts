@@ -2,7 +2,7 @@ import { int } from '../../core/field.ts';
 import { rowsResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
 import type { MemberHash } from '../../kv-upgrade/types.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import { reasonOf, stores } from './endpoint.ts';
 import type { Named } from './endpoint.ts';
@@ -66,7 +66,7 @@ const judge = async (context: Context, rows: readonly Hashed[]): Promise<boolean
   return false;
 };
 
-export const endpointHash: Command = {
+export const endpointHash = defineCommand({
   path: ['kv', 'endpoint', 'hashkv'],
   summary: 'Hash the keyspace of every endpoint at one revision, and compare',
   about:
@@ -103,4 +103,4 @@ export const endpointHash: Command = {
       exit: () => (isGood ? 'done' : 'no'),
     } as Result;
   },
-};
+});

@@ -2,7 +2,7 @@ import { AppError } from '../../core/problem.ts';
 import { rowsResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { timeoutOf } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
@@ -39,7 +39,7 @@ const judged = (
   exit: () => (rows.every(isGood) ? 'done' : 'no'),
 });
 
-export const health: Command = {
+export const health = defineCommand({
   path: ['kv', 'health'],
   summary: 'Ask every member for its /health',
   flags: endpointFlags,
@@ -68,9 +68,9 @@ export const health: Command = {
     );
     return judged(rows, (row) => row['health'] === 'true', ['endpoint', 'health', 'status', 'reason']);
   },
-};
+});
 
-export const version: Command = {
+export const version = defineCommand({
   path: ['kv', 'version'],
   summary: 'Ask every member for its /version',
   flags: endpointFlags,
@@ -103,7 +103,7 @@ export const version: Command = {
       exit: () => (rows.some((row) => 'error' in row) ? 'partial' : 'done'),
     } as Result;
   },
-};
+});
 
 type HealthRow = {
   readonly endpoint: string;
@@ -135,7 +135,7 @@ const propose = async (context: Context, { endpoint, store }: Named): Promise<He
   }
 };
 
-export const endpointHealth: Command = {
+export const endpointHealth = defineCommand({
   path: ['kv', 'endpoint', 'health'],
   summary: 'Commit a proposal through every endpoint',
   about: 'One line for each endpoint; another format with -o. Exit code 20 when one of them is unhealthy.',
@@ -170,7 +170,7 @@ export const endpointHealth: Command = {
       ...(exit() === 'no' ? { exit: 'no' as const } : {}),
     };
   },
-};
+});
 
 type Row = { readonly [key: string]: unknown };
 /** What the tools of the store show; what a version does not tell, and an error that nobody has, takes no room. */
@@ -193,7 +193,7 @@ const statusColumns = (rows: readonly Row[]): string[] => {
   ];
 };
 
-export const endpointStatus: Command = {
+export const endpointStatus = defineCommand({
   path: ['kv', 'endpoint', 'status'],
   summary: 'Show version, size, leader and raft position of every endpoint',
   flags: endpointFlags,
@@ -223,4 +223,4 @@ export const endpointStatus: Command = {
     );
     return judged(rows, (row) => row['error'] === undefined, statusColumns(rows));
   },
-};
+});

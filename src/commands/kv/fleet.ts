@@ -5,7 +5,19 @@ import type { Result } from '../../core/result.ts';
 import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
 import type { FleetRow, Upgraded } from '../../kv-upgrade/fleet/run-fleet.ts';
 import type { Report } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
+
+const flags = {
+  'at-once': {
+    field: int({ min: 1, max: 50 }),
+    summary: 'How many clusters at a time after the canary; the file says it, else 1',
+    value: 'n',
+  },
+} as const satisfies Flags;
+const args = [
+  { name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
 
 type Detail = { readonly exit_code: number | null; readonly message: string; readonly report?: Report };
 const CHECKED_AT_ONCE = 4;
@@ -76,7 +88,7 @@ const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>, label: string) =>
   report: detail?.report ?? null,
 });
 
-const run = async (context: Context, values: Values): Promise<Result> => {
+const run = async (context: Context, values: Given): Promise<Result> => {
   const [{ readFleet }, { runFleet }] = await Promise.all([
     import('../../kv-upgrade/fleet/fleet-file.ts'),
     import('../../kv-upgrade/fleet/run-fleet.ts'),
@@ -108,22 +120,14 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   };
 };
 
-export const fleet: Command = {
+export const fleet = defineCommand({
   path: ['kv', 'fleet'],
   noDryRun: 'opsctl kv upgrade --dry-run shows the plan of each cluster',
   summary: 'Upgrade many clusters: a canary first, then several at once, stop at the first failure',
   about:
     'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
-  args: [
-    { name: 'file', field: req(str(undefined, { min: 1 })), summary: 'The fleet file', complete: 'file' },
-  ],
-  flags: {
-    'at-once': {
-      field: int({ min: 1, max: 50 }),
-      summary: 'How many clusters at a time after the canary; the file says it, else 1',
-      value: 'n',
-    },
-  },
+  args,
+  flags,
   examples: [{ line: 'opsctl kv fleet fleet.yaml --yes', says: 'all clusters of the file' }],
   run,
-};
+});

@@ -4,11 +4,44 @@ import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import type { FoundProcess } from '../../kv-upgrade/cluster/find-members.ts';
 import type { ClusterFile, ListedMember, MemberSpec } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
-const endpointsOf = async (context: Context, values: Values): Promise<string> => {
+const flags = {
+  ...endpointFlags,
+  out: {
+    field: str(undefined, { min: 1 }),
+    summary: 'File to write (default: standard output)',
+    value: 'file',
+    complete: 'file',
+  },
+  name: {
+    field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }),
+    summary: 'Name of the cluster',
+    value: 'name',
+  },
+  driver: {
+    field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
+    summary: 'How members are stopped and started',
+    value: 'driver',
+  },
+  'new-binary': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the version to go to',
+    value: 'file',
+    complete: 'file',
+  },
+  'old-binary': {
+    field: str(undefined, { min: 1 }),
+    summary: 'Server program of the running version',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
+
+const endpointsOf = async (context: Context, values: Given): Promise<string> => {
   if (values.endpoints !== undefined) return values.endpoints;
   if (!context.isInteractive)
     throw new AppError('usage', '--endpoints is required where nobody can be asked', {
@@ -23,7 +56,7 @@ type Described = { readonly spec: MemberSpec; readonly left: readonly string[]; 
 type Driver = NonNullable<ClusterFile['driver']>;
 type Place = { readonly directory: string; readonly driver: Driver };
 /** Processes of this machine; whether they are those of units decides how they are stopped and started, unless that was said. */
-const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Values) => {
+const seenHere = async ({ host }: Context, listed: readonly ListedMember[], values: Given) => {
   const { findProcess } = await import('../../kv-upgrade/cluster/find-members.ts');
   const isLooked = values.driver === undefined || values.driver === 'local' || values.driver === 'systemd';
   const found = await Promise.all(
@@ -40,7 +73,7 @@ const memberOf = async (
   listed: ListedMember,
   found: FoundProcess | undefined,
   { directory, driver }: Place,
-  values: Values,
+  values: Given,
 ): Promise<Described> => {
   const common = {
     name: listed.name,
@@ -117,43 +150,13 @@ const head = async ({ host, settings }: Context): Promise<string> => {
   return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
 };
 
-export const init: Command = {
+export const init = defineCommand({
   path: ['kv', 'init'],
   noDryRun: 'without --out the file is only printed',
   summary: 'Write a cluster file from a running cluster',
   about:
     'Reads the member list. Members that run on this machine get their data directory, binary and command line too; what cannot be seen is left for you to fill in. Certificates and user go into the file too, a password never.',
-  flags: {
-    ...endpointFlags,
-    out: {
-      field: str(undefined, { min: 1 }),
-      summary: 'File to write (default: standard output)',
-      value: 'file',
-      complete: 'file',
-    },
-    name: {
-      field: str(128, { pattern: '^[A-Za-z0-9._-]+$' }),
-      summary: 'Name of the cluster',
-      value: 'name',
-    },
-    driver: {
-      field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
-      summary: 'How members are stopped and started',
-      value: 'driver',
-    },
-    'new-binary': {
-      field: str(undefined, { min: 1 }),
-      summary: 'Server program of the version to go to',
-      value: 'file',
-      complete: 'file',
-    },
-    'old-binary': {
-      field: str(undefined, { min: 1 }),
-      summary: 'Server program of the running version',
-      value: 'file',
-      complete: 'file',
-    },
-  },
+  flags,
   examples: [
     {
       line: 'opsctl kv init --endpoints 127.0.0.1:2379 --new-binary ./etcd-3.4 --out cluster.yaml',
@@ -202,13 +205,13 @@ export const init: Command = {
       { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },
     );
   },
-};
+});
 
-export const schema: Command = {
+export const schema = defineCommand({
   path: ['kv', 'schema'],
   summary: 'Print the JSON Schema of cluster files, for editors',
   run: async () => {
     const { clusterSchema } = await import('../../kv-upgrade/cluster/cluster-file.ts');
     return recordResult(clusterSchema(), { text: JSON.stringify(clusterSchema(), null, 2) });
   },
-};
+});

@@ -1,39 +1,39 @@
+import { defineCommand, type Argument, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { bool, int, req, str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
-import type { Argument, Command, Context, Flag, Values } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import { decimalLease } from './lease.ts';
 
 // Not `key`, which is the flag for the key of the client certificate.
-const keyArgument: Argument = {
+const keyArgument = {
   name: 'key-name',
   field: req(str(undefined, { min: 1 })),
   summary: 'The key',
-};
-const anyKey: Argument = { name: 'key-name', field: req(str()), summary: 'The key' };
-const rangeArgument: Argument = {
+} as const satisfies Argument;
+const anyKey = { name: 'key-name', field: req(str()), summary: 'The key' } as const satisfies Argument;
+const rangeArgument = {
   name: 'range-end',
   field: str(undefined, { min: 1 }),
   summary: 'Up to this key, without it',
   optional: true,
-};
+} as const satisfies Argument;
 const maxInt32 = 2 ** 31 - 1;
 
 /** spec/store#limits: client send size 2 MiB, receive size the largest 32-bit integer. */
-const sendFlag: Flag = {
+const sendFlag = {
   field: int({ min: 1, max: maxInt32 }),
   summary: 'Largest request to send (default: 2 MiB)',
   value: 'bytes',
-};
-const receiveFlag: Flag = {
+} as const satisfies Flag;
+const receiveFlag = {
   field: int({ min: 1, max: maxInt32 }),
   summary: 'Largest answer to take (default 2147483647)',
   value: 'bytes',
-};
-const prefixFlag: Flag = { field: bool(), summary: 'Every key that begins like this' };
+} as const satisfies Flag;
+const prefixFlag = { field: bool(), summary: 'Every key that begins like this' } as const satisfies Flag;
 
 /** The key after all keys with this prefix, as bytes: its last byte that can be raised is one higher. Nothing is after all keys: a zero byte alone. */
 export const prefixEnd = (prefix: string): Uint8Array => {
@@ -44,13 +44,14 @@ export const prefixEnd = (prefix: string): Uint8Array => {
   }
   return Buffer.of(0);
 };
+type RangeValues = ValuesOf<{ prefix: typeof prefixFlag }, [typeof anyKey, typeof rangeArgument]>;
 type Range = { readonly key: string; readonly end: string | Uint8Array | undefined };
 /** Every key begins like the empty one; the store has no empty key and calls the first a zero byte. */
-const rangeOf = (values: Values): Range =>
+const rangeOf = (values: RangeValues): Range =>
   values.prefix === true
     ? { key: values['key-name'] === '' ? '\0' : values['key-name'], end: prefixEnd(values['key-name']) }
     : { key: values['key-name'], end: values['range-end'] };
-const rangeProblems = (values: Values): Problem[] => {
+const rangeProblems = (values: RangeValues): Problem[] => {
   if (values.prefix === true && values['range-end'] !== undefined)
     return [problem('<range-end>', 'exclusive', 'cannot be given together with --prefix')];
   return values['key-name'] === '' && values.prefix !== true
@@ -65,7 +66,7 @@ const stdinBytes = async ({ host }: Context): Promise<Uint8Array> => {
   return Buffer.concat(chunks);
 };
 
-export const put: Command = {
+export const put = defineCommand({
   path: ['kv', 'put'],
   noDryRun: 'opsctl kv get shows what is stored',
   summary: 'Write a key',
@@ -102,9 +103,9 @@ export const put: Command = {
     );
     return recordResult({ key: values['key-name'], revision }, { message: 'OK', name: 'key' });
   },
-};
+});
 
-export const get: Command = {
+export const get = defineCommand({
   path: ['kv', 'get'],
   summary: 'Read keys',
   args: [anyKey, rangeArgument],
@@ -149,9 +150,9 @@ export const get: Command = {
       name: 'value',
     });
   },
-};
+});
 
-export const del: Command = {
+export const del = defineCommand({
   path: ['kv', 'del'],
   noDryRun: 'opsctl kv get shows what is stored',
   summary: 'Delete keys',
@@ -169,4 +170,4 @@ export const del: Command = {
     const { deleted, revision } = await askAny(context, opened, (store) => store.del(key, end));
     return recordResult({ deleted, revision }, { message: `${deleted} deleted`, name: 'deleted' });
   },
-};
+});

@@ -1,7 +1,7 @@
 import { bool, req, str } from '../../core/field.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
@@ -14,7 +14,7 @@ export const decimalLease = (id: string, path = '<lease-id>'): string => {
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();
 };
 
-export const leaseTimeToLive: Command = {
+export const leaseTimeToLive = defineCommand({
   path: ['kv', 'lease', 'timetolive'],
   summary: 'Show how long a lease still lives',
   args: [
@@ -49,9 +49,9 @@ export const leaseTimeToLive: Command = {
       `lease ${id} granted with TTL(${seen.granted_seconds}s), remaining(${seen.ttl_seconds}s)${keys}\n`,
     );
   },
-};
+});
 
-export const leaseList: Command = {
+export const leaseList = defineCommand({
   path: ['kv', 'lease', 'list'],
   summary: 'List leases (3.3 and later)',
   flags: endpointFlags,
@@ -68,4 +68,4 @@ export const leaseList: Command = {
       { columns: ['id'] },
     );
   },
-};
+});

@@ -2,15 +2,15 @@ import { oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
 import type { ListedMember } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
-import { endpointFlags, openCluster } from './cluster.ts';
+import { type EndpointValues, endpointFlags, openCluster } from './cluster.ts';
 
 const hex = (id: string): string => BigInt(id).toString(16);
-const listed = async (context: Context, values: Values): Promise<ListedMember[]> =>
+const listed = async (context: Context, values: EndpointValues): Promise<ListedMember[]> =>
   askAny(context, await openCluster(context, values), (store) => store.members());
 
-export const memberList: Command = {
+export const memberList = defineCommand({
   path: ['kv', 'member', 'list'],
   summary: 'List the members that the cluster knows',
   flags: endpointFlags,
@@ -25,9 +25,9 @@ export const memberList: Command = {
     }));
     return rowsResult(rows, { columns: ['id', 'status', 'name', 'peer_urls', 'client_urls', 'is_learner'] });
   },
-};
+});
 
-export const alarmList: Command = {
+export const alarmList = defineCommand({
   path: ['kv', 'alarm', 'list'],
   summary: 'List the alarms that are raised',
   flags: endpointFlags,
@@ -43,9 +43,9 @@ export const alarmList: Command = {
     }));
     return rowsResult(rows, { columns: ['member_id', 'member', 'alarm'], name: 'alarm' });
   },
-};
+});
 
-export const alarmDisarm: Command = {
+export const alarmDisarm = defineCommand({
   path: ['kv', 'alarm', 'disarm'],
   noDryRun: 'opsctl kv alarm list',
   summary: 'Take alarms back, after their cause was fixed',
@@ -66,9 +66,9 @@ export const alarmDisarm: Command = {
       left.length > 0 && values.alarm === undefined ? 'no' : undefined,
     );
   },
-};
+});
 
-export const moveLeader: Command = {
+export const moveLeader = defineCommand({
   path: ['kv', 'move-leader'],
   noDryRun: 'opsctl kv status shows the leader',
   summary: 'Hand the leadership to another member (3.3 and later)',
@@ -85,7 +85,7 @@ export const moveLeader: Command = {
     const opened = await openCluster(context, values);
     const members = await listed(context, values);
     const target = members.find(
-      ({ id, name }) => name === values.target || hex(id) === String(values.target).toLowerCase(),
+      ({ id, name }) => name === values.target || hex(id) === values.target.toLowerCase(),
     );
     if (target === undefined)
       throw new AppError('not-found', `there is no member ${values.target}`, {
@@ -123,4 +123,4 @@ export const moveLeader: Command = {
       },
     );
   },
-};
+});

@@ -2,11 +2,11 @@ import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
 import { rawResult, recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { planFlags, prepare } from './planning.ts';
 import { arrived, refusalError } from './outcome.ts';
 
-export const plan: Command = {
+export const plan = defineCommand({
   path: ['kv', 'plan'],
   summary: 'Show step by step what an upgrade would do',
   about:
@@ -54,4 +54,4 @@ export const plan: Command = {
     }
     return recordResult(made, { text, name: 'digest', message: next });
   },
-};
+});

@@ -6,13 +6,13 @@ import { currentGuard } from '../../kv-upgrade/journal/earlier-names.ts';
 import { acceptable } from '../../kv-upgrade/guards/acceptable.ts';
 import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
 import type { Observation, Plan, PlanOptions, Refusal } from '../../kv-upgrade/types.ts';
-import type { Context, Flag, Values } from '../../cli/command.ts';
+import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 
 const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
 
-export const planFlags: Readonly<Record<string, Flag>> = {
+export const planFlags = {
   ...clusterFlags,
   to: {
     field: str(16, { pattern: '^\\d+\\.\\d+$' }),
@@ -37,11 +37,13 @@ export const planFlags: Readonly<Record<string, Flag>> = {
     value: 'guard',
     suggest: acceptable,
   },
-};
+} as const satisfies Flags;
 
-const optionsOf = async (opened: Opened, values: Values): Promise<PlanOptions> => {
+export type PlanValues = ValuesOf<typeof planFlags>;
+
+const optionsOf = async (opened: Opened, values: PlanValues): Promise<PlanOptions> => {
   const { guards } = await import('../../kv-upgrade/guards/all.ts');
-  const accept: string[] = (values.accept ?? []).map(currentGuard);
+  const accept = (values.accept ?? []).map(currentGuard);
   for (const name of accept) {
     if (acceptable.includes(name)) continue;
     const why = guards.some(({ id }) => id === name)
@@ -70,7 +72,11 @@ export type Prepared = {
 };
 
 /** Looks at the cluster and plans: what check, plan and upgrade have in common. Nothing is touched. */
-export const prepare = async (context: Context, values: Values, given?: PlanOptions): Promise<Prepared> => {
+export const prepare = async (
+  context: Context,
+  values: PlanValues,
+  given?: PlanOptions,
+): Promise<Prepared> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const [{ observe }, { planFrom }, { runDirectory, nextRunId }] = await Promise.all([

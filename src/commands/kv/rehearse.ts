@@ -4,16 +4,31 @@ import { AppError, problem, usageError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import type { RehearsalResult } from '../../kv-upgrade/rehearse/rehearse.ts';
 import type { Plan, UpgradeEvent } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { refusalError } from './outcome.ts';
 import { type Prepared, planFlags, prepare } from './planning.ts';
+
+const { 'hold-last': _, ...rehearsalFlags } = planFlags;
+const flags = {
+  ...rehearsalFlags,
+  snapshot: {
+    field: str(undefined, { min: 1 }),
+    summary: 'Snapshot to restore (default: a fresh one of a follower)',
+    value: 'file',
+    complete: 'file',
+  },
+  simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
+  real: { field: bool(), summary: 'Fail when real servers are not possible' },
+  keep: { field: bool(), summary: 'Keep the directory of the private copy' },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
 const SILENCE_MS = 30_000;
 
 /** The snapshot to rehearse on: a given file, verified, or a fresh one of a follower. */
 const snapshotFor = async (
   context: Context,
-  values: Values,
+  values: Given,
   { opened, observation }: Prepared,
   directory: string,
 ): Promise<string> => {
@@ -116,7 +131,7 @@ const keepReport = async (
 };
 
 /** Real servers where they are possible and nobody asked for simulated ones. */
-const chooseReal = async ({ opened }: Prepared, values: Values): Promise<boolean> => {
+const chooseReal = async ({ opened }: Prepared, values: Given): Promise<boolean> => {
   const { canBeReal } = await import('../../kv-upgrade/rehearse/rehearse.ts');
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
@@ -126,7 +141,7 @@ const chooseReal = async ({ opened }: Prepared, values: Values): Promise<boolean
 
 const inDirectory = async (
   context: Context,
-  values: Values,
+  values: Given,
   prepared: Prepared,
   plan: Plan,
   directory: string,
@@ -164,7 +179,7 @@ const inDirectory = async (
   return shown(result, await keepReport(context, opened.cluster.name, directory, id));
 };
 
-const run = async (context: Context, values: Values): Promise<Result> => {
+const run = async (context: Context, values: Given): Promise<Result> => {
   const { host } = context;
   const prepared = await prepare(context, values);
   const { isRefusal } = await import('../../kv-upgrade/plan.ts');
@@ -183,30 +198,18 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   }
 };
 
-const { 'hold-last': _, ...flags } = planFlags;
-export const rehearse: Command = {
+export const rehearse = defineCommand({
   path: ['kv', 'rehearse'],
   noDryRun: 'it only works on copies; opsctl kv plan shows the steps',
   summary: 'Run the upgrade on a private copy of the cluster first',
   about:
     'Restores a snapshot into a private cluster on this machine and carries out the same plan there: with the real binaries when the cluster file names them and ctl_binary, on simulated servers otherwise. ' +
     'The cluster itself is only read. Exit code 20 when the rehearsal did not go through.',
-  flags: {
-    ...flags,
-    snapshot: {
-      field: str(undefined, { min: 1 }),
-      summary: 'Snapshot to restore (default: a fresh one of a follower)',
-      value: 'file',
-      complete: 'file',
-    },
-    simulated: { field: bool(), summary: 'Use simulated servers even where real ones are possible' },
-    real: { field: bool(), summary: 'Fail when real servers are not possible' },
-    keep: { field: bool(), summary: 'Keep the directory of the private copy' },
-  },
+  flags,
   examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'the night before' }],
   check: (values) =>
     values.real && values.simulated
       ? [problem('--simulated', 'exclusive', 'cannot be given together with --real')]
       : [],
   run,
-};
+});

@@ -4,10 +4,35 @@ import { AppError } from '../../core/problem.ts';
 import { type Result, nothing, rawResult, recordResult } from '../../core/result.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import type { StoredReport } from '../../kv-upgrade/report/write.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { clusterFlags, openCluster } from './cluster.ts';
 
-const foundRun = async (context: Context, values: Values): Promise<FoundRun> => {
+const flags = {
+  ...clusterFlags,
+  as: {
+    field: oneOf('markdown', 'html', 'json'),
+    summary: 'Form of the report (default: from the name of --out)',
+    value: 'markdown|html|json',
+  },
+  out: {
+    field: str(undefined, { min: 1 }),
+    summary: 'File to write it into',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+const args = [
+  {
+    name: 'run',
+    field: str(),
+    summary: 'The run (default: the newest of the cluster)',
+    optional: true,
+    complete: 'kv-run',
+  },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
+
+const foundRun = async (context: Context, values: Given): Promise<FoundRun> => {
   const { host, settings } = context;
   const { cluster } = await openCluster(context, values);
   const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
@@ -55,7 +80,7 @@ const reportOf = async (context: Context, { run, directory, entries }: FoundRun)
   return rebuilt;
 };
 
-const formOf = (values: Values): 'markdown' | 'html' | 'json' | undefined =>
+const formOf = (values: Given): 'markdown' | 'html' | 'json' | undefined =>
   values.as ??
   (/\.html?$/.test(values.out ?? '')
     ? 'html'
@@ -74,34 +99,13 @@ const textOf = async (
   return (await import('../../kv-upgrade/report/markdown.ts')).markdownFrom(report);
 };
 
-export const report: Command = {
+export const report = defineCommand({
   path: ['kv', 'report'],
   summary: 'Show the report of an upgrade: Markdown, JSON or one page with a timeline',
   about:
     'Without --as and --out the answer follows -o. The page holds everything it needs and runs no script: it can be mailed or kept with the change record.',
-  args: [
-    {
-      name: 'run',
-      field: str(),
-      summary: 'The run (default: the newest of the cluster)',
-      optional: true,
-      complete: 'kv-run',
-    },
-  ],
-  flags: {
-    ...clusterFlags,
-    as: {
-      field: oneOf('markdown', 'html', 'json'),
-      summary: 'Form of the report (default: from the name of --out)',
-      value: 'markdown|html|json',
-    },
-    out: {
-      field: str(undefined, { min: 1 }),
-      summary: 'File to write it into',
-      value: 'file',
-      complete: 'file',
-    },
-  },
+  args,
+  flags,
   examples: [
     { line: 'opsctl kv report --out upgrade.html', says: 'the newest run as a page' },
     { line: 'opsctl kv report --as markdown', says: 'for an issue or a change record' },
@@ -120,4 +124,4 @@ export const report: Command = {
     if (form !== undefined) return rawResult(await textOf(stored, form));
     return recordResult(stored.report, { text: (await textOf(stored, 'markdown')).trimEnd(), name: 'run' });
   },
-};
+});

@@ -7,14 +7,31 @@ import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Restored, Restoring } from '../../kv-upgrade/restore/execute.ts';
 import type { Locking } from '../../kv-upgrade/locks/take-locks.ts';
 import type { SnapshotRecord } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { clusterFlags, driverFor, openCluster } from './cluster.ts';
 import { confirmStart } from './running.ts';
+
+const flags = {
+  ...clusterFlags,
+  snapshot: {
+    field: str(undefined, { min: 1 }),
+    summary: 'Snapshot file (default: the newest one of the last run)',
+    value: 'file',
+    complete: 'file',
+  },
+  to: {
+    field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+    summary: 'Version to rebuild (default: the one before the last run)',
+    value: 'minor',
+    suggest: versionRows.map(({ minor }) => minor),
+  },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
 type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly run: string };
 
 /** The newest verified snapshot of the last run, or the file that was named. Either is verified again now. */
-const sourceOf = async (context: Context, values: Values, cluster: string): Promise<Source> => {
+const sourceOf = async (context: Context, values: Given, cluster: string): Promise<Source> => {
   const { host, settings } = context;
   const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
     import('../../kv-upgrade/journal/journal.ts'),
@@ -81,27 +98,13 @@ const carriedOut = async (
   return carryOut({ ...parts, host, driver, shellFor, directory, log: log.info });
 };
 
-export const restore: Command = {
+export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
     'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data directories are kept aside. ' +
     'Needs ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
-  flags: {
-    ...clusterFlags,
-    snapshot: {
-      field: str(undefined, { min: 1 }),
-      summary: 'Snapshot file (default: the newest one of the last run)',
-      value: 'file',
-      complete: 'file',
-    },
-    to: {
-      field: str(16, { pattern: '^\\d+\\.\\d+$' }),
-      summary: 'Version to rebuild (default: the one before the last run)',
-      value: 'minor',
-      suggest: versionRows.map(({ minor }) => minor),
-    },
-  },
+  flags,
   examples: [
     { line: 'opsctl kv restore --cluster cluster.yaml --dry-run', says: 'what would be done and lost' },
   ],
@@ -127,4 +130,4 @@ export const restore: Command = {
       { text: message },
     );
   },
-};
+});

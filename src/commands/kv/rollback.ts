@@ -1,11 +1,11 @@
 import { recordResult } from '../../core/result.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { clusterFlags } from './cluster.ts';
 import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
 
-export const rollback: Command = {
+export const rollback = defineCommand({
   path: ['kv', 'rollback'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Bring every upgraded member back to the old version, while one still runs it',
@@ -37,9 +37,9 @@ export const rollback: Command = {
     const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
-};
+});
 
-export const abort: Command = {
+export const abort = defineCommand({
   path: ['kv', 'abort'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Give an unfinished run up and leave the cluster as it is',
@@ -92,4 +92,4 @@ export const abort: Command = {
       { text: message, message },
     );
   },
-};
+});

@@ -6,12 +6,12 @@ import { columnsOf, wrap } from '../../core/wrap.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
-import type { Context, Flag, Values } from '../../cli/command.ts';
+import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { driverFor, openCluster } from './cluster.ts';
-import type { Opened } from './cluster.ts';
+import type { EndpointValues, Opened } from './cluster.ts';
 import { watched } from './watching.ts';
 
-export const runFlags: Readonly<Record<string, Flag>> = {
+export const runFlags = {
   canary: {
     field: bool(),
     negated: true,
@@ -21,7 +21,9 @@ export const runFlags: Readonly<Record<string, Flag>> = {
     field: bool(),
     summary: 'End a member with SIGKILL when it ignores the stop for the whole grace',
   },
-};
+} as const satisfies Flags;
+
+export type RunValues = ValuesOf<typeof runFlags>;
 
 /** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
 const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
@@ -50,7 +52,7 @@ export type Start = {
 
 export const conducted = async (
   context: Context,
-  values: Values,
+  values: RunValues,
   { opened, plan, run, action, loop }: Start,
 ): Promise<Result> => {
   const { host, settings } = context;
@@ -113,7 +115,7 @@ export type Unfinished = {
   readonly isRollback: boolean;
 };
 /** The newest run of the cluster that can go on. */
-export const unfinished = async (context: Context, values: Values): Promise<Unfinished> => {
+export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, openRun } = await import('../../kv-upgrade/journal/journal.ts');
   const found = openRun(
@@ -142,7 +144,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 };
 
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
-export const endedRun = async (context: Context, values: Values): Promise<Result | undefined> => {
+export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.directories.clusters, opened.cluster.name);

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import type { Result, View } from '../../core/result.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import type { Command, Context } from '../../cli/command.ts';
 
 const looking = [
   'status',
@@ -33,11 +33,16 @@ const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /** What is to be typed next can be copied as it stands: it names the cluster that this command was given. */
-export const naming = (values: Values): ((text: string) => string) => {
-  const { cluster, endpoints } = values as { cluster?: string; endpoints?: string };
-  if (cluster !== undefined)
+export const naming = ({
+  cluster,
+  endpoints,
+}: {
+  readonly cluster?: unknown;
+  readonly endpoints?: unknown;
+}): ((text: string) => string) => {
+  if (typeof cluster === 'string')
     return (text) => text.replace(everyLine, (line) => `${line} --cluster ${quoted(cluster)}`);
-  if (endpoints !== undefined)
+  if (typeof endpoints === 'string')
     return (text) => text.replace(lookingLine, (line) => `${line} --endpoints ${quoted(endpoints)}`);
   return (text) => text;
 };

@@ -3,24 +3,28 @@ import { req, str } from '../../core/field.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
-import type { Argument, Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Command, type Context } from '../../cli/command.ts';
 import { timeoutOf } from './ask.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 import type { Opened } from './cluster.ts';
 
-const fileArgument: Argument = {
+const fileArgument = {
   name: 'file',
   field: req(str(undefined, { min: 1 })),
   summary: 'The snapshot file',
   complete: 'file',
-};
+} as const satisfies Argument;
 const silenceMs = 30_000;
 
 /** From one member, never from "one of them": the named one, else the leader, because nobody is ahead of it. */
-const sourceOf = async (context: Context, opened: Opened, values: Values): Promise<MemberSpec> => {
+const sourceOf = async (
+  context: Context,
+  opened: Opened,
+  { member }: { readonly member?: string | undefined },
+): Promise<MemberSpec> => {
   const { cluster, access, file } = opened;
-  if (values.member !== undefined) {
-    const found = cluster.members.find(({ name }) => name === values.member);
+  if (member !== undefined) {
+    const found = cluster.members.find(({ name }) => name === member);
     if (found === undefined)
       throw usageError('invalid arguments', [
         problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`),
@@ -88,7 +92,7 @@ const withDeadline = async <T>(
   }
 };
 
-const save: Command = {
+const save = defineCommand({
   path: ['kv', 'snapshot', 'save'],
   noDryRun: 'opsctl kv status shows the size of the store',
   summary: 'Save a snapshot of the v3 data into a file, verified while it arrives',
@@ -143,9 +147,9 @@ const save: Command = {
       message: `verified: ${saved.size_bytes} bytes, revision ${saved.revision}, sha256 ${saved.trailer_sha256}`,
     });
   },
-};
+});
 
-const verify: Command = {
+const verify = defineCommand({
   path: ['kv', 'snapshot', 'verify'],
   summary: 'Check a snapshot file against its checksum, without any other program',
   about: 'Exit code 20 when it is damaged.',
@@ -158,9 +162,9 @@ const verify: Command = {
       { message: `${values.file} is good` },
     );
   },
-};
+});
 
-const status: Command = {
+const status = defineCommand({
   path: ['kv', 'snapshot', 'status'],
   summary: 'Show what a snapshot file holds',
   about: 'hash is the value that the tools of 3.3 and later print; compare only values from one tool.',
@@ -177,6 +181,6 @@ const status: Command = {
       { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' },
     );
   },
-};
+});
 
 export const snapshotCommands: readonly Command[] = [save, verify, status];

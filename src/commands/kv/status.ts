@@ -1,3 +1,4 @@
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf, wrap } from '../../core/wrap.ts';
@@ -6,7 +7,6 @@ import type { Outcome } from '../../kv-upgrade/types.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import { isRolledBack } from '../../kv-upgrade/journal/journal.ts';
 import { momentText } from '../../kv-upgrade/report/labels.ts';
-import type { Command, Context } from '../../cli/command.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
@@ -71,7 +71,7 @@ const lastRun = async (context: Context, cluster: string, clusterVersion: string
       );
 };
 
-export const status: Command = {
+export const status = defineCommand({
   path: ['kv', 'status'],
   summary: 'Show members, versions, leader and the last upgrade run',
   flags: endpointFlags,
@@ -110,4 +110,4 @@ export const status: Command = {
       observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
     );
   },
-};
+});

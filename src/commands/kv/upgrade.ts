@@ -5,11 +5,22 @@ import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { withCurrentFindings } from '../../kv-upgrade/journal/earlier-names.ts';
 import type { JournalEntry, Plan } from '../../kv-upgrade/types.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
 import { conducted, confirmStart, endedRun, runFlags, unfinished } from './running.ts';
+
+const flags = {
+  ...planFlags,
+  ...runFlags,
+  plan: {
+    field: str(undefined, { min: 1 }),
+    summary: 'Carry out this plan; refused when the cluster no longer matches it',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
 
 const readPlan = async (context: Context, path: string): Promise<Plan> => {
   const text = await context.host.files.read(resolve(context.host.cwd, path));
@@ -47,22 +58,13 @@ const refuseOthersWork = async (context: Context, { opened, observation }: Prepa
   await refuseOther(context.host, context.settings.directories.clusters, opened.cluster, opened.access, urls);
 };
 
-export const upgrade: Command = {
+export const upgrade = defineCommand({
   path: ['kv', 'upgrade'],
   summary: 'Upgrade a cluster to the next version, member by member, without downtime',
   about:
     'Looks, plans, asks, and then replaces one member after another: verified snapshot, stop, start, proof that the member is good. A member that fails gets its old version back. ' +
     'The first Ctrl-C finishes the member in work and stops; kv resume goes on. Exit codes: 0 done, 8 stopped part-way, 10 refused and nothing changed, 12 rolled back.',
-  flags: {
-    ...planFlags,
-    ...runFlags,
-    plan: {
-      field: str(undefined, { min: 1 }),
-      summary: 'Carry out this plan; refused when the cluster no longer matches it',
-      value: 'file',
-      complete: 'file',
-    },
-  },
+  flags,
   examples: [
     { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
     {
@@ -71,7 +73,7 @@ export const upgrade: Command = {
     },
   ],
   check: (values) => {
-    const decided = ['to', 'copy-data', 'hold-last', 'stable-for', 'accept'].filter(
+    const decided = (['to', 'copy-data', 'hold-last', 'stable-for', 'accept'] as const).filter(
       (name) => values.plan !== undefined && values[name] !== undefined,
     );
     return decided.map((name) =>
@@ -84,9 +86,9 @@ export const upgrade: Command = {
     );
   },
   run: async (context, values) => upgradeRun(context, values),
-};
+});
 
-const upgradeRun = async (context: Context, values: Values) => {
+const upgradeRun = async (context: Context, values: ValuesOf<typeof flags>) => {
   const given = values.plan === undefined ? undefined : await readPlan(context, values.plan);
   const prepared = await prepare(context, values, given?.options);
   const { isRefusal } = await import('../../kv-upgrade/plan.ts');
@@ -120,14 +122,14 @@ const upgradeRun = async (context: Context, values: Values) => {
 const wasHeld = (entries: readonly JournalEntry[]): boolean =>
   entries.some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
 
-export const resume: Command = {
+export const resume = defineCommand({
   path: ['kv', 'resume'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
   summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
   about:
     'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
   flags: {
-    cluster: planFlags['cluster'] as NonNullable<(typeof planFlags)[string]>,
+    cluster: planFlags.cluster,
     ...runFlags,
     'hold-last': {
       field: bool(),
@@ -158,4 +160,4 @@ export const resume: Command = {
     const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
     return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
   },
-};
+});

@@ -4,8 +4,8 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { type Result, recordResult, rowsResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import { systemQuery } from '../../api-specs/labels/system.ts';
-import type { Argument, Command, Context, Flag, Values } from '../../cli/command.ts';
-import { columnsOf, commandsFrom, inputFrom, requiredAreGiven } from '../from-table.ts';
+import type { Argument, Command, Context, Flag, Flags, Values } from '../../cli/command.ts';
+import { columnsOf, commandsFrom, inputFrom, limitOf, requiredAreGiven } from '../from-table.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 import { pathOf } from './path.ts';
@@ -13,25 +13,25 @@ import type { LabelJson } from '../../label-definitions/api-types.ts';
 
 type Row = { readonly command: Command; readonly operation: Operation };
 
-const revisionArgument: Argument = {
+const revisionArgument = {
   name: 'revision',
   field: str(),
   summary: 'Number of the revision, or latest, published (default latest)',
   optional: true,
-};
-const permissionArgument: Argument = {
+} as const satisfies Argument;
+const permissionArgument = {
   name: 'permission',
   field: str(),
   summary:
     'Its id, or the e-mail address, person, group or audience that has it; not needed with a full name',
   optional: true,
-};
-const userArgument: Argument = {
+} as const satisfies Argument;
+const userArgument = {
   name: 'user',
   field: str(),
   summary: 'me, an id or an address (default me)',
   optional: true,
-};
+} as const satisfies Argument;
 
 const isUnderRevision = ({ path }: Operation): boolean => path.includes('/revisions/*');
 const isOnePermission = ({ path }: Operation): boolean => path.endsWith('/permissions/*}');
@@ -116,6 +116,8 @@ const longForm = (operation: Operation, values: Values, context: Context): Value
   return { ...values, ...more };
 };
 
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
 const permissionOf = async (
   context: Context,
   parent: string,
@@ -174,7 +176,9 @@ const withName = async <T>(
   return withLabel(context, known, { admin }, async (name) => {
     const parent = isUnderRevision(operation) ? `${name}/revisions/${values.revision ?? 'latest'}` : name;
     return use(
-      isOnePermission(operation) ? await permissionOf(context, parent, values.permission, admin) : parent,
+      isOnePermission(operation)
+        ? await permissionOf(context, parent, textOf(values.permission), admin)
+        : parent,
     );
   });
 };
@@ -217,7 +221,7 @@ async function* listed(context: Context, operation: Operation, values: Values): 
 const runList = async (context: Context, operation: Operation, values: Values): Promise<Result> => {
   if (context.isDryRun)
     return recordResult(await context.call(labelsService, operation, inputFrom(operation, values)));
-  const rows = limited(listed(context, operation, values), values.limit);
+  const rows = limited(listed(context, operation, values), limitOf(values));
   // The first page is fetched before anything is said, so that an error is an error and not half a list.
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -235,7 +239,7 @@ const runList = async (context: Context, operation: Operation, values: Values): 
 /** `--fields` of a read: a member of every method that no row has, so that bodies with fields of their own keep the name. */
 const selecting = (operation: Operation, values: Values): { operation: Operation; values: Values } => {
   const { fields } = values;
-  if (operation.method !== 'GET' || fields === undefined) return { operation, values };
+  if (operation.method !== 'GET' || typeof fields !== 'string') return { operation, values };
   // Without the token a list would end after its first page (spec/labels#clients-2).
   const whole =
     paged(operation) && !/(^|,)\s*(nextPageToken|\*)\s*(,|$)/.test(fields)
@@ -286,7 +290,7 @@ const run =
   };
 
 /** Members that only the service sets are ignored by it, so they are no flags. */
-const settable = (flags: Readonly<Record<string, Flag>>): Record<string, Flag> =>
+const settable = (flags: Flags): Record<string, Flag> =>
   Object.fromEntries(Object.entries(flags).filter(([, flag]) => !flag.field.outputOnly));
 
 /** Without a title and a type there is no label: the short flag is named, not the member that it stands for. */

@@ -1,46 +1,53 @@
 import { bool, list, str } from '../../core/field.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag } from './flags.ts';
 
-export const exportLabels: Command = labelCommand({
-  path: ['labels', 'export'],
-  summary: 'Write labels as definition files',
-  about: [
-    'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --directory; --directory with the name of a YAML file writes them into that one.',
-    '`labels apply` reads all of these back and changes nothing.',
-  ].join('\n'),
-  args: [
-    {
-      name: 'labels',
-      field: list(str()),
-      summary: 'Titles, ids or labels/<id>',
-      optional: true,
-      rest: true,
-      complete: 'label',
-    },
-  ],
-  flags: {
-    all: { field: bool(), summary: 'All labels' },
-    directory: {
-      field: str(),
-      short: 'f',
-      summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
-      value: 'directory|file.yaml',
-      complete: 'file',
-    },
-    published: { field: bool(), summary: 'The published revisions instead of the newest ones' },
-    admin: adminFlag,
+const flags = {
+  all: { field: bool(), summary: 'All labels' },
+  directory: {
+    field: str(),
+    short: 'f',
+    summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
+    value: 'directory|file.yaml',
+    complete: 'file',
   },
-  examples: [
-    { line: 'opsctl labels export Contract > contract.yaml', says: 'One label' },
-    { line: 'opsctl labels export --all -f labels/', says: 'Every label, a file each' },
-  ],
-  check: (values) => {
-    const isNamed = (values.labels?.length ?? 0) > 0;
-    if (isNamed && values.all) return [problem('--all', 'exclusive', 'cannot be given together with labels')];
-    return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
+  published: { field: bool(), summary: 'The published revisions instead of the newest ones' },
+  admin: adminFlag,
+} as const satisfies Flags;
+const args = [
+  {
+    name: 'labels',
+    field: list(str()),
+    summary: 'Titles, ids or labels/<id>',
+    optional: true,
+    rest: true,
+    complete: 'label',
   },
-  run: async (context, values) => (await import('./run-export.ts')).runExport(context, values),
-});
+] as const satisfies readonly Argument[];
+export type ExportValues = ValuesOf<typeof flags, typeof args>;
+
+export const exportLabels = labelCommand(
+  defineCommand({
+    path: ['labels', 'export'],
+    summary: 'Write labels as definition files',
+    about: [
+      'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --directory; --directory with the name of a YAML file writes them into that one.',
+      '`labels apply` reads all of these back and changes nothing.',
+    ].join('\n'),
+    args,
+    flags,
+    examples: [
+      { line: 'opsctl labels export Contract > contract.yaml', says: 'One label' },
+      { line: 'opsctl labels export --all -f labels/', says: 'Every label, a file each' },
+    ],
+    check: (values) => {
+      const isNamed = (values.labels?.length ?? 0) > 0;
+      if (isNamed && values.all)
+        return [problem('--all', 'exclusive', 'cannot be given together with labels')];
+      return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
+    },
+    run: async (context, values) => (await import('./run-export.ts')).runExport(context, values),
+  }),
+);

@@ -1,34 +1,40 @@
 import { bool, str } from '../../core/field.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
-export const permissionsSync: Command = labelCommand({
-  path: ['labels', 'permissions', 'sync'],
-  summary: 'Make the permissions of a label those of a file',
-  about: [
-    'The file (YAML, JSON or a CSV table) is a list of {role, email | person | group | audience}; `labels permissions list` writes one with -o yaml, json or csv.',
-    'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
-  ].join('\n'),
-  args: [labelArgument],
-  flags: {
-    file: {
-      field: str(),
-      short: 'f',
-      required: true,
-      summary: 'The list; - is standard input',
-      value: 'file',
-      complete: 'file',
-    },
-    keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
-    admin: adminFlag,
+const flags = {
+  file: {
+    field: str(),
+    short: 'f',
+    required: true,
+    summary: 'The list; - is standard input',
+    value: 'file',
+    complete: 'file',
   },
-  examples: [
-    {
-      line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run',
-      says: 'Show what would change',
-    },
-  ],
-  run: async (context, values) =>
-    (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
-});
+  keep: { field: bool(), summary: 'Leave permissions that the file does not have' },
+  admin: adminFlag,
+} as const satisfies Flags;
+const args = [labelArgument] as const satisfies readonly Argument[];
+export type PermissionsSyncValues = ValuesOf<typeof flags, typeof args>;
+
+export const permissionsSync = labelCommand(
+  defineCommand({
+    path: ['labels', 'permissions', 'sync'],
+    summary: 'Make the permissions of a label those of a file',
+    about: [
+      'The file (YAML, JSON or a CSV table) is a list of {role, email | person | group | audience}; `labels permissions list` writes one with -o yaml, json or csv.',
+      'Shows the difference, then sends one atomic batch of changes and one of deletions. A second run sends nothing.',
+    ].join('\n'),
+    args,
+    flags,
+    examples: [
+      {
+        line: 'opsctl labels permissions sync Contract -f readers.yaml --dry-run',
+        says: 'Show what would change',
+      },
+    ],
+    run: async (context, values) =>
+      (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
+  }),
+);

@@ -1,26 +1,32 @@
 import { str } from '../../core/field.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
-export const publish: Command = labelCommand({
-  path: ['labels', 'publish'],
-  summary: 'Publish all draft changes of a label',
-  about: [
-    'Shows what is going to be published, asks, and publishes exactly the revision that was shown: when somebody changes the',
-    'label in between, nothing is published and the new difference is shown.',
-  ].join('\n'),
-  args: [labelArgument],
-  flags: {
-    revision: { field: str(), summary: 'Refuse unless this is the newest revision', value: 'number' },
-    'language-code': { field: str(), summary: 'BCP-47 tag of the names in the answer', value: 'text' },
-    admin: adminFlag,
-  },
-  examples: [
-    { line: "opsctl labels publish 'Project phase'", says: 'Show, ask, publish' },
-    { line: "opsctl labels publish 'Project phase' --yes", says: 'From a script' },
-  ],
-  operation: { service: labelsService, operation: labelsService.table.labels.publish },
-  run: async (context, values) => (await import('./run-publish.ts')).runPublish(context, values),
-});
+const flags = {
+  revision: { field: str(), summary: 'Refuse unless this is the newest revision', value: 'number' },
+  'language-code': { field: str(), summary: 'BCP-47 tag of the names in the answer', value: 'text' },
+  admin: adminFlag,
+} as const satisfies Flags;
+const args = [labelArgument] as const satisfies readonly Argument[];
+export type PublishValues = ValuesOf<typeof flags, typeof args>;
+
+export const publish = labelCommand(
+  defineCommand({
+    path: ['labels', 'publish'],
+    summary: 'Publish all draft changes of a label',
+    about: [
+      'Shows what is going to be published, asks, and publishes exactly the revision that was shown: when somebody changes the',
+      'label in between, nothing is published and the new difference is shown.',
+    ].join('\n'),
+    args,
+    flags,
+    examples: [
+      { line: "opsctl labels publish 'Project phase'", says: 'Show, ask, publish' },
+      { line: "opsctl labels publish 'Project phase' --yes", says: 'From a script' },
+    ],
+    operation: { service: labelsService, operation: labelsService.table.labels.publish },
+    run: async (context, values) => (await import('./run-publish.ts')).runPublish(context, values),
+  }),
+);

@@ -1,20 +1,26 @@
 import { str } from '../../core/field.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
-export const retire: Command = labelCommand({
-  path: ['labels', 'retire'],
-  summary: 'Disable a label and delete it for good, with what it left on items',
-  about: [
-    'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes',
-    'the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
-  ].join('\n'),
-  args: [labelArgument],
-  flags: {
-    title: { field: str(), summary: 'The title, as the confirmation', value: 'text' },
-    admin: adminFlag,
-  },
-  examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
-  run: async (context, values) => (await import('./run-retire.ts')).runRetire(context, values),
-});
+const flags = {
+  title: { field: str(), summary: 'The title, as the confirmation', value: 'text' },
+  admin: adminFlag,
+} as const satisfies Flags;
+const args = [labelArgument] as const satisfies readonly Argument[];
+export type RetireValues = ValuesOf<typeof flags, typeof args>;
+
+export const retire = labelCommand(
+  defineCommand({
+    path: ['labels', 'retire'],
+    summary: 'Disable a label and delete it for good, with what it left on items',
+    about: [
+      'Says what disappears, wants the title typed (or --yes with --title), disables the label when it is published, and deletes',
+      'the very revision that was shown. Works whether the service deletes any label or only disabled ones.',
+    ].join('\n'),
+    args,
+    flags,
+    examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
+    run: async (context, values) => (await import('./run-retire.ts')).runRetire(context, values),
+  }),
+);

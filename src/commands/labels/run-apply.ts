@@ -1,7 +1,7 @@
 import { AppError, type Problem, usageError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { pinned } from '../../label-definitions/revision.ts';
 import { limitProblems, lockProblems, rightProblems } from '../../label-definitions/checks.ts';
 import type { LabelDef, LiveLabel } from '../../label-definitions/definition.ts';
@@ -14,6 +14,7 @@ import type { LabelJson, LimitsJson } from '../../label-definitions/api-types.ts
 import { allLocks, getLabel, getLimits, getUserCapabilities } from '../../label-definitions/read-labels.ts';
 import { type Document, readDocuments } from '../../label-definitions/read-files.ts';
 import { findByTitle } from '../../label-definitions/resolve-label.ts';
+import type { ApplyValues } from './apply.ts';
 
 const { labels } = labelsService.table;
 type Wish = { readonly source: string; readonly wanted: LabelDef };
@@ -364,14 +365,14 @@ const applyAll = async (context: Context, prepared: readonly Prepared[], options
   return { done, failures };
 };
 
-export const runApply = async (context: Context, values: Values): Promise<Result> => {
+export const runApply = async (context: Context, values: ApplyValues): Promise<Result> => {
   const options: Options = {
     publish: values.publish ?? false,
     prune: values.prune ?? false,
     admin: values.admin ?? false,
     force: values.force ?? false,
   };
-  const wishes = await wishesFrom(context, values.file as string[]);
+  const wishes = await wishesFrom(context, values.file);
   const limits = await getLimits(context);
   const prepared: Prepared[] = [];
   for (const wish of wishes) prepared.push(await prepare(context, wish, limits, options));

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import type { Change } from '../../label-definitions/change.ts';
 import type { LiveLabel } from '../../label-definitions/definition.ts';
 import { liveFrom } from '../../label-definitions/from-label.ts';
@@ -9,6 +9,7 @@ import { changeRow, changesText } from '../../label-definitions/text.ts';
 import type { LabelJson } from '../../label-definitions/api-types.ts';
 import { type Asking, getLabel } from '../../label-definitions/read-labels.ts';
 import { withLabel } from '../../label-definitions/resolve-label.ts';
+import type { DiffValues } from './diff.ts';
 
 /** A label with its draft and what is published. */
 export type Compared = {
@@ -49,7 +50,7 @@ export const compare = (context: Context, typed: string, asking: Asking): Promis
     return { name, label, draft, published, changes: unpublished(draft, published) };
   });
 
-export const runDiff = async (context: Context, values: Values): Promise<Result> => {
+export const runDiff = async (context: Context, values: DiffValues): Promise<Result> => {
   const { name, draft, published, changes } = await compare(context, values.label, {
     admin: values.admin ?? false,
   });

@@ -1,12 +1,13 @@
 import { isAbsolute, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { type Result, rowsResult } from '../../core/result.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { liveFrom } from '../../label-definitions/from-label.ts';
 import { fileFrom } from '../../label-definitions/export-file.ts';
 import type { LabelJson } from '../../label-definitions/api-types.ts';
 import { type Asking, allLabels, getLabel } from '../../label-definitions/read-labels.ts';
 import { withLabel } from '../../label-definitions/resolve-label.ts';
+import type { ExportValues } from './export.ts';
 
 /** A label that is there without a published revision is not one that is not there. */
 const publishedOf = async (context: Context, name: string, asking: Asking): Promise<LabelJson> => {
@@ -22,7 +23,7 @@ const publishedOf = async (context: Context, name: string, asking: Asking): Prom
   }
 };
 
-async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJson> {
+async function* chosen(context: Context, values: ExportValues): AsyncGenerator<LabelJson> {
   const asking = { admin: values.admin ?? false };
   if (values.all) {
     // Pages of 50 full labels keep the memory of one page small, however many labels there are.
@@ -34,7 +35,7 @@ async function* chosen(context: Context, values: Values): AsyncGenerator<LabelJs
     });
     return;
   }
-  for (const typed of values.labels as string[]) {
+  for (const typed of values.labels ?? []) {
     yield await withLabel(context, typed, asking, (name) =>
       values.published && !name.includes('@')
         ? publishedOf(context, name, asking)
@@ -140,7 +141,7 @@ async function* ours(context: Context, labels: AsyncIterable<LabelJson>): AsyncG
   }
 }
 
-export const runExport = async (context: Context, values: Values): Promise<Result> => {
+export const runExport = async (context: Context, values: ExportValues): Promise<Result> => {
   const write = await writer();
   const labels = ours(context, chosen(context, values));
   if (values.directory !== undefined) {

@@ -1,10 +1,11 @@
 import { type Result, recordResult } from '../../core/result.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import type { LiveLabel } from '../../label-definitions/definition.ts';
 import { liveFrom } from '../../label-definitions/from-label.ts';
 import type { LockJson } from '../../label-definitions/api-types.ts';
 import { allLocks, getLabel } from '../../label-definitions/read-labels.ts';
 import { withLabel } from '../../label-definitions/resolve-label.ts';
+import type { LocksValues } from './locks.ts';
 
 type Node = {
   readonly what: string;
@@ -60,7 +61,7 @@ export const treeText = (node: Node, lead = '', branch = ''): string[] => {
   ];
 };
 
-export const runLocks = (context: Context, values: Values): Promise<Result> => {
+export const runLocks = (context: Context, values: LocksValues): Promise<Result> => {
   const asking = { admin: values.admin ?? false };
   return withLabel(context, values.label, asking, async (name) => {
     const label = liveFrom(await getLabel(context, name, asking));

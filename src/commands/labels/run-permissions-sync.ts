@@ -1,7 +1,7 @@
 import { usageError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import {
   type PermissionPlan,
   permissionPlan,
@@ -12,6 +12,7 @@ import {
 import { allPermissions } from '../../label-definitions/read-labels.ts';
 import { onlyDocument, textOf } from '../../label-definitions/read-files.ts';
 import { withLabel } from '../../label-definitions/resolve-label.ts';
+import type { PermissionsSyncValues } from './permissions-sync.ts';
 
 const { permissions } = labelsService.table;
 
@@ -81,7 +82,10 @@ const send = async (
   }
 };
 
-export const runPermissionsSync = async (context: Context, values: Values): Promise<Result> => {
+export const runPermissionsSync = async (
+  context: Context,
+  values: PermissionsSyncValues,
+): Promise<Result> => {
   const asking = { admin: values.admin ?? false };
   const wanted = await wantedFrom(context, values.file);
   return withLabel(context, values.label, asking, async (found) => {

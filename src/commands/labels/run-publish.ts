@@ -1,13 +1,14 @@
 import { AppError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { pinned } from '../../label-definitions/revision.ts';
 import { liveFrom } from '../../label-definitions/from-label.ts';
 import { labelText } from '../../label-definitions/label-text.ts';
 import { changesText } from '../../label-definitions/text.ts';
 import type { LabelJson } from '../../label-definitions/api-types.ts';
 import { type Compared, compare, unpublished } from './run-diff.ts';
+import type { PublishValues } from './publish.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
 const hasNothing = ({ draft, published }: Compared): boolean =>
@@ -44,7 +45,7 @@ const asItIs = (context: Context, { label, draft }: Compared): Result => {
   return recordResult(label, { text: labelText(label) });
 };
 
-export const runPublish = async (context: Context, values: Values): Promise<Result> => {
+export const runPublish = async (context: Context, values: PublishValues): Promise<Result> => {
   const asking = { admin: values.admin ?? false };
   const seen = await compare(context, values.label, asking);
   const { name, draft } = seen;

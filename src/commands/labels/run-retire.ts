@@ -1,7 +1,7 @@
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { pinned } from '../../label-definitions/revision.ts';
 import type { LiveLabel } from '../../label-definitions/definition.ts';
 import { liveFrom } from '../../label-definitions/from-label.ts';
@@ -10,6 +10,7 @@ import type { LabelJson, LockJson, PermissionJson } from '../../label-definition
 import { unpublished } from './run-diff.ts';
 import { type Asking, allLocks, allPermissions, getLabel } from '../../label-definitions/read-labels.ts';
 import { withLabel } from '../../label-definitions/resolve-label.ts';
+import type { RetireValues } from './retire.ts';
 
 const { labels } = labelsService.table;
 
@@ -108,7 +109,7 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
   return mustDisable;
 };
 
-export const runRetire = async (context: Context, values: Values): Promise<Result> => {
+export const runRetire = async (context: Context, values: RetireValues): Promise<Result> => {
   const asking = { admin: values.admin ?? false };
   const target = await withLabel(context, values.label, asking, async (found) => {
     const [name = ''] = found.split('@');

@@ -1,7 +1,7 @@
 import { bool, str } from '../../core/field.ts';
 import { parseDuration } from '../../core/duration.ts';
 import { recordResult } from '../../core/result.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 
 const ask = async (context: Context, method: string, body?: unknown) => {
   const { steer } = await import('./remote.ts');
@@ -11,12 +11,12 @@ const ask = async (context: Context, method: string, body?: unknown) => {
   });
 };
 
-export const clockShow: Command = {
+export const clockShow = defineCommand({
   path: ['mock', 'clock', 'show'],
   summary: "The mock server's time",
   run: (context) => ask(context, 'GET'),
-};
-export const clockSet: Command = {
+});
+export const clockSet = defineCommand({
   path: ['mock', 'clock', 'set'],
   noDryRun: 'opsctl mock clock show',
   summary: "Set the mock server's time; it runs on from there",
@@ -26,8 +26,8 @@ export const clockSet: Command = {
   flags: { freeze: { field: bool(), summary: 'Let it stand still' } },
   run: (context, values) =>
     ask(context, 'PUT', { time: values.time, ...(values.freeze === true ? { frozen: true } : {}) }),
-};
-export const clockAdvance: Command = {
+});
+export const clockAdvance = defineCommand({
   path: ['mock', 'clock', 'advance'],
   noDryRun: 'opsctl mock clock show',
   summary: "Move the mock server's time forward",
@@ -37,10 +37,10 @@ export const clockAdvance: Command = {
   examples: [{ line: 'opsctl mock clock advance 31d', says: 'What 30 days would do' }],
   run: (context, values) =>
     ask(context, 'PUT', { advance_ms: Math.round(parseDuration(values.span, '<span>')) }),
-};
-export const clockReset: Command = {
+});
+export const clockReset = defineCommand({
   path: ['mock', 'clock', 'reset'],
   noDryRun: 'opsctl mock clock show',
   summary: "Back to the machine's time",
   run: (context) => ask(context, 'DELETE'),
-};
+});

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { type Live, liveServer } from '../../mock-server/instance-lock.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { alreadyRuns } from './already-runs.ts';
 import { mockDirectory } from './embedded.ts';
+import type { LaunchValues } from './launch.ts';
 import { serverFlags } from './server-flags.ts';
 
 const READY_MS = 30_000;
@@ -11,9 +12,9 @@ const POLL_MS = 20;
 const LOG_LINES = 20;
 
 /** The flags as they were given, for the process that serves. */
-const wordsOf = (values: Values): string[] =>
-  ['port', ...Object.keys(serverFlags)].flatMap((name) => {
-    const value: unknown = values[name];
+const wordsOf = (values: LaunchValues): string[] =>
+  (['port', ...(Object.keys(serverFlags) as (keyof typeof serverFlags)[])] as const).flatMap((name) => {
+    const value = values[name];
     if (value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];
     return (Array.isArray(value) ? value : [value]).map((one) => `--${name}=${one}`);
@@ -30,7 +31,7 @@ const notStarted = async (context: Context, log: string, why: string): Promise<A
 };
 
 /** Starts `mock serve` in a process of its own; resolves when it accepts connections. */
-export const startDetached = async (context: Context, values: Values): Promise<Live> => {
+export const startDetached = async (context: Context, values: LaunchValues): Promise<Live> => {
   const { host, settings, signal } = context;
   const directory = mockDirectory(settings);
   const running = liveServer(host, directory);

@@ -1,6 +1,6 @@
 import { oneOf } from '../../core/field.ts';
 import { rawResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import type { Ready } from './ready.ts';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
@@ -15,7 +15,7 @@ const forms = {
 } as const;
 type Form = keyof typeof forms;
 
-export const envCommand: Command = {
+export const envCommand = defineCommand({
   path: ['mock', 'env'],
   summary: 'Print the variables that make programs use the running mock server',
   flags: {
@@ -36,4 +36,4 @@ export const envCommand: Command = {
     const lines = Object.entries(clientEnvironment(ready as Ready)).map(([name, value]) => form(name, value));
     return rawResult(`${lines.join('\n')}\n`);
   },
-};
+});

@@ -4,7 +4,7 @@ import { parseDuration } from '../../core/duration.ts';
 import { problem, usageError } from '../../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput } from '../../mock-server/faults.ts';
-import type { Command, Context, Flag, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 
 const columns = [
   'id',
@@ -22,7 +22,7 @@ const columns = [
 ];
 const { fields } = faultInput;
 
-const flags: Readonly<Record<string, Flag>> = {
+const flags = {
   method: { field: fields.method, summary: fields.method.summary, complete: 'method' },
   path: { field: fields.path, summary: fields.path.summary, value: 'pattern' },
   status: { field: fields.status, summary: fields.status.summary },
@@ -40,7 +40,7 @@ const flags: Readonly<Record<string, Flag>> = {
   cut: { field: fields.cut, summary: fields.cut.summary },
   when: { field: fields.when, summary: fields.when.summary },
   count: { field: fields.count, summary: fields.count.summary },
-};
+} as const satisfies Flags;
 
 const headersOf = (texts: readonly string[]): Record<string, string> =>
   Object.fromEntries(
@@ -73,7 +73,7 @@ const inputOf = ({
   'content-type': contentType,
   'bytes-per-second': rate,
   ...plain
-}: Values): Record<string, unknown> => ({
+}: ValuesOf<typeof flags>): Record<string, unknown> => ({
   ...plain,
   ...(header === undefined ? {} : { headers: headersOf(header) }),
   ...(contentType === undefined ? {} : { content_type: contentType }),
@@ -81,7 +81,7 @@ const inputOf = ({
   ...(delay === undefined ? {} : delayOf(delay)),
 });
 
-export const faultsAdd: Command = {
+export const faultsAdd = defineCommand({
   path: ['mock', 'faults', 'add'],
   noDryRun: 'opsctl mock faults list',
   summary: 'Make requests fail on purpose',
@@ -106,7 +106,7 @@ export const faultsAdd: Command = {
     },
   ],
   check: (values) => {
-    const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header', 'bytes-per-second'];
+    const acts = ['status', 'body', 'content-type', 'delay', 'cut', 'header', 'bytes-per-second'] as const;
     return acts.some((name) => values[name] !== undefined)
       ? []
       : [problem('', 'required', `give at least one of ${acts.map((name) => `--${name}`).join(', ')}`)];
@@ -116,7 +116,7 @@ export const faultsAdd: Command = {
     const fault = await steer(context, (ask) => ask('POST', 'faults', inputOf(values)));
     return recordResult(fault, { columns, message: `fault ${fault.id} set` });
   },
-};
+});
 
 const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
   const text = await host.files.read(resolve(host.cwd, path));
@@ -132,7 +132,7 @@ const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
   }
 };
 
-export const faultsLoad: Command = {
+export const faultsLoad = defineCommand({
   path: ['mock', 'faults', 'load'],
   noDryRun: 'opsctl mock faults list',
   summary: 'Replace all faults by those of a file',
@@ -146,18 +146,18 @@ export const faultsLoad: Command = {
     const faults: unknown[] = await steer(context, (ask) => ask('PUT', 'faults', profile));
     return rowsResult(faults, { columns, message: `${faults.length} faults set` });
   },
-};
+});
 
-export const faultsList: Command = {
+export const faultsList = defineCommand({
   path: ['mock', 'faults', 'list'],
   summary: 'Faults that wait for requests',
   run: async (context) => {
     const { steer } = await import('./remote.ts');
     return rowsResult(await steer(context, (ask) => ask('GET', 'faults')), { columns });
   },
-};
+});
 
-export const faultsClear: Command = {
+export const faultsClear = defineCommand({
   path: ['mock', 'faults', 'clear'],
   noDryRun: 'opsctl mock faults list',
   summary: 'Clear faults',
@@ -171,4 +171,4 @@ export const faultsClear: Command = {
     );
     return nothing(values.fault === undefined ? 'all faults are gone' : `fault ${values.fault} is gone`);
   },
-};
+});

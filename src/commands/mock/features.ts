@@ -1,6 +1,6 @@
 import { oneOf } from '../../core/field.ts';
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 
 const feature = oneOf(
   'documents',
@@ -10,15 +10,15 @@ const feature = oneOf(
   'objective-entitlement',
 );
 
-export const featuresShow: Command = {
+export const featuresShow = defineCommand({
   path: ['mock', 'features', 'show'],
   summary: "Which features the tracker's workspace has",
   run: async (context) => {
     const { steer } = await import('./remote.ts');
     return recordResult(await steer(context, (send) => send('GET', 'features')));
   },
-};
-export const featuresSet: Command = {
+});
+export const featuresSet = defineCommand({
   path: ['mock', 'features', 'set'],
   noDryRun: 'opsctl mock features show',
   summary: "Switch a feature of the tracker's workspace on or off",
@@ -42,4 +42,4 @@ export const featuresSet: Command = {
     );
     return recordResult(all, { message: `${values.feature} is ${values.state}` });
   },
-};
+});

@@ -2,11 +2,13 @@ import { resolve } from 'node:path';
 import { usageError, problem } from '../../core/problem.ts';
 import { savedStateFrom } from '../../mock-server/service-set.ts';
 import { own } from '../../mock-server/instance-lock.ts';
-import type { Context, Values } from '../../cli/command.ts';
+import type { Context } from '../../cli/command.ts';
 import { alreadyRuns } from './already-runs.ts';
 import { mockDirectory } from './embedded.ts';
-import { mockOptions, seedOf, seedText } from './server-flags.ts';
+import { type ServerValues, mockOptions, seedOf, seedText } from './server-flags.ts';
 import { type Started, start } from './start.ts';
+
+export type LaunchValues = ServerValues & { readonly port?: number | undefined };
 
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
@@ -28,7 +30,7 @@ const seedFrom = async ({ host }: Context, text: string | undefined) => {
 /** A server for as long as the caller wants it: with the directory's state, or with none when `isEphemeral`. */
 export const launch = async (
   context: Context,
-  values: Values,
+  values: LaunchValues,
   what: string,
   isEphemeral: boolean,
 ): Promise<Launched> => {

@@ -1,6 +1,6 @@
 import { bool, list, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { clientEnvironment } from './client-environment.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
@@ -18,7 +18,7 @@ const SIGNALS: Readonly<Record<string, number>> = {
 
 const COMMAND_NOT_FOUND = 127;
 
-export const runCommand: Command = {
+export const runCommand = defineCommand({
   path: ['mock', 'run'],
   noDryRun: 'opsctl mock run --help',
   summary: 'Run a command against a server of its own',
@@ -38,7 +38,7 @@ export const runCommand: Command = {
     },
   ],
   run: async (context, values) => {
-    const [program = '', ...args] = values.command as string[];
+    const [program = '', ...args] = values.command;
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
     const env = clientEnvironment(server.ready);
@@ -57,4 +57,4 @@ export const runCommand: Command = {
     if (code !== 0) context.host.exit(code);
     return nothing();
   },
-};
+});

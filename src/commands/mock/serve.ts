@@ -1,5 +1,5 @@
 import { bool } from '../../core/field.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import type { Launched } from './launch.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
@@ -23,7 +23,7 @@ const serve = async function* (context: Context, server: Launched): AsyncGenerat
   }
 };
 
-export const serveCommand: Command = {
+export const serveCommand = defineCommand({
   path: ['mock', 'serve'],
   noDryRun: 'opsctl mock serve --help',
   summary: 'Run the embedded services until stopped',
@@ -47,4 +47,4 @@ export const serveCommand: Command = {
     const server = await launch(context, values, 'mock serve', values.ephemeral === true);
     return { kind: 'raw', chunks: serve(context, server) };
   },
-};
+});

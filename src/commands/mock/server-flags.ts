@@ -2,12 +2,12 @@ import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import { problem, usageError } from '../../core/problem.ts';
 import { defaultOptions } from '../../mock-server/defaults.ts';
 import type { MockOptions } from '../../mock-server/service.ts';
-import type { Flag, Values } from '../../cli/command.ts';
+import type { Flag, Flags, ValuesOf } from '../../cli/command.ts';
 
 const RATE = '^([1-9][0-9]{0,6}|off)$';
 
 /** How a server behaves: shared by `mock serve` and `mock run`. */
-export const serverFlags: Readonly<Record<string, Flag>> = {
+export const serverFlags = {
   seed: {
     field: str(4096, { min: 1 }),
     summary: 'Data to begin with: demo, empty, or a file that `opsctl mock state` wrote',
@@ -61,7 +61,9 @@ export const serverFlags: Readonly<Record<string, Flag>> = {
     summary: 'Repeatable identifiers and tokens: the same word, the same values',
     value: 'word',
   },
-};
+} as const satisfies Flags;
+
+export type ServerValues = ValuesOf<typeof serverFlags>;
 
 const rateOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return defaultOptions.ratePerMinute;
@@ -69,7 +71,7 @@ const rateOf = (text: string | undefined): number | undefined => {
 };
 
 /** spec/labels#parameters, spec/labels#limits: real services have a quota and a largest number of labels; here both are switched on. */
-const labelLimits = (values: Values): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
+const labelLimits = (values: ServerValues): Pick<MockOptions, 'labelsQuota' | 'labelsAtMost'> => {
   const [reads, writes] = String(values['labels-quota'] ?? 'off')
     .split('/')
     .map(Number);
@@ -80,7 +82,7 @@ const labelLimits = (values: Values): Pick<MockOptions, 'labelsQuota' | 'labelsA
   };
 };
 
-export const mockOptions = (values: Values): MockOptions => ({
+export const mockOptions = (values: ServerValues): MockOptions => ({
   ratePerMinute: rateOf(values['rate-limit']),
   rateRetryAfter: values['rate-retry-after'] === true,
   labelsAuth: values['labels-auth'] ?? defaultOptions.labelsAuth,
@@ -91,11 +93,11 @@ export const mockOptions = (values: Values): MockOptions => ({
   ...(values['allow-host'] === undefined ? {} : { allowHosts: values['allow-host'] }),
 });
 
-export const portFlag: Flag = {
+export const portFlag = {
   field: int({ min: 0, max: 65_535 }),
   summary: 'Port on 127.0.0.1 and ::1; 0, the default, is a free one',
   value: 'port',
-};
+} as const satisfies Flag;
 
 export type Seed = { readonly kind: 'demo' | 'empty' } | { readonly kind: 'file'; readonly path: string };
 export const seedOf = (text: string | undefined): Seed =>

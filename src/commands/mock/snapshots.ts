@@ -1,15 +1,15 @@
 import { str } from '../../core/field.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
-import type { Argument, Command } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Command } from '../../cli/command.ts';
 
 const columns = ['name', 'saved_at', 'bytes'];
-const nameArgument: Argument = {
+const nameArgument = {
   name: 'name',
   field: str(100, { min: 1, pattern: '^[A-Za-z0-9_.-]+$' }),
   summary: 'Name of the snapshot: letters, digits, dot, dash and underscore',
-};
+} as const satisfies Argument;
 
-const save: Command = {
+const save = defineCommand({
   path: ['mock', 'snapshot', 'save'],
   noDryRun: 'opsctl mock snapshot list',
   summary: 'Save the state of all services under a name',
@@ -24,9 +24,9 @@ const save: Command = {
     const made = await steer(context, (ask) => ask('PUT', `snapshots/${values.name}`));
     return recordResult(made, { columns, message: `snapshot ${values.name} saved` });
   },
-};
+});
 
-const restore: Command = {
+const restore = defineCommand({
   path: ['mock', 'snapshot', 'restore'],
   noDryRun: 'opsctl mock snapshot list',
   summary: 'Put all services back to a saved state',
@@ -36,18 +36,18 @@ const restore: Command = {
     await steer(context, (ask) => ask('POST', `snapshots/${values.name}/restore`));
     return nothing(`snapshot ${values.name} restored`);
   },
-};
+});
 
-const list: Command = {
+const list = defineCommand({
   path: ['mock', 'snapshot', 'list'],
   summary: 'List the saved states',
   run: async (context) => {
     const { steer } = await import('./remote.ts');
     return rowsResult(await steer(context, (ask) => ask('GET', 'snapshots')), { columns, name: 'name' });
   },
-};
+});
 
-const remove: Command = {
+const remove = defineCommand({
   path: ['mock', 'snapshot', 'delete'],
   noDryRun: 'opsctl mock snapshot list',
   summary: 'Delete a saved state',
@@ -57,7 +57,7 @@ const remove: Command = {
     await steer(context, (ask) => ask('DELETE', `snapshots/${values.name}`));
     return nothing(`snapshot ${values.name} deleted`);
   },
-};
+});
 
 /** `opsctl mock snapshot …` */
 export const snapshotCommands: readonly Command[] = [save, restore, list, remove];

@@ -1,8 +1,8 @@
 import { recordResult } from '../../core/result.ts';
-import type { Command } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
 
-export const startCommand: Command = {
+export const startCommand = defineCommand({
   path: ['mock', 'start'],
   noDryRun: 'opsctl mock status shows whether a server runs',
   summary: 'Start the embedded services in the background',
@@ -21,4 +21,4 @@ export const startCommand: Command = {
       message: `the mock server runs at ${url} (process ${pid}); opsctl mock stop ends it`,
     });
   },
-};
+});

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { bool, oneOf, str } from '../../core/field.ts';
 import { nothing, rawResult, recordResult } from '../../core/result.ts';
-import type { Command, Context } from '../../cli/command.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { seedOf, seedText } from './server-flags.ts';
 
 const counted = (status: { records: Record<string, number> }): string => {
@@ -33,7 +33,7 @@ const discard = async ({ host, settings, signal }: Context): Promise<string> => 
     : `a server runs at ${owner.live.url}; reset it without --discard`;
 };
 
-export const resetCommand: Command = {
+export const resetCommand = defineCommand({
   path: ['mock', 'reset'],
   noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Put the mock server back to its first data',
@@ -52,9 +52,9 @@ export const resetCommand: Command = {
       values.discard ? await discard(context) : `reset: ${await fill(context, values.seed ?? 'demo')}`,
     );
   },
-};
+});
 
-export const seedCommand: Command = {
+export const seedCommand = defineCommand({
   path: ['mock', 'seed'],
   noDryRun: 'opsctl mock status shows what the server holds',
   summary: 'Replace the data of the mock server',
@@ -71,9 +71,9 @@ export const seedCommand: Command = {
     { line: 'opsctl mock seed before.json', says: 'Go back to it' },
   ],
   run: async (context, values) => nothing(`seeded: ${await fill(context, values.seed)}`),
-};
+});
 
-export const stateCommand: Command = {
+export const stateCommand = defineCommand({
   path: ['mock', 'state'],
   summary: 'Print the whole state of the mock server, for `mock seed`',
   run: async (context) => {
@@ -81,9 +81,9 @@ export const stateCommand: Command = {
     const state = await steer(context, (ask) => ask('GET', 'state'));
     return rawResult(`${JSON.stringify(state)}\n`);
   },
-};
+});
 
-export const statusCommand: Command = {
+export const statusCommand = defineCommand({
   path: ['mock', 'status'],
   summary: 'Where the mock server is and what it holds',
   run: async (context) => {
@@ -92,9 +92,9 @@ export const statusCommand: Command = {
     const { url, pid, ...rest } = await steer(context, (ask) => ask('GET', 'status'));
     return recordResult({ running: served, url: served ? url : null, pid: served ? pid : null, ...rest });
   },
-};
+});
 
-export const stopCommand: Command = {
+export const stopCommand = defineCommand({
   path: ['mock', 'stop'],
   noDryRun: 'opsctl mock status shows whether a server runs',
   summary: 'End the running mock server',
@@ -107,4 +107,4 @@ export const stopCommand: Command = {
       ),
     );
   },
-};
+});

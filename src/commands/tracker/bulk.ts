@@ -4,13 +4,47 @@ import { bool, int, oneOf, req, str } from '../../core/field.ts';
 import { durationText } from '../../core/duration.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 import { type Journal, openJournal } from '../../bulk/journal.ts';
 import { makeObserver } from '../../bulk/observe.ts';
 import { pooled } from '../../bulk/pool.ts';
 import { type Format, type Line, readRows } from '../../bulk/rows.ts';
 import { type Counts, type Outcome, type Run, count, runLine } from '../../bulk/run.ts';
+
+const flags = {
+  file: {
+    field: req(str()),
+    short: 'f',
+    summary: 'The rows; - is standard input',
+    value: 'file|-',
+    complete: 'file',
+  },
+  'input-format': {
+    field: oneOf('ndjson', 'csv'),
+    summary: 'Format of the rows (default: by the name of the file)',
+    value: 'ndjson|csv',
+  },
+  resource: { field: str(), summary: 'Resource of rows that name none', value: 'resource' },
+  op: {
+    field: oneOf('create', 'update', 'delete'),
+    summary: 'What to do in rows that do not say',
+    value: 'create|update|delete',
+  },
+  concurrency: {
+    field: int({ min: 1, max: 64 }),
+    summary: 'Requests at the same time (default 4); 1 keeps the order of the rows',
+    value: 'number',
+  },
+  resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
+  journal: {
+    field: str(),
+    summary: 'File that remembers what was done (default: kept in the state directory)',
+    value: 'file',
+    complete: 'file',
+  },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
 type Input = {
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -19,8 +53,8 @@ type Input = {
   readonly path: string;
 };
 
-const open = async ({ host }: Context, values: Values): Promise<Input> => {
-  const given = values.file as string;
+const open = async ({ host }: Context, values: Given): Promise<Input> => {
+  const given = values.file;
   const format: Format = values['input-format'] ?? (given.endsWith('.csv') ? 'csv' : 'ndjson');
   if (given === '-') return { bytes: host.terminal.stdin.bytes(), format, sizeBytes: undefined, path: '-' };
   const path = isAbsolute(given) ? given : join(host.cwd, given);
@@ -36,7 +70,7 @@ const open = async ({ host }: Context, values: Values): Promise<Input> => {
   return { bytes: host.files.stream(path), format, sizeBytes: info.sizeBytes, path };
 };
 
-const journalPath = async (context: Context, values: Values, input: Input): Promise<string> => {
+const journalPath = async (context: Context, values: Given, input: Input): Promise<string> => {
   const { host, settings } = context;
   if (values.journal !== undefined)
     return isAbsolute(values.journal) ? values.journal : join(host.cwd, values.journal);
@@ -136,14 +170,14 @@ const shellWord = (text: string): string =>
   /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** What decides what a row means is said again, and so is the place of the journal. */
-const resumeLineOf = (values: Values): string => {
-  const again = ['input-format', 'resource', 'op', 'journal'].flatMap((name) =>
+const resumeLineOf = (values: Given): string => {
+  const again = (['input-format', 'resource', 'op', 'journal'] as const).flatMap((name) =>
     values[name] === undefined ? [] : [` --${name} ${shellWord(String(values[name]))}`],
   );
   return `opsctl tracker bulk -f ${shellWord(String(values.file))}${again.join('')} --resume`;
 };
 
-const bulk = async (context: Context, values: Values): Promise<Result> => {
+const bulk = async (context: Context, values: Given): Promise<Result> => {
   const input = await open(context, values);
   const counts: Counts = { done: 0, failed: 0, skipped: 0 };
   const path = context.isDryRun ? '' : await journalPath(context, values, input);
@@ -171,45 +205,14 @@ const bulk = async (context: Context, values: Values): Promise<Result> => {
   };
 };
 
-export const bulkCommand: Command = {
+export const bulkCommand = defineCommand({
   path: ['tracker', 'bulk'],
   summary: 'Create, update and delete many records from NDJSON or CSV',
   about:
     'Each row says what to do: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
     'In CSV the columns op, resource and id do the same, every other column is a field; an empty cell is left out, null unsets, lists are separated by ; or |. ' +
     'A result is printed for each row as it is finished. A run that was cut off goes on with --resume: no row is done twice.',
-  flags: {
-    file: {
-      field: req(str()),
-      short: 'f',
-      summary: 'The rows; - is standard input',
-      value: 'file|-',
-      complete: 'file',
-    },
-    'input-format': {
-      field: oneOf('ndjson', 'csv'),
-      summary: 'Format of the rows (default: by the name of the file)',
-      value: 'ndjson|csv',
-    },
-    resource: { field: str(), summary: 'Resource of rows that name none', value: 'resource' },
-    op: {
-      field: oneOf('create', 'update', 'delete'),
-      summary: 'What to do in rows that do not say',
-      value: 'create|update|delete',
-    },
-    concurrency: {
-      field: int({ min: 1, max: 64 }),
-      summary: 'Requests at the same time (default 4); 1 keeps the order of the rows',
-      value: 'number',
-    },
-    resume: { field: bool(), summary: 'Go on with a run of the same file that was cut off' },
-    journal: {
-      field: str(),
-      summary: 'File that remembers what was done (default: kept in the state directory)',
-      value: 'file',
-      complete: 'file',
-    },
-  },
+  flags,
   examples: [
     { line: 'opsctl tracker bulk -f changes.ndjson --dry-run', says: 'Check every row, send nothing' },
     {
@@ -219,4 +222,4 @@ export const bulkCommand: Command = {
     { line: 'opsctl tracker bulk -f changes.ndjson --resume', says: 'Go on after an interruption' },
   ],
   run: bulk,
-};
+});

@@ -7,7 +7,7 @@ import { send } from '../../api-client/send.ts';
 import { type Part, multipart } from '../../api-client/upload.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { HttpReply } from '../../platform/host.ts';
-import type { Command, Context, Target } from '../../cli/command.ts';
+import { defineCommand, type Command, type Context, type Target } from '../../cli/command.ts';
 import { jsonReply } from './json-reply.ts';
 
 const types: Readonly<Record<string, string>> = {
@@ -101,7 +101,7 @@ const uploadAll = async (
   return found;
 };
 
-const uploadCommand: Command = {
+const uploadCommand = defineCommand({
   path: ['tracker', 'files', 'upload'],
   summary: 'Upload files, up to four in a request',
   args: [
@@ -122,10 +122,10 @@ const uploadCommand: Command = {
   ],
   operation: { service: tracker, operation: tracker.table.files.create },
   run: async (context, values) => {
-    const found = await uploadAll(context, values.paths as string[], values['story-id']);
+    const found = await uploadAll(context, values.paths, values['story-id']);
     return rowsResult(found, { columns: ['id', 'name', 'content_type', 'size'] });
   },
-};
+});
 
 type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
 
@@ -165,7 +165,7 @@ const contentOf = async (
   throw new AppError('network', `GET ${start.pathname}: more than ${MOST_HOPS} redirects`);
 };
 
-const downloadCommand: Command = {
+const downloadCommand = defineCommand({
   path: ['tracker', 'files', 'download'],
   summary: 'Download the content of an uploaded file',
   args: [{ name: 'file', field: req(int()), summary: 'The file' }],
@@ -197,6 +197,6 @@ const downloadCommand: Command = {
     const size = await context.host.files.replaceStream(path, reply.stream());
     return recordResult({ id: record.id, path, size }, { message: `${path}: ${size} bytes` });
   },
-};
+});
 
 export const fileCommands: readonly Command[] = [uploadCommand, downloadCommand];

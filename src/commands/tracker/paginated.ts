@@ -4,7 +4,7 @@ import { recordResult } from '../../core/result.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Command, Context, Values } from '../../cli/command.ts';
 import { extend } from '../extend.ts';
-import { columnsOf, commandFrom, inputFrom } from '../from-table.ts';
+import { columnsOf, commandFrom, inputFrom, limitOf } from '../from-table.ts';
 import { resolveParams } from '../../names/naming.ts';
 import { brokenPage } from './json-reply.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
@@ -75,7 +75,7 @@ const epicsPaginated: Command = extend(epics, {
       return recordResult(await ask(query), { columns: ['total', 'next'] });
     return {
       kind: 'rows',
-      rows: limited(context, byPage(ask, query), values.limit),
+      rows: limited(context, byPage(ask, query), limitOf(values)),
       view: { columns: columnsOf(tracker.table.epics.list) },
     };
   },

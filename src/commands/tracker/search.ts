@@ -2,8 +2,35 @@ import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { requestFrom } from '../../api-client/request.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../../cli/command.ts';
 import { brokenPage, jsonReply } from './json-reply.ts';
+
+const flags = {
+  type: {
+    field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
+    repeat: true,
+    summary: 'Kinds to search (default all)',
+    value: 'kind',
+  },
+  limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
+  all: { field: bool(), summary: 'Every record that the service gives' },
+  detail: {
+    field: oneOf('full', 'slim'),
+    summary: 'slim leaves descriptions and nested records out',
+    value: 'full|slim',
+  },
+} as const satisfies Flags;
+const args = [
+  { name: 'query', field: req(str(undefined, { min: 1 })), summary: 'What to find' },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
 
 type Group = {
   readonly data: readonly Record<string, unknown>[];
@@ -63,9 +90,9 @@ async function* found(context: Context, first: Answer, most: number): AsyncItera
     );
 }
 
-const run: Command['run'] = async (context, values: Values) => {
+const run: Command['run'] = async (context, values: Given) => {
   const most = values.all ? Number.POSITIVE_INFINITY : (values.limit ?? 25);
-  const types = (values.type as (keyof typeof kinds)[] | undefined) ?? [];
+  const types = values.type ?? [];
   const query = {
     query: values.query,
     page_size: Math.min(250, most),
@@ -82,28 +109,14 @@ const run: Command['run'] = async (context, values: Values) => {
   };
 };
 
-export const searchCommand: Command = {
+export const searchCommand = defineCommand({
   path: ['tracker', 'search'],
   summary: 'Search stories, epics, iterations and objectives',
   about:
     'Operators: id: epic: label: project: state: owner: requester: type: estimate: team: iteration: objective: created: updated: completed: moved: due: is: has: — ' +
     'joined by and; ! in front turns one round; "quoted words" stay together; ranges like created:2026-01-01..2026-02-01.',
-  args: [{ name: 'query', field: req(str(undefined, { min: 1 })), summary: 'What to find' }],
-  flags: {
-    type: {
-      field: list(oneOf('story', 'epic', 'iteration', 'milestone', 'objective')),
-      repeat: true,
-      summary: 'Kinds to search (default all)',
-      value: 'kind',
-    },
-    limit: { field: int({ min: 1 }), summary: 'Records at most (default 25)', value: 'number' },
-    all: { field: bool(), summary: 'Every record that the service gives' },
-    detail: {
-      field: oneOf('full', 'slim'),
-      summary: 'slim leaves descriptions and nested records out',
-      value: 'full|slim',
-    },
-  },
+  args,
+  flags,
   examples: [
     {
       line: "opsctl tracker search 'is:started owner:ana' --type story --all -o ndjson",
@@ -112,4 +125,4 @@ export const searchCommand: Command = {
   ],
   operation: { service: tracker, operation: tracker.table.search.run },
   run,
-};
+});

@@ -2,13 +2,31 @@ import { isAbsolute, join } from 'node:path';
 import { int, str, url } from '../../core/field.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import type { Incoming, Outgoing } from '../../platform/host.ts';
-import type { Command, Context, Values } from '../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { MAX_BODY_BYTES, readEvent } from './webhook-event.ts';
+
+const flags = {
+  port: {
+    field: int({ min: 0, max: 65_535 }),
+    summary: 'Port to listen on (default: a free one)',
+    value: 'number',
+  },
+  host: { field: str(), summary: 'Address to listen on (default 127.0.0.1)', value: 'address' },
+  'secret-file': {
+    field: str(),
+    summary: 'File that holds the secret of the webhook',
+    value: 'file',
+    complete: 'file',
+  },
+  forward: { field: url(), summary: 'Pass each good delivery on, byte for byte', value: 'url' },
+  count: { field: int({ min: 1 }), summary: 'End after so many events', value: 'number' },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
 
 const json = { 'content-type': 'application/json' };
 
-const secretOf = async (context: Context, values: Values): Promise<string | undefined> => {
-  const given = values['secret-file'] as string | undefined;
+const secretOf = async (context: Context, values: Given): Promise<string | undefined> => {
+  const given = values['secret-file'];
   if (given === undefined) return context.host.env.OPSCTL_WEBHOOK_SECRET || undefined;
   const text = await context.host.files.read(isAbsolute(given) ? given : join(context.host.cwd, given));
   const secret = text?.replace(/\r?\n$/, '');
@@ -96,27 +114,12 @@ const receiver =
     }
   };
 
-export const listenCommand: Command = {
+export const listenCommand = defineCommand({
   path: ['tracker', 'webhooks', 'listen'],
   summary: 'Receive events of a webhook, check their signature, print one line each',
   about:
     'The secret comes from a file or from OPSCTL_WEBHOOK_SECRET; without one nothing is checked and a warning says so. Ctrl-C ends it.',
-  flags: {
-    port: {
-      field: int({ min: 0, max: 65_535 }),
-      summary: 'Port to listen on (default: a free one)',
-      value: 'number',
-    },
-    host: { field: str(), summary: 'Address to listen on (default 127.0.0.1)', value: 'address' },
-    'secret-file': {
-      field: str(),
-      summary: 'File that holds the secret of the webhook',
-      value: 'file',
-      complete: 'file',
-    },
-    forward: { field: url(), summary: 'Pass each good delivery on, byte for byte', value: 'url' },
-    count: { field: int({ min: 1 }), summary: 'End after so many events', value: 'number' },
-  },
+  flags,
   examples: [
     {
       line: 'opsctl tracker webhooks listen --port 8080 --secret-file secret.txt -o ndjson',
@@ -127,7 +130,7 @@ export const listenCommand: Command = {
     const secret = await secretOf(context, values);
     if (secret === undefined) context.log.warn('no secret is given: anybody can send events here');
     const queue = makeQueue();
-    let left = (values.count as number | undefined) ?? Number.POSITIVE_INFINITY;
+    let left = values.count ?? Number.POSITIVE_INFINITY;
     const accept = (event: unknown): void => {
       if (left <= 0) return;
       left -= 1;
@@ -161,7 +164,7 @@ export const listenCommand: Command = {
       },
     };
   },
-};
+});
 
 async function* closing(rows: AsyncIterable<unknown>, close: () => Promise<void>): AsyncIterable<unknown> {
   try {

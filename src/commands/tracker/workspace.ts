@@ -1,7 +1,7 @@
 import { bool, list, oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
-import type { Command, Context, Flag, Values } from '../../cli/command.ts';
+import { defineCommand, type Command, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
 import { act } from '../../workspace/apply-step.ts';
 import { type Row, kindNames, workspaceKinds } from '../../workspace/kinds.ts';
@@ -9,20 +9,23 @@ import { withMemberIds } from '../../workspace/members.ts';
 import { type Action, type Plan, planText, planWorkspace, refusal } from '../../workspace/plan.ts';
 import { readCurrent, readWorkspace } from '../../workspace/read.ts';
 
-const file: Flag = {
+const file = {
   field: req(str()),
   short: 'f',
   summary: 'The workspace file (YAML or JSON); - is standard input',
   value: 'file|-',
   complete: 'file',
-};
-const prune: Flag = {
+} as const satisfies Flag;
+const prune = {
   field: bool(),
   summary: 'Also remove what the file does not name, in the lists that it has',
-};
-const force: Flag = { field: bool(), summary: 'Prune even what is in use' };
+} as const satisfies Flag;
+const force = { field: bool(), summary: 'Prune even what is in use' } as const satisfies Flag;
 
-const planned = async (context: Context, values: Values): Promise<Plan> => {
+const changeFlags = { file, prune, force };
+type ChangeValues = ValuesOf<typeof changeFlags>;
+
+const planned = async (context: Context, values: ChangeValues): Promise<Plan> => {
   const workspace = await withMemberIds(context, await readWorkspace(context, values.file));
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   return planWorkspace(workspace, current, lookup, {
@@ -31,7 +34,7 @@ const planned = async (context: Context, values: Values): Promise<Plan> => {
   });
 };
 
-const exportCommand: Command = {
+const exportCommand = defineCommand({
   path: ['tracker', 'export'],
   summary: 'Write labels, categories, groups, custom fields, objectives, projects and iterations as a file',
   about: 'The file is what `tracker diff` and `tracker apply` read: applying it unchanged sends nothing.',
@@ -41,7 +44,7 @@ const exportCommand: Command = {
   },
   examples: [{ line: 'opsctl tracker export > workspace.yaml', says: 'Everything' }],
   run: async (context, values): Promise<Result> => {
-    const kinds = (values.only as string[] | undefined) ?? kindNames;
+    const kinds = values.only ?? kindNames;
     const { current, lookup } = await readCurrent(context, kinds);
     const clean = (row: Row): Row =>
       Object.fromEntries(
@@ -58,12 +61,12 @@ const exportCommand: Command = {
     const { stringify } = await import('../../workspace/yaml-package.ts');
     return rawResult(stringify(data, { lineWidth: 0 }));
   },
-};
+});
 
-const diffCommand: Command = {
+const diffCommand = defineCommand({
   path: ['tracker', 'diff'],
   summary: 'Show what `tracker apply` would change; exit 20 when that is anything',
-  flags: { file, prune, force },
+  flags: changeFlags,
   run: async (context, values) => {
     const plan = await planned(context, values);
     return recordResult(
@@ -72,7 +75,7 @@ const diffCommand: Command = {
       plan.actions.length + plan.refused.length > 0 ? 'no' : undefined,
     );
   },
-};
+});
 
 const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
   const done: Action[] = [];
@@ -104,13 +107,13 @@ const carryOut = async (context: Context, plan: Plan): Promise<Action[]> => {
   return done;
 };
 
-const applyCommand: Command = {
+const applyCommand = defineCommand({
   path: ['tracker', 'apply'],
   summary: 'Make the workspace what a file says: plan first, then the fewest changes',
   about:
     'Records are found by external_id, then by name, so a changed name with the same external_id is a rename. Fields that the file leaves out are left alone. ' +
     'Nothing is removed without --prune, and nothing in use without --force. A second apply of the same file sends nothing.',
-  flags: { file, prune, force },
+  flags: changeFlags,
   examples: [
     { line: 'opsctl tracker apply -f workspace.yaml --dry-run', says: 'Only the plan' },
     { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'In a script' },
@@ -129,6 +132,6 @@ const applyCommand: Command = {
       { text: `${done.length} changed, ${plan.kept} were as the file says\n` },
     );
   },
-};
+});
 
 export const workspaceCommands: readonly Command[] = [exportCommand, diffCommand, applyCommand];

@@ -2,21 +2,24 @@ import { join, resolve } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
 import { str } from '../../../core/field.ts';
 import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layout.ts';
-import type { Context, Flag, Values } from '../../../cli/command.ts';
+import type { Context, Flag } from '../../../cli/command.ts';
 
-export const dirFlag: Flag = {
+export const dirFlag = {
   field: str(),
   summary: 'Directory of the rehearsal cluster (default: one in the state directory)',
   value: 'directory',
   complete: 'file',
-};
-export const directoryOf = (context: Context, values: Values): string =>
+} as const satisfies Flag;
+export const directoryOf = (context: Context, values: { readonly dir?: string | undefined }): string =>
   values.dir === undefined
     ? join(context.settings.directories.state, 'mock-kv')
     : resolve(context.host.cwd, values.dir);
 
 /** The cluster in the directory, or an error that says how to make one. */
-export const rehearsalIn = async (context: Context, values: Values): Promise<Rehearsal> => {
+export const rehearsalIn = async (
+  context: Context,
+  values: { readonly dir?: string | undefined },
+): Promise<Rehearsal> => {
   const { readRehearsal } = await import('../../../etcd-sim/cluster/processes.ts');
   const directory = directoryOf(context, values);
   const rehearsal = await readRehearsal(context.host, directory);
@@ -38,9 +41,9 @@ export const chosen = (rehearsal: Rehearsal, name: string | undefined): readonly
     tryThis: [`one of ${names}`],
   });
 };
-export const memberFlag: Flag = {
+export const memberFlag = {
   field: str(),
   summary: 'Only this member',
   value: 'name',
   complete: 'kv-member',
-};
+} as const satisfies Flag;

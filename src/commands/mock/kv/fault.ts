@@ -9,10 +9,42 @@ import {
   passwordFile,
 } from '../../../etcd-sim/cluster/layout.ts';
 import { formOf } from '../../../etcd-sim/forms.ts';
-import type { Command, Context, Values } from '../../../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../../../cli/command.ts';
 import { chosen, dirFlag, rehearsalIn } from './directory.ts';
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
+
+const flags = {
+  dir: dirFlag,
+  member: {
+    field: str(),
+    summary: 'The member that fails (default all)',
+    value: 'name',
+    complete: 'kv-member',
+  },
+  ms: {
+    field: int({ min: 0 }),
+    summary: 'Time for slow (default 100) and exit-after (default 1000)',
+    value: 'ms',
+  },
+  'only-version': {
+    field: str(undefined, { pattern: '^3\\.\\d+$' }),
+    summary: 'Only while the member runs this version, for example the new one',
+    value: '3.x',
+    suggest: ['3.2', '3.3', '3.4', '3.5'],
+  },
+} as const satisfies Flags;
+const args = [
+  { name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' },
+] as const satisfies readonly Argument[];
+type Given = ValuesOf<typeof flags, typeof args>;
+
 const isAlarm = (kind: string): kind is 'nospace' | 'corrupt' => kind === 'nospace' || kind === 'corrupt';
 
 /** Raises the alarm in the store itself, or with `clear` takes all alarms back. */
@@ -65,7 +97,7 @@ const apply = async (
   context: Context,
   rehearsal: Rehearsal,
   member: RehearsalMember,
-  values: Values,
+  values: Given,
 ): Promise<void> => {
   if (isAlarm(values.kind)) return alarm(context, rehearsal, member, 'ACTIVATE', values.kind);
   if (values.kind !== 'clear') {
@@ -86,7 +118,7 @@ const apply = async (
 };
 
 const list = Object.entries(faultKinds).map(([kind, says]) => `${kind}: ${says}`);
-export const fault: Command = {
+export const fault = defineCommand({
   path: ['mock', 'kv', 'fault'],
   noDryRun: 'opsctl mock kv status',
   summary: 'Make a simulated member fail in a chosen way',
@@ -95,27 +127,8 @@ export const fault: Command = {
     'nospace, corrupt: raises that alarm',
     'clear: takes all faults and alarms of the member back',
   ].join('\n'),
-  args: [{ name: 'kind', field: oneOf(...kinds), summary: 'What goes wrong' }],
-  flags: {
-    dir: dirFlag,
-    member: {
-      field: str(),
-      summary: 'The member that fails (default all)',
-      value: 'name',
-      complete: 'kv-member',
-    },
-    ms: {
-      field: int({ min: 0 }),
-      summary: 'Time for slow (default 100) and exit-after (default 1000)',
-      value: 'ms',
-    },
-    'only-version': {
-      field: str(undefined, { pattern: '^3\\.\\d+$' }),
-      summary: 'Only while the member runs this version, for example the new one',
-      value: '3.x',
-      suggest: ['3.2', '3.3', '3.4', '3.5'],
-    },
-  },
+  args,
+  flags,
   examples: [
     {
       line: 'opsctl mock kv fault crash-at-start --member n2 --only-version 3.3',
@@ -133,4 +146,4 @@ export const fault: Command = {
       { text: `${values.kind} on ${names.join(', ')}`, name: 'kind' },
     );
   },
-};
+});

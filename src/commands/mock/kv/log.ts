@@ -1,9 +1,9 @@
 import { int } from '../../../core/field.ts';
 import { rawResult } from '../../../core/result.ts';
-import type { Command } from '../../../cli/command.ts';
+import { defineCommand } from '../../../cli/command.ts';
 import { chosen, dirFlag, memberFlag, rehearsalIn } from './directory.ts';
 
-export const log: Command = {
+export const log = defineCommand({
   path: ['mock', 'kv', 'log'],
   summary: 'Show what simulated members logged',
   flags: {
@@ -26,4 +26,4 @@ export const log: Command = {
     );
     return rawResult(...texts.flat());
   },
-};
+});

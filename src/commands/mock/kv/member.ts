@@ -1,9 +1,9 @@
 import { int, list, oneOf, str } from '../../../core/field.ts';
 import { nothing } from '../../../core/result.ts';
-import type { Command } from '../../../cli/command.ts';
+import { defineCommand } from '../../../cli/command.ts';
 
 /** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
-export const member: Command = {
+export const member = defineCommand({
   path: ['mock', 'kv', 'member'],
   noDryRun: 'opsctl mock kv start --help',
   summary: 'Run one simulated member',
@@ -26,15 +26,16 @@ export const member: Command = {
   async run({ host }, values) {
     const { runMember } = await import('../../../etcd-sim/member/run.ts');
     const { faultFile } = await import('../../../etcd-sim/faults.ts');
+    const { faults } = values;
     const code = await runMember(host, {
       version: values['binary-version'],
       word: values['field-words'] ?? 'kv',
       monitorMs: values['monitor-ms'] ?? 5_000,
       serverArgs: values['server-flags'] ?? [],
-      ...(values.faults === undefined ? {} : { faultFile: (name: string) => faultFile(values.faults, name) }),
+      ...(faults === undefined ? {} : { faultFile: (name: string) => faultFile(faults, name) }),
     });
     // Connections of clients that are kept alive must not keep the process.
     host.exit(code);
     return nothing();
   },
-};
+});

@@ -3,11 +3,88 @@ import { AppError } from '../../../core/problem.ts';
 import { type Result, recordResult } from '../../../core/result.ts';
 import type { Rehearsal, RehearsalOptions } from '../../../etcd-sim/cluster/layout.ts';
 import type { Content } from '../../../etcd-sim/cluster/start.ts';
-import type { Command, Context, Values } from '../../../cli/command.ts';
+import { defineCommand, type Context, type Flags, type ValuesOf } from '../../../cli/command.ts';
 import { chosen, dirFlag, directoryOf, memberFlag, rehearsalIn } from './directory.ts';
 
 const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
-const optionsOf = (values: Values): RehearsalOptions => ({
+
+/** Of each minor the one whose answers were seen on real servers. */
+const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16'];
+
+const flags = {
+  dir: dirFlag,
+  members: { field: int({ min: 1, max: 9 }), summary: 'How many members (default 3)', value: 'n' },
+  version: {
+    field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+    summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
+    value: '3.x.y',
+    suggest: versions,
+  },
+  'new-version': {
+    field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
+    summary: `Version of the new binary (default ${DEFAULT.newVersion})`,
+    value: '3.x.y',
+    suggest: versions,
+  },
+  'v2-size': {
+    field: int({ min: 0 }),
+    summary: 'Bytes of v2 data that the members claim to hold',
+    value: 'bytes',
+  },
+  auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
+  quota: {
+    field: int({ min: 1 }),
+    summary: 'Quota of the database; a write past it raises NOSPACE',
+    value: 'bytes',
+  },
+  'config-files': {
+    field: bool(),
+    summary: 'Members read configuration files of the old version instead of flags',
+  },
+  'field-words': {
+    field: oneOf('kv', 'etcd'),
+    summary: 'Word in the fields of /version and in logs',
+    value: 'kv|etcd',
+  },
+  'monitor-ms': {
+    field: int({ min: 50, max: 60_000 }),
+    summary: "How often the leader looks at the members' versions (default 5000)",
+    value: 'ms',
+  },
+  'heartbeat-ms': {
+    field: int({ min: 10, max: 10_000 }),
+    summary: 'Time between heartbeats (default 100)',
+    value: 'ms',
+  },
+  'election-ms': {
+    field: int({ min: 50, max: 50_000 }),
+    summary: 'Time without a leader before an election (default 1000)',
+    value: 'ms',
+  },
+  keys: {
+    field: str(),
+    summary: 'JSON file with `revision` and `keys` to begin with',
+    value: 'file',
+    complete: 'file',
+    hidden: true,
+  },
+  replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the directory first' },
+  again: { field: bool(), summary: 'Start the stopped members of the directory again, with their data' },
+  member: { ...memberFlag, summary: 'Start only this stopped member of the directory again' },
+  binary: {
+    field: oneOf('old', 'new'),
+    summary: 'Binary for --again and --member (default old)',
+    value: 'old|new',
+  },
+  wait: {
+    field: bool(),
+    negated: true,
+    summary: 'Do not wait until the members are healthy (--again, --member)',
+  },
+} as const satisfies Flags;
+type Given = ValuesOf<typeof flags>;
+
+const optionsOf = (values: Given): RehearsalOptions => ({
   members: values.members ?? 3,
   version: values.version ?? DEFAULT.version,
   newVersion: values['new-version'] ?? DEFAULT.newVersion,
@@ -58,7 +135,7 @@ const shown = (rehearsal: Rehearsal): Result => {
   return recordResult(data, { text, name: 'cluster_file' });
 };
 
-const startAgain = async (context: Context, values: Values): Promise<Result> => {
+const startAgain = async (context: Context, values: Given): Promise<Result> => {
   const { pidOf, startProcess } = await import('../../../etcd-sim/cluster/processes.ts');
   const { waitHealthy } = await import('../../../etcd-sim/cluster/start.ts');
   const rehearsal = await rehearsalIn(context, values);
@@ -72,7 +149,7 @@ const startAgain = async (context: Context, values: Values): Promise<Result> => 
   return shown(rehearsal);
 };
 
-const run = async (context: Context, values: Values): Promise<Result> => {
+const run = async (context: Context, values: Given): Promise<Result> => {
   if (values.again || values.member !== undefined) return startAgain(context, values);
   const { startRehearsal } = await import('../../../etcd-sim/cluster/start.ts');
   const content = await contentOf(context, values.keys);
@@ -80,88 +157,16 @@ const run = async (context: Context, values: Values): Promise<Result> => {
   return shown(await startRehearsal(context.host, directoryOf(context, values), optionsOf(values), more));
 };
 
-/** Of each minor the one whose answers were seen on real servers. */
-const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16'];
-export const start: Command = {
+export const start = defineCommand({
   path: ['mock', 'kv', 'start'],
   noDryRun: 'opsctl mock kv start --help',
   summary: 'Start a simulated cluster to rehearse an upgrade on',
   about:
     'Each member is a process of its own that speaks the interfaces of its version and agrees with the others like real servers do. It is a rehearsal, not a database. The directory gets a cluster.yaml for `opsctl kv … --cluster`, with an old and a new binary.',
-  flags: {
-    dir: dirFlag,
-    members: { field: int({ min: 1, max: 9 }), summary: 'How many members (default 3)', value: 'n' },
-    version: {
-      field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
-      summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
-      value: '3.x.y',
-      suggest: versions,
-    },
-    'new-version': {
-      field: str(undefined, { pattern: '^3\\.[2-5]\\.\\d+$' }),
-      summary: `Version of the new binary (default ${DEFAULT.newVersion})`,
-      value: '3.x.y',
-      suggest: versions,
-    },
-    'v2-size': {
-      field: int({ min: 0 }),
-      summary: 'Bytes of v2 data that the members claim to hold',
-      value: 'bytes',
-    },
-    auth: { field: bool(), summary: 'Switch authentication on (user root, password in a file)' },
-    quota: {
-      field: int({ min: 1 }),
-      summary: 'Quota of the database; a write past it raises NOSPACE',
-      value: 'bytes',
-    },
-    'config-files': {
-      field: bool(),
-      summary: 'Members read configuration files of the old version instead of flags',
-    },
-    'field-words': {
-      field: oneOf('kv', 'etcd'),
-      summary: 'Word in the fields of /version and in logs',
-      value: 'kv|etcd',
-    },
-    'monitor-ms': {
-      field: int({ min: 50, max: 60_000 }),
-      summary: "How often the leader looks at the members' versions (default 5000)",
-      value: 'ms',
-    },
-    'heartbeat-ms': {
-      field: int({ min: 10, max: 10_000 }),
-      summary: 'Time between heartbeats (default 100)',
-      value: 'ms',
-    },
-    'election-ms': {
-      field: int({ min: 50, max: 50_000 }),
-      summary: 'Time without a leader before an election (default 1000)',
-      value: 'ms',
-    },
-    keys: {
-      field: str(),
-      summary: 'JSON file with `revision` and `keys` to begin with',
-      value: 'file',
-      complete: 'file',
-      hidden: true,
-    },
-    replace: { field: bool(), summary: 'Remove a stopped rehearsal cluster from the directory first' },
-    again: { field: bool(), summary: 'Start the stopped members of the directory again, with their data' },
-    member: { ...memberFlag, summary: 'Start only this stopped member of the directory again' },
-    binary: {
-      field: oneOf('old', 'new'),
-      summary: 'Binary for --again and --member (default old)',
-      value: 'old|new',
-    },
-    wait: {
-      field: bool(),
-      negated: true,
-      summary: 'Do not wait until the members are healthy (--again, --member)',
-    },
-  },
+  flags,
   examples: [
     { line: 'opsctl mock kv start --members 3 --dir ./rehearsal', says: 'three members of 3.2' },
     { line: 'opsctl kv upgrade --cluster ./rehearsal/cluster.yaml', says: 'the upgrade itself' },
   ],
   run,
-};
+});

@@ -1,6 +1,6 @@
 import { rowsResult } from '../../../core/result.ts';
 import type { Rehearsal, RehearsalMember } from '../../../etcd-sim/cluster/layout.ts';
-import type { Command, Context } from '../../../cli/command.ts';
+import { defineCommand, type Context } from '../../../cli/command.ts';
 import { dirFlag, rehearsalIn } from './directory.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
@@ -34,7 +34,7 @@ const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalM
   };
 };
 
-export const status: Command = {
+export const status = defineCommand({
   path: ['mock', 'kv', 'status'],
   summary: 'Show the members of a simulated cluster',
   flags: { dir: dirFlag },
@@ -53,4 +53,4 @@ export const status: Command = {
     ];
     return rowsResult(rows, { columns, name: 'name' });
   },
-};
+});

@@ -1,10 +1,10 @@
 import { bool } from '../../../core/field.ts';
 import { recordResult } from '../../../core/result.ts';
-import type { Command } from '../../../cli/command.ts';
+import { defineCommand } from '../../../cli/command.ts';
 import { chosen, dirFlag, memberFlag, rehearsalIn } from './directory.ts';
 
 const GRACE_MS = 5_000;
-export const stop: Command = {
+export const stop = defineCommand({
   path: ['mock', 'kv', 'stop'],
   noDryRun: 'opsctl mock kv status',
   summary: 'Stop a simulated cluster or one of its members',
@@ -30,4 +30,4 @@ export const stop: Command = {
     const message = stopped.map(({ name, result }) => `${name} ${result}`).join(', ');
     return recordResult({ dir: rehearsal.directory, members: stopped }, { text: message, name: 'dir' });
   },
-};
+});

@@ -2,16 +2,16 @@ import { str } from '../../../core/field.ts';
 import { operations } from '../../../core/operation.ts';
 import { nothing, recordResult, rowsResult } from '../../../core/result.ts';
 import { oauthConsole } from '../../../api-specs/oauth/console.ts';
-import type { Command, Flag } from '../../../cli/command.ts';
+import type { Command, Flag, Flags } from '../../../cli/command.ts';
 import { columnsOf, commandFrom, inputFrom } from '../../from-table.ts';
 import { consoleCommand } from './console-page.ts';
 
 const kebab = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1-$2').toLowerCase();
-const url: Flag = {
+const url = {
   field: str(),
   summary: 'Address of a running server (default: the one of the state directory)',
   value: 'url',
-};
+} as const satisfies Flag;
 
 const examples: Readonly<Record<string, readonly { readonly line: string; readonly says: string }[]>> = {
   'clients create': [
@@ -54,7 +54,7 @@ const rows: readonly Command[] = operations(oauthConsole.table).map(
       verb: words[1] ?? '',
       operation,
     });
-    let flags: Readonly<Record<string, Flag>> | undefined;
+    let flags: Flags | undefined;
     return {
       path: ['mock', 'oauth', ...words],
       summary: operation.summary,
@@ -73,7 +73,12 @@ const rows: readonly Command[] = operations(oauthConsole.table).map(
             operation.cli.confirm.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
           );
         const { callConsole } = await import('./control-console.ts');
-        const answer = await callConsole(context, operation, inputFrom(operation, rest), given);
+        const answer = await callConsole(
+          context,
+          operation,
+          inputFrom(operation, rest),
+          typeof given === 'string' ? given : undefined,
+        );
         if (answer === undefined) return nothing(`${words.join(' ')}: done`);
         const view = { columns: columnsOf(operation) };
         return Array.isArray(answer)

@@ -2,11 +2,11 @@ import { AppError } from '../../../core/problem.ts';
 import { recordResult } from '../../../core/result.ts';
 import { liveServer } from '../../../mock-server/instance-lock.ts';
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
-import type { Command } from '../../../cli/command.ts';
+import { defineCommand } from '../../../cli/command.ts';
 import { mockDirectory } from '../embedded.ts';
 
 /** The developer console as a page; only a server that goes on running can show one. */
-export const consoleCommand: Command = {
+export const consoleCommand = defineCommand({
   path: ['mock', 'oauth', 'console'],
   summary: 'Show the address of the developer console, and open it',
   run: async (context) => {
@@ -22,4 +22,4 @@ export const consoleCommand: Command = {
     const isOpened = context.isInteractive && (await context.host.openBrowser(page));
     return recordResult({ url: page, opened: isOpened });
   },
-};
+});
