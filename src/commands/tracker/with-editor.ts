@@ -88,12 +88,12 @@ export const withEditor = (command: Command, siblings: Iterable<Operation>): Com
   const fromFile = `${name}-file`;
   return extend(command, {
     get flags() {
-      const file: Flag = {
+      const file = {
         field: str(undefined, { min: 1 }),
         summary: `Read the ${name} from a file; - is standard input`,
         value: 'file|-',
         complete: 'file',
-      };
+      } as const satisfies Flag;
       return {
         ...command.flags,
         [fromFile]: file,
