@@ -424,7 +424,9 @@ test('names say what happens, and nothing is exported by default', () => {
 
 test('a command written by hand takes the types of its values from its flags', () => {
   const untyped = files
-    .filter((file) => file.startsWith('commands/') && /: (?:Command|Flags|Flag|Argument) = \{/.test(text(file)))
+    .filter(
+      (file) => file.startsWith('commands/') && /: (?:Command|Flags|Flag|Argument) = \{/.test(text(file)),
+    )
     .map(
       (file) =>
         `${file}: write defineCommand({ … }), and \`as const satisfies Flags\` behind flags that stand alone.`,
