@@ -1,16 +1,18 @@
 import type { TlsFiles } from '../etcd-client/certificates.ts';
 
 /** What a cluster file may say; cluster-fields.ts holds the same as fields to check against. */
-export type DriverKind = 'local' | 'hooks' | 'systemd' | 'ssh' | 'docker' | 'static-pod';
+export type DriverKind = 'local' | 'hooks' | 'systemd' | 'ssh' | 'docker' | 'podman' | 'static-pod';
 /** A command line as a list of words, or as one string that is split like a shell splits words (no variables, no globs). */
 export type CommandLine = string | readonly string[];
 
 /** Hook commands of the `hooks` driver (and extra ones of the others). Words may hold {name} {client_url} {data_dir} {binary} {config} {version} {to}. */
 export type Hooks = {
   readonly stop?: CommandLine;
+  /** Ends the process without asking it; only with --kill-after-grace, and for a version that is reverted and does not end. */
+  readonly kill?: CommandLine;
   readonly start_old?: CommandLine;
   readonly start_new?: CommandLine;
-  /** Exit 0 when the member's process runs. */
+  /** Exit 0 when the member's process runs, 75 while it is being started, 77 when that cannot be told. */
   readonly is_running?: CommandLine;
   /** Prints the version of the new / the old binary. */
   readonly new_version?: CommandLine;
@@ -61,7 +63,7 @@ export type ClusterFile = {
     readonly options?: readonly string[];
     readonly proxy_jump?: string;
     readonly sudo?: boolean;
-    readonly then?: 'local' | 'systemd' | 'docker' | 'static-pod';
+    readonly then?: 'local' | 'systemd' | 'docker' | 'podman' | 'static-pod';
   };
   readonly tls?: TlsFiles;
   /** The password comes from a file, an environment variable, or a question; never from this file or a flag. */

@@ -1,14 +1,18 @@
 /** The values of an upgrade. Keys are snake_case where a user sees them: cluster file, `-o json`, plan file, journal, events, report. */
 import type { Minor } from '../api-specs/etcd/versions.ts';
 import type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
+import type { Placement } from './placement-types.ts';
 
 export type { ClusterFile, CommandLine, DriverKind, Hooks, MemberSpec } from './cluster-types.ts';
 export type { AlarmSeen, ListedMember };
+export type { Identity, Installed, Move, Placement } from './placement-types.ts';
 
 // ── what was seen ───────────────────────────────────────────────────────────────────────────────────────────────────
 /** What only the driver can see, on the member's own host. Absent keys could not be seen. */
 export type HostFacts = {
   readonly is_running?: boolean;
+  /** Its service manager is bringing it up: what that waits for. `is_running` is true meanwhile. */
+  readonly starting?: string;
   readonly pid?: number;
   /** Stopped by a signal (SIGSTOP, a debugger): it is there and does nothing. */
   readonly is_suspended?: boolean;
@@ -231,10 +235,17 @@ export type JournalEntry =
       readonly detail?: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
+<<<<<<< HEAD
   | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
   /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */
   | { readonly kind: 'revert-dropped'; readonly at: string; readonly member: string; readonly reason: string }
+=======
+  | { readonly kind: 'returning'; readonly at: string; readonly member: string; readonly reason: string }
+  | { readonly kind: 'returned'; readonly at: string; readonly member: string }
+  /** Before a member's stop: what it runs with, what it is switched to, and where both are kept. */
+  | { readonly kind: 'placed'; readonly at: string; readonly placement: Placement }
+>>>>>>> c9fd9af (kv: one process model and recorded placement for all drivers)
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
   /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */

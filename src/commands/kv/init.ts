@@ -22,7 +22,7 @@ const flags = {
     value: 'name',
   },
   driver: {
-    field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
+    field: oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'podman', 'static-pod'),
     summary: 'How members are stopped and started',
     value: 'driver',
   },

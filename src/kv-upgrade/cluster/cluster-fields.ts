@@ -15,9 +15,12 @@ const program = (summary: string) =>
 
 const hookFields = {
   stop: line('Stops the member'),
+  kill: line('Ends the process of the member without asking it; used after timeouts.stop_seconds'),
   start_old: line('Starts the member with its old binary'),
   start_new: line('Starts the member with its new binary'),
-  is_running: line("Exit 0 when the member's process runs"),
+  is_running: line(
+    "Exit 0 when the member's process runs, 75 while it is being started, 77 when that cannot be told",
+  ),
   new_version: line('Prints the version of the new binary'),
   old_version: line('Prints the version of the old binary'),
   log: line("Prints the end of the member's log"),
@@ -83,7 +86,7 @@ export const clusterFields = {
     'Version to go to, 3.4 (default: the next one after the running version)',
   ),
   driver: help(
-    oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'static-pod'),
+    oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'podman', 'static-pod'),
     'How members are stopped and started (default local)',
   ),
   members: req(list(obj(memberFields), { min: 1, max: 99 })),
@@ -93,7 +96,7 @@ export const clusterFields = {
     proxy_jump: str(),
     sudo: bool(),
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
-    then: oneOf('local', 'systemd', 'docker', 'static-pod'),
+    then: oneOf('local', 'systemd', 'docker', 'podman', 'static-pod'),
   }),
   tls: help(obj(tlsFields), 'For members with https:// URLs'),
   user: help(obj(userFields), 'For a store with authentication'),

@@ -34,19 +34,29 @@ const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
     });
   });
 
-const memberProblems = (member: MemberSpec, at: string, driver: string): Problem[] => {
+const memberProblems = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => {
   const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
     local: ['pid_file', 'log_file'],
     systemd: ['unit'],
     ssh: ['host'],
-    docker: ['container'],
+    docker: ['container', 'new_image'],
+    podman: ['container', 'new_image'],
     'static-pod': ['manifest', 'new_image', 'old_image'],
   };
   const of = typeof member.name === 'string' ? ` (${member.name})` : '';
-  const missing = (needed[driver] ?? []).filter((key) => member[key] === undefined);
-  const found = missing.map((key) =>
-    problem(`${at}.${key}`, 'required', `is required with driver ${driver}${of}`),
+  const isRemote = driver === 'ssh';
+  const found = (isRemote ? [driver, then] : [driver]).flatMap((kind) =>
+    (needed[kind] ?? [])
+      .filter((key) => member[key] === undefined)
+      .map((key) =>
+        problem(
+          `${at}.${key}`,
+          'required',
+          `is required with driver ${isRemote && kind !== driver ? `ssh, then ${kind}` : kind}${of}`,
+        ),
+      ),
   );
+  const started = isRemote ? then : driver;
   for (const which of ['old', 'new'] as const) {
     const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
     if (line !== undefined && !isCommandLine(line))
@@ -57,12 +67,12 @@ const memberProblems = (member: MemberSpec, at: string, driver: string): Problem
           'must be a list of words or one line of text with closed quotes',
         ),
       );
-    else if (driver === 'local' && argvOf(line, binary) === undefined) {
+    else if (started === 'local' && argvOf(line, binary) === undefined) {
       found.push(
         problem(
           `${at}.${which}_command`,
           'required',
-          `is required with driver local${of}`,
+          `is required with driver ${isRemote ? 'ssh, then local' : 'local'}${of}`,
           `or ${which}_binary, when the line has only flags`,
         ),
       );
@@ -105,7 +115,11 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   const found: Problem[] = [];
   const driver = cluster.driver ?? 'local';
   if (purpose === 'upgrade')
-    found.push(...cluster.members.flatMap((member, i) => memberProblems(member, `members[${i}]`, driver)));
+    found.push(
+      ...cluster.members.flatMap((member, i) =>
+        memberProblems(member, `members[${i}]`, driver, cluster.ssh?.then ?? 'local'),
+      ),
+    );
   found.push(...repeated(cluster.members, driver));
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line))

@@ -1,8 +1,9 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { filled } from '../cluster/command-line.ts';
-import { configBefore, keepConfigBefore } from '../configuration/config-before.ts';
 import { migrateConfig } from '../configuration/configuration.ts';
+import { recordPlacement } from '../placement/placements.ts';
+import { configOn, startVersion } from '../placement/switch-version.ts';
 import type { Which } from '../supervisors/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
 import type { Gate } from './gate.ts';
@@ -81,8 +82,8 @@ export const patienceMs = 3000;
 /** A member without a process does not come back by waiting: the run looks again at once, and gives it its old version back when it is one of ours. */
 const hasGone = async (run: Run, { members }: Observation): Promise<boolean> => {
   const away = members.filter(({ is_reachable }) => !is_reachable);
-  const alive = await Promise.all(away.map(({ name }) => run.driver.isRunning(memberOf(run, name))));
-  return alive.includes(false);
+  const states = await Promise.all(away.map(({ name }) => run.driver.process(memberOf(run, name))));
+  return states.some(({ state }) => state === 'gone');
 };
 
 /**
@@ -198,10 +199,12 @@ const stopMember: Act = async (run, step) => {
       tryThis: ['make room there'],
     });
   await runHook(run, 'before_member', member.name);
-  await driver.install?.(member, 'new');
+  // Beside what runs: when anything below says no, the member and whatever a crash would start are as before.
+  const placement = await driver.stage(member, { from: run.plan.from, to: run.plan.to, run: run.id });
   await run.holdLock();
   const seen = await safeToStop(run, member.name);
   noteIdentity(run, step, seen);
+  await recordPlacement(run, placement);
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);
@@ -232,33 +235,30 @@ const copyData: Act = async (run, step) => {
   return { copy: to };
 };
 
-/** The old text goes into the run's directory first; a second try starts from it, not from a half-migrated file. */
+/** The text that was kept before the stop: a second try starts from it, not from a half-migrated file. */
 const configure: Act = async (run, step) => {
-  const { host, driver, plan } = run;
+  const { driver, plan } = run;
   const member = memberOf(run, nameOf(step));
-  const before = (await configBefore(host, run.directory, member.name)) ?? (await driver.readConfig(member));
+  const path = member.config_file as string;
+  const before = (await configOn(run, member)) ?? (await driver.readFile(member, path));
   if (before === undefined)
     throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
-  await keepConfigBefore(host, run.directory, member.name, before);
   const { text, changes } = await migrateConfig(before, plan.to);
-  await driver.writeConfig(member, text);
+  await driver.writeFile(member, path, text);
   return { changes };
-};
-
-export const restoreConfig = async (run: Run, name: string): Promise<void> => {
-  const before = await configBefore(run.host, run.directory, name);
-  if (before !== undefined) await run.driver.writeConfig(memberOf(run, name), before);
 };
 
 /** Starts a member; the gate that is handed back sees when this very process ends. */
 export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
   const gate = openGate(run, name, which === 'new' ? run.plan.to : run.plan.from);
-  const started = await run.driver.start(memberOf(run, name), which).catch((error: unknown) => {
-    throw new MemberFailure(
-      name,
-      `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,
-    );
-  });
+  const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
+    (error: unknown) => {
+      throw new MemberFailure(
+        name,
+        `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    },
+  );
   gate.exited = started.exited?.then((exit) => (gate.exit = exit));
   return gate;
 };

@@ -8,6 +8,7 @@ import { revertMember } from './revert-member.ts';
 import { observe } from '../observe/observe.ts';
 import { decide, progressOf } from '../journal/progress.ts';
 import type { Decision } from '../journal/progress.ts';
+import { hasProcess } from '../supervisors/driver.ts';
 import { withoutTokens } from '../watch/log-lines.ts';
 import { MemberFailure, memberOf, stopReason } from '../run.ts';
 import type { Detail, Run } from '../run.ts';
@@ -29,7 +30,7 @@ const lookAgain = async (run: Run): Promise<Observation> => {
   const members = await Promise.all(
     seen.members.map(async (member) => {
       if (member.is_reachable) return member;
-      const is_running = await run.driver.isRunning(memberOf(run, member.name));
+      const is_running = hasProcess(await run.driver.process(memberOf(run, member.name)));
       return is_running === undefined ? member : { ...member, host: { is_running } };
     }),
   );

@@ -17,8 +17,11 @@ import type { GateCheck, MemberHash, MemberSpec } from '../types.ts';
 const pollMs = 15;
 type Verdict = {
   readonly ok: boolean;
-  readonly detail: string /** No waiting will fix it. */;
+  readonly detail: string;
+  /** No waiting will fix it. */
   readonly isFinal?: true;
+  /** The process is not up yet: that says nothing against any other check. */
+  readonly isStarting?: true;
 };
 const good = (detail: string): Verdict => ({ ok: true, detail });
 const bad = (detail: string): Verdict => ({ ok: false, detail });
@@ -34,8 +37,9 @@ export type Gate = {
   /** Settles when the process this run started has ended; absent when this run did not start it. */
   exited?: Promise<Exit>;
   exit?: Exit;
-  /** When the process was last seen, by `elapsed`. */
+  /** When the process was last seen, by `elapsed`, and how. */
   lookedAt?: number;
+  lookedLike?: Verdict;
 };
 type Check = (gate: Gate) => Promise<Verdict>;
 
@@ -52,14 +56,23 @@ const processRuns: Check = async (gate) => {
     gate.lookedAt !== undefined &&
     host.elapsed() - gate.lookedAt < processLookMs
   )
-    return good('its process runs');
+    return gate.lookedLike ?? good('its process runs');
   const until = host.elapsed() + (gate.exited === undefined ? 0 : goneWithinMs);
   while (gate.exit === undefined) {
-    if ((await driver.isRunning(member)) !== false) {
+    const seen = await driver.process(member);
+    if (seen.state !== 'gone') {
       gate.lookedAt = host.elapsed();
-      return good('its process runs');
+      // Whatever a service manager waits for: only the gate's time, which counts from the start, ends it.
+      gate.lookedLike =
+        seen.state === 'starting'
+          ? { ...bad(`it is being started: ${seen.awaits}`), isStarting: true }
+          : good('its process runs');
+      return gate.lookedLike;
     }
-    if (host.elapsed() >= until) return hopeless('its process is not there');
+    if (host.elapsed() >= until)
+      return hopeless(
+        seen.reason === undefined ? 'its process is not there' : `its process is not there: ${seen.reason}`,
+      );
     await Promise.race([gate.exited, host.sleep(goneLookMs)]);
   }
   return hopeless(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
@@ -266,7 +279,7 @@ const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Ver
     const verdict = await attempt(check, gate);
     if (verdict.ok || verdict.isFinal) return verdict;
     const alive = await attempt(processRuns, gate);
-    if (!alive.ok) return alive;
+    if (!alive.ok && alive.isStarting !== true) return alive;
     if (host.elapsed() > alarmsAt) {
       await attempt(noAlarm, gate);
       alarmsAt = host.elapsed() + alarmsEveryMs;
@@ -307,7 +320,7 @@ export const stayStable = async (gate: Gate, forMs: number): Promise<void> => {
     const health = alive.ok ? await attempt(healthIsTrue, gate) : alive;
     if (health.ok) goodAt = host.elapsed();
     else if (alive.ok) await attempt(noAlarm, gate);
-    if (!alive.ok || host.elapsed() - goodAt > unhealthyLimitMs) {
+    if (alive.isFinal || host.elapsed() - goodAt > unhealthyLimitMs) {
       run.emit({
         event: 'gate-check',
         member: member.name,

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { graceMs, prove, restoreConfig, startMember } from './apply-step.ts';
+import { graceMs, prove, startMember } from './apply-step.ts';
 import { openGate } from './gate.ts';
 import { isGood, stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';
@@ -57,8 +57,6 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
     const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
     if (!(await driver.stop(member, grace))) await driver.kill(member);
-    await driver.install?.(member, 'old');
-    await restoreConfig(run, name);
   }
   await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
   journal.tell({ kind: 'reverted', member: name });

@@ -3,7 +3,7 @@ import type { Host } from '../../platform/host.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { accessWith } from '../observe/access.ts';
 import type { Access } from '../observe/access.ts';
-import { configBefore } from '../configuration/config-before.ts';
+import { startVersion } from '../placement/switch-version.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
@@ -40,13 +40,9 @@ const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
 };
 
 /** Old binary, and the configuration that it could read: a rewritten one would stop it at its start (spec/store#measured-configuration). */
-const startAll = async ({ host, cluster, driver, directory }: Restoring): Promise<void> => {
-  for (const member of cluster.members) {
-    await driver.install?.(member, 'old');
-    const before = await configBefore(host, directory, member.name);
-    if (before !== undefined) await driver.writeConfig(member, before);
-    await driver.start(member, 'old');
-  }
+const startAll = async (restoring: Restoring): Promise<void> => {
+  for (const member of restoring.cluster.members)
+    await startVersion(restoring, member, 'old', restoring.plan.to);
 };
 
 const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs: number): Promise<void> => {

@@ -3,7 +3,7 @@ import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { shellLine } from '../cluster/command-line.ts';
 import { versionInText } from '../supervisors/driver.ts';
-import { quoted } from '../supervisors/service-commands.ts';
+import { quoted } from '../supervisors/service.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import type { MemberSpec } from '../types.ts';
 import type { RestorePlan, RestoreStep } from './plan.ts';

@@ -1,10 +1,11 @@
 import { AppError } from '../../core/problem.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
-import type { HostFacts, MemberSpec, StepKind } from '../types.ts';
+import type { HostFacts, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
 import { configFacts, directoryFacts } from './data-dir-stats.ts';
+import { keptConfig } from './kept-config.ts';
 import { memberProcess, serversBelow, unnamedServer } from './member-process.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
@@ -39,20 +40,35 @@ export const localDriver = (host: Host): Driver => {
   return {
     kind: 'local',
     facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
-    isRunning: async (member) => (await pidOf(host, member)) !== undefined,
+    process: async (member) => {
+      const pid = await pidOf(host, member);
+      return pid === undefined ? { state: 'gone' } : { state: 'running', pid };
+    },
     stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
     kill: async (member) =>
       void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
     start: (member, which) => start(host, member, which),
     copyData: (member, to) => copyData(host, member.data_dir as string, to),
-    readConfig: async (member) =>
-      member.config_file === undefined ? undefined : host.files.read(member.config_file),
-    writeConfig: async (member, text) => {
-      const mode = (await host.files.info(member.config_file as string))?.mode;
-      await host.files.replace(member.config_file as string, text, mode);
-    },
+    stage: (member, move) => stage(host, member, move),
+    // Each version has a program of its own, which its command names: nothing is put anywhere.
+    activate: async () => {},
+    discard: async () => {},
+    readFile: (_, path) => host.files.read(path),
+    writeFile: async (_, path, text) => host.files.replace(path, text, (await host.files.info(path))?.mode),
     logTail: (member, lines) => logTail(host, member.log_file, lines),
     describe,
+  };
+};
+
+const stage = async ({ files }: Host, member: MemberSpec, move: Move): Promise<Placement> => {
+  const kept = keptConfig(member, move);
+  const text = member.config_file === undefined ? undefined : await files.read(member.config_file);
+  const isKept = kept !== undefined && text !== undefined;
+  if (isKept) await files.replace(kept, text, (await files.info(member.config_file as string))?.mode);
+  return {
+    member: member.name,
+    previous: { minor: move.from, ...(isKept ? { config: kept } : {}) },
+    next: { minor: move.to },
   };
 };
 

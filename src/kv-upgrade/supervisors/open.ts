@@ -1,7 +1,8 @@
 import type { Host } from '../../platform/host.ts';
-import type { ClusterFile, MemberSpec } from '../types.ts';
+import type { ClusterFile, DriverKind, MemberSpec } from '../types.ts';
 import { calmStart } from './delayed-election.ts';
 import type { Driver } from './driver.ts';
+import type { Service } from './service.ts';
 import type { Shell } from './shell.ts';
 
 /** The driver that the cluster file names. Only what it needs is loaded. */
@@ -9,21 +10,32 @@ export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driv
   const kind = cluster.driver ?? 'local';
   const size = cluster.members.length;
   if (kind === 'local') return calmStart((await import('./local.ts')).localDriver(host), size);
-  const [{ scriptDriver }, steerings] = await Promise.all([
-    import('./script-driver.ts'),
-    import('./service-commands-by-kind.ts'),
-  ]);
-  const makers = {
-    local: steerings.pidFileSteering,
-    systemd: steerings.systemdSteering,
-    docker: steerings.dockerSteering,
-    'static-pod': steerings.staticPodSteering,
-    hooks: steerings.hooksSteering,
-  };
-  const steered = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
-  const driver = scriptDriver(host, cluster, await shellsOf(host, cluster), makers[steered](cluster));
+  const { scriptDriver } = await import('./script-driver.ts');
+  const service = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
+  const driver = scriptDriver(
+    host,
+    cluster,
+    await shellsOf(host, cluster),
+    await serviceOf(service, cluster),
+  );
   // Units, containers and hooks have an environment of their own.
-  return steered === 'local' ? calmStart(driver, size) : driver;
+  return service === 'local' ? calmStart(driver, size) : driver;
+};
+
+const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile): Promise<Service> => {
+  switch (kind) {
+    case 'local':
+      return (await import('./pid-file.ts')).pidFileService(cluster);
+    case 'systemd':
+      return (await import('./systemd.ts')).systemdService(cluster);
+    case 'docker':
+    case 'podman':
+      return (await import('./docker.ts')).containerService(kind)(cluster);
+    case 'static-pod':
+      return (await import('./static-pod.ts')).staticPodService(cluster);
+    default:
+      return (await import('./hooks.ts')).hooksService(cluster);
+  }
 };
 
 /** A shell where each member lives: over ssh, or here. */

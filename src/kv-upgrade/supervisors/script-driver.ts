@@ -1,108 +1,18 @@
 import { AppError } from '../../core/problem.ts';
 import type { Finished, Host } from '../../platform/host.ts';
-import { parseConfig } from '../configuration/configuration.ts';
-import type { ClusterFile, HostFacts, MemberSpec } from '../types.ts';
-import { versionInText } from './driver.ts';
-import type { Driver, Which } from './driver.ts';
-import { configPath } from './data-dir-stats.ts';
-import { quoted } from './service-commands.ts';
-import type { Steering } from './service-commands.ts';
+import type { ClusterFile, Installed, MemberSpec, Move, Placement } from '../types.ts';
+import type { Driver, ProcessState } from './driver.ts';
+import { factsFrom, factsScript } from './host-facts.ts';
+import { keptConfig } from './kept-config.ts';
+import { fileFunctions, lastLine, quoted, valuesIn } from './service.ts';
+import type { Service } from './service.ts';
 import type { Shell } from './shell.ts';
 
-/** Exit code by which a hook says that it cannot tell. */
-const UNKNOWN = 77;
-
-const directoryScript = (path: string, wantsSizes: boolean): string => `D=${quoted(path)}
-if [ -d "$D" ]; then
-  echo data_dir_exists=true
-  w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
-  if [ -f "$D/member/snap/db" ]; then echo has_db_file=true; echo "db_file_bytes=$(wc -c < "$D/member/snap/db" | tr -d ' ')"; else echo has_db_file=false; fi
-  v=0; for f in "$D"/member/snap/*.snap; do [ -f "$f" ] && s=$(wc -c < "$f" | tr -d ' ') && [ "$s" -gt "$v" ] && v=$s; done; echo v2_bytes=$v
-  echo "disk=$(stat -c %d "$D" 2>/dev/null)"
-  echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
-  ${wantsSizes ? 'echo "data_dir_kib=$(du -sk "$D" | cut -f1)"' : ':'}
-else echo data_dir_exists=false; fi`;
-
-const factsScript = (steering: Steering, member: MemberSpec, wantsSizes: boolean): string => {
-  const version = (which: Which): string => {
-    const command = steering.version(member, which);
-    return command === undefined
-      ? ''
-      : `echo "${which}_version=$( { ${command}; } 2>&1 | head -n 3 | tr '\\n' ' ')"`;
-  };
-  const config = configPath(member);
-  return [
-    'echo "now_s=$(date +%s)"',
-    `( ${steering.isRunning(member)} ) >/dev/null 2>&1; echo "running=$?"`,
-    member.data_dir === undefined ? '' : directoryScript(member.data_dir, wantsSizes),
-    version('new'),
-    version('old'),
-    config === undefined
-      ? ''
-      : `if [ -r ${quoted(config)} ]; then echo "config=$(base64 < ${quoted(config)} | tr -d '\\n')"; else echo config_missing=true; fi`,
-    'exit 0',
-  ].join('\n');
-};
-
-/** The lines of the script as facts. Pure but for the YAML reader. */
-export const factsFrom = async (text: string, member: MemberSpec, nowMs: number): Promise<HostFacts> => {
-  const found = new Map(
-    text
-      .split('\n')
-      .flatMap((line) =>
-        line.includes('=')
-          ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const]
-          : [],
-      ),
-  );
-  const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
-  const count = (key: string, to = key, times = 1) =>
-    /^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {};
-  const [fresh, old] = [
-    versionInText(found.get('new_version') ?? ''),
-    versionInText(found.get('old_version') ?? ''),
-  ];
-  const config = found.get('config');
-  const read = config === undefined ? undefined : await parseConfig(Buffer.from(config, 'base64').toString());
-  // Whole seconds there: up to a second of difference is no difference.
-  const skew = Number(found.get('now_s')) * 1000 - nowMs;
-  return {
-    ...(found.get('running') === String(UNKNOWN) ? {} : { is_running: found.get('running') === '0' }),
-    ...flag('data_dir_exists'),
-    ...flag('data_dir_writable'),
-    ...flag('has_db_file'),
-    ...count('db_file_bytes'),
-    ...count('v2_bytes'),
-    ...count('free_kib', 'free_bytes', 1024),
-    ...(/^\d+$/.test(found.get('disk') ?? '')
-      ? { disk: `${member.host ?? 'here'} ${found.get('disk')}` }
-      : {}),
-    ...count('data_dir_kib', 'data_dir_bytes', 1024),
-    ...(fresh === undefined
-      ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
-      : { new_binary_version: fresh }),
-    ...(old === undefined ? {} : { old_binary_version: old }),
-    ...(found.has('config_missing')
-      ? { config_error: `there is no configuration file ${configPath(member)}` }
-      : {}),
-    ...(read === undefined
-      ? {}
-      : 'broken' in read
-        ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` }
-        : { config: read.file }),
-    ...(Number.isFinite(skew) ? { clock_skew_ms: Math.abs(skew) <= 1500 ? 0 : skew } : {}),
-  };
-};
-
-const failure = (
-  member: MemberSpec,
-  what: string,
-  { stderr, stdout, code, timedOut }: Finished,
-): AppError => {
-  const said = `${stderr}\n${stdout}`.trim().split('\n').at(-1) ?? '';
+const failure = (member: MemberSpec, what: string, done: Finished): AppError => {
+  const said = lastLine(done);
   return new AppError(
     'stopped',
-    `${member.name}: ${what} failed (${timedOut ? 'no answer in time' : `exit code ${code}`}${said === '' ? '' : `: ${said}`})`,
+    `${member.name}: ${what} failed (${done.timedOut ? 'no answer in time' : `exit code ${done.code}`}${said === '' ? '' : `: ${said}`})`,
     { code: 'COMMAND_FAILED' },
   );
 };
@@ -128,45 +38,111 @@ const mustWith =
     return done;
   };
 
+/** Members that were started and not seen running since, by name. */
+type Awaited = Set<string>;
+const look = async (
+  service: Service,
+  shell: Shell,
+  member: MemberSpec,
+  awaited: Awaited,
+): Promise<ProcessState> => {
+  try {
+    const state = service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name));
+    if (state.state === 'running') awaited.delete(member.name);
+    return state;
+  } catch (error) {
+    return { state: 'unknown', reason: error instanceof Error ? error.message : String(error) };
+  }
+};
+
+const startMs = 60_000;
 const processWork = (
-  host: Host,
-  steering: Steering,
+  service: Service,
   shellFor: ShellFor,
   must: Must,
-): Pick<Driver, 'isRunning' | 'stop' | 'kill' | 'start'> => ({
-  isRunning: async (member) => {
-    const done = await shellFor(member)
-      .run(steering.isRunning(member))
-      .catch(() => undefined);
-    return done === undefined || done.code === UNKNOWN ? undefined : done.code === 0;
-  },
-  stop: async (member, graceMs) => {
-    const done = await shellFor(member).run(steering.stop(member, graceMs), { timeoutMs: graceMs + extraMs });
-    if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
-    return done.code === 0;
-  },
-  kill: async (member) => void (await must(member, 'ending it', steering.kill(member))),
-  start: async (member, which) => {
-    await must(member, 'the start', steering.start(member, which), 60_000);
-    await begun(host, () => shellFor(member).run(steering.isRunning(member)));
-    return {};
-  },
-});
+): Pick<Driver, 'process' | 'stop' | 'kill' | 'start'> => {
+  const awaited: Awaited = new Set();
+  return {
+    process: (member) => look(service, shellFor(member), member, awaited),
+    stop: async (member, graceMs) => {
+      awaited.delete(member.name);
+      const done = await shellFor(member).run(service.stop(member, graceMs), {
+        timeoutMs: graceMs + extraMs,
+      });
+      if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
+      return done.code === 0;
+    },
+    kill: async (member) => void (await must(member, 'ending it', service.kill(member), 30_000)),
+    start: async (member, which, placement) => {
+      const start = service.start(member, which, placement);
+      const ask = async (script: string): Promise<string> => (await must(member, 'the start', script)).stdout;
+      await must(member, 'the start', typeof start === 'string' ? start : await start(ask), startMs);
+      awaited.add(member.name);
+      return {};
+    },
+  };
+};
 
 /** The old file stays whole until the new one is. */
 const writeScript = (path: string, text: string): string => `set -e
 cp -p ${path} ${path}.incoming
 printf %s ${quoted(Buffer.from(text).toString('base64'))} | base64 -d > ${path}.incoming
 mv -f ${path}.incoming ${path}`;
-const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readConfig' | 'writeConfig'> => ({
+const fileWork = (must: Must): Pick<Driver, 'copyData' | 'readFile' | 'writeFile'> => ({
   copyData: async (member, to) =>
     void (await must(member, 'the copy', copyScript(member.data_dir, to), copyMs)),
-  readConfig: async (member) =>
-    member.config_file === undefined
-      ? undefined
-      : (await must(member, 'reading the configuration', `cat ${quoted(member.config_file)}`)).stdout,
-  writeConfig: async (member, text) =>
-    void (await must(member, 'writing the configuration', writeScript(quoted(member.config_file), text))),
+  readFile: async (member, path) => {
+    const script = `[ -e ${quoted(path)} ] || exit 0; echo file; base64 < ${quoted(path)}`;
+    const { stdout } = await must(member, `reading ${path}`, script);
+    return stdout.startsWith('file\n') ? Buffer.from(stdout.slice(5), 'base64').toString() : undefined;
+  },
+  writeFile: async (member, path, text) =>
+    void (await must(member, `writing ${path}`, writeScript(quoted(path), text))),
+});
+
+const keepConfigScript = (member: MemberSpec, move: Move): string => {
+  const kept = keptConfig(member, move);
+  return kept === undefined
+    ? ''
+    : `put ${quoted(member.config_file)} ${quoted(kept)} || exit 1
+echo previous.config=${quoted(kept)}`;
+};
+
+/** The lines of a stage script as a record. Pure. */
+export const placementFrom = (text: string, member: string, move: Move): Placement => {
+  const values = valuesIn(text);
+  const of = (prefix: string): Partial<Installed> =>
+    Object.fromEntries(
+      [...values].flatMap(([key, value]) =>
+        key.startsWith(prefix) && value !== '' ? [[key.slice(prefix.length), value]] : [],
+      ),
+    );
+  return {
+    member,
+    previous: { minor: move.from, ...of('previous.') },
+    next: { minor: move.to, ...of('next.') },
+  };
+};
+
+const placementWork = (service: Service, must: Must): Pick<Driver, 'stage' | 'activate' | 'discard'> => ({
+  stage: async (member, move) => {
+    const script = `${fileFunctions}
+( ${service.stage?.(member, move) ?? 'true'}
+)
+c=$?; [ $c = 0 ] || exit $c
+${keepConfigScript(member, move)}
+exit 0`;
+    const done = await must(member, 'preparing the new version', script, copyMs);
+    return placementFrom(done.stdout, member.name, move);
+  },
+  activate: async (member, which, placement) => {
+    const script = service.activate?.(member, which, placement);
+    if (script !== undefined) await must(member, 'the switch of the program', script, copyMs);
+  },
+  discard: async (member, placement) => {
+    const script = service.discard?.(member, placement);
+    if (script !== undefined) await must(member, 'the cleanup', script);
+  },
 });
 
 /** A driver made of shell scripts: here or over ssh, for every kind of installation. */
@@ -174,20 +150,16 @@ export const scriptDriver = (
   host: Host,
   cluster: ClusterFile,
   shellFor: ShellFor,
-  steering: Steering,
+  service: Service,
 ): Driver => {
   const must = mustWith(shellFor);
-  const { install } = steering;
-  const installing = install && {
-    install: async (member: MemberSpec, which: Which) =>
-      void (await must(member, 'putting the binary in place', install(member, which) ?? 'true', copyMs)),
-  };
+  const work = processWork(service, shellFor, must);
   return {
     kind: cluster.driver ?? 'local',
     facts: async (member, { sizes }) => {
       try {
-        const done = await must(member, 'looking at the host', factsScript(steering, member, sizes));
-        return await factsFrom(done.stdout, member, host.now());
+        const done = await must(member, 'looking at the host', factsScript(service, member, sizes));
+        return await factsFrom(done.stdout, member, host.now(), await work.process(member));
       } catch (error) {
         return {
           problems: [error instanceof Error ? error.message : String(error)],
@@ -195,12 +167,12 @@ export const scriptDriver = (
         };
       }
     },
-    ...processWork(host, steering, shellFor, must),
+    ...work,
+    ...placementWork(service, must),
     ...fileWork(must),
-    ...installing,
     logTail: async (member, lines) => {
       const done = await shellFor(member)
-        .run(steering.logTail(member, lines))
+        .run(service.logTail(member, lines))
         .catch(() => undefined);
       const text = done?.stdout ?? '';
       return text
@@ -209,16 +181,6 @@ export const scriptDriver = (
         .slice(-lines);
     },
     describe: (kind, member, which) =>
-      steering.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
+      service.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
   };
-};
-
-/** A service manager answers before the process is there; the gate must not take that for a crash. */
-const begun = async (host: Host, isRunning: () => Promise<Finished>): Promise<void> => {
-  const until = host.elapsed() + 3000;
-  while (host.elapsed() < until) {
-    const { code } = await isRunning();
-    if (code === 0 || code === UNKNOWN) return;
-    await host.sleep(50);
-  }
 };

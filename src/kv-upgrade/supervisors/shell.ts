@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import type { Finished, Host, RunOptions } from '../../platform/host.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
-import { quoted } from './service-commands.ts';
+import { quoted } from './service.ts';
 
 /** Runs a POSIX shell script where a member lives. The script goes over standard input: nothing of it is in a process list. */
 export type Shell = {

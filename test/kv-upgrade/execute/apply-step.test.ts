@@ -3,7 +3,7 @@ import { acts } from '../../../src/kv-upgrade/execute/apply-step.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { identityOf } from '../../../src/kv-upgrade/run.ts';
 import type { Run } from '../../../src/kv-upgrade/run.ts';
-import type { Step } from '../../../src/kv-upgrade/types.ts';
+import type { Placement, Step } from '../../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import type { ScriptedReply } from '../../support/fake-host.ts';
 import { seen } from '../../support/observations.ts';
@@ -40,10 +40,12 @@ const cluster = (n2: Identity) => {
     },
   });
 };
+const placement: Placement = { member: 'n2', previous: { minor: '3.3' }, next: { minor: '3.4' } };
 const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
   const stops: string[] = [];
   const driver = {
     facts: async () => seen('n2').host ?? {},
+    stage: async () => placement,
     stop: async ({ name }: { readonly name: string }) => {
       stops.push(name);
       return true;
@@ -60,13 +62,17 @@ const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
 describe('stopping a member', () => {
   it('that is the one of the plan needs no further line', async () => {
     const { run, stops, ended } = await stopped({ member_id: '1002', cluster_id: '77' });
-    expect([ended, stops, run.written]).toEqual(['stopped', ['n2'], []]);
+    expect([ended, stops]).toEqual(['stopped', ['n2']]);
+    expect(run.written).toMatchObject([{ kind: 'placed', placement }]);
     expect(identityOf(run, 'n2')).toEqual({ member_id: '1002', cluster_id: '77' });
   });
   it('that an operator removed and added since: its gate asks for the new id, after a crash too', async () => {
     const { run, stops } = await stopped({ member_id: '1009', cluster_id: '77' });
     expect(stops).toEqual(['n2']);
-    expect(run.written).toMatchObject([{ kind: 'begin', step: 'n2.stop', note: { member_id: '1009' } }]);
+    expect(run.written).toMatchObject([
+      { kind: 'begin', step: 'n2.stop', note: { member_id: '1009' } },
+      { kind: 'placed', placement },
+    ]);
     expect(identityOf(run, 'n2')).toEqual({ member_id: '1009', cluster_id: '77' });
     expect(run.told).toContainEqual({
       event: 'note',

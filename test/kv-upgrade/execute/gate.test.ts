@@ -44,7 +44,11 @@ const gateOf = (state: State, isRunning: () => boolean = () => true) => {
       return { body: { header, kvs: [{ key: '', value: written }], count: '1' } };
     },
   });
-  const run = runOn(host, {}, { isRunning: async () => isRunning() });
+  const run = runOn(
+    host,
+    {},
+    { process: async () => (isRunning() ? { state: 'running' } : { state: 'gone' }) },
+  );
   return { run, gate: openGate(run, 'n2', '3.4') };
 };
 const failing = async (work: Promise<unknown>) =>

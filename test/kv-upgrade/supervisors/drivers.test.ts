@@ -1,13 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../src/kv-upgrade/supervisors/shell.ts';
-import { factsFrom } from '../../../src/kv-upgrade/supervisors/script-driver.ts';
+import { factsFrom } from '../../../src/kv-upgrade/supervisors/host-facts.ts';
 import type { ClusterFile, MemberSpec } from '../../../src/kv-upgrade/types.ts';
-import { withFasterClock } from '../../support/faster-clock.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
 
@@ -86,11 +94,11 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
   it('start, look, stop', async () => {
     const spec = { ...member(), host: 'h' };
     const driver = await opened(spec);
-    expect(await driver.isRunning(spec)).toBe(false);
+    expect((await driver.process(spec)).state).toBe('gone');
     await driver.start(spec, 'old');
     await isUp(spec, 1);
     const pid = pidOf(spec);
-    expect(await driver.isRunning(spec)).toBe(true);
+    expect((await driver.process(spec)).state).toBe('running');
     await expect(driver.start(spec, 'new')).rejects.toThrow(/runs already/);
     expect(await driver.facts(spec, { sizes: true })).toMatchObject({
       ...{
@@ -120,9 +128,9 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     await isUp(spec, 1);
     pidOf(spec);
     expect(await driver.stop(spec, 300)).toBe(false);
-    expect(await driver.isRunning(spec)).toBe(true);
+    expect((await driver.process(spec)).state).toBe('running');
     await driver.kill(spec);
-    expect(await driver.isRunning(spec)).toBe(false);
+    expect((await driver.process(spec)).state).toBe('gone');
   });
   it('a pid that another program has by now is never signalled', async () => {
     const spec = { ...member(), host: 'h' };
@@ -139,8 +147,8 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
     const spec = { ...member({ config_file }), host: 'h' };
     const driver = await opened(spec);
     expect((await driver.facts(spec, { sizes: false })).config).toEqual({ 'auto-compaction-retention': 1 });
-    expect(await driver.readConfig(spec)).toBe('auto-compaction-retention: 1\n');
-    await driver.writeConfig(spec, 'a: "$x `y`"\n');
+    expect(await driver.readFile(spec, config_file)).toBe('auto-compaction-retention: 1\n');
+    await driver.writeFile(spec, config_file, 'a: "$x `y`"\n');
     expect(readFileSync(config_file, 'utf8')).toBe('a: "$x `y`"\n');
     const copy = join(real.directory, 'copy');
     await driver.copyData(spec, copy);
@@ -159,77 +167,6 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
   });
 });
 
-describe('systemd', () => {
-  /** What the driver asks of it: units as files that say whether they are active. */
-  const systemctl = (): void => {
-    const state = join(real.directory, 'unit');
-    program(
-      'systemctl',
-      `case "$1" in
-is-active) [ "$2" = --quiet ] && { [ "$(cat ${state} 2>/dev/null)" = active ]; exit; }; cat ${state} 2>/dev/null || echo inactive;;
-start) echo active > ${state}; echo "started $(${join(real.directory, 'server')} --version)" >> ${state}.log;;
-stop) echo inactive > ${state}; echo stopped >> ${state}.log;;
-esac`,
-    );
-    program('journalctl', `cat ${state}.log`);
-  };
-  it('replaces the binary of the unit by rename, and puts the old one back', async () => {
-    systemctl();
-    const spec = member({ unit: 'kv.service', binary_path: join(real.directory, 'server') });
-    writeFileSync(join(real.directory, 'server'), readFileSync(spec.old_binary as string), { mode: 0o755 });
-    const driver = await openDriver(real.host, { name: 'c', driver: 'systemd', members: [spec] });
-    await driver.start(spec, 'old');
-    expect(await driver.isRunning(spec)).toBe(true);
-    expect(await driver.stop(spec, 1000)).toBe(true);
-    await driver.install?.(spec, 'new');
-    await driver.start(spec, 'new');
-    await driver.stop(spec, 1000);
-    await driver.install?.(spec, 'old');
-    await driver.start(spec, 'old');
-    expect(await driver.logTail(spec, 10)).toEqual([
-      'started kv Version: 3.3.25',
-      'stopped',
-      'started kv Version: 3.4.23',
-      'stopped',
-      'started kv Version: 3.3.25',
-    ]);
-  });
-});
-
-describe('docker', () => {
-  it('keeps the old container under another name as the way back', async () => {
-    const log = join(real.directory, 'calls');
-    program(
-      'docker',
-      `echo "$*" >> ${log}\ncase "$1 $2" in "inspect -f") echo true;; inspect*) [ -e ${join(real.directory, 'renamed')} ];; rename*) touch ${join(real.directory, 'renamed')};; run*) case "$*" in *--version) echo "etcd Version: 3.4.23";; esac;; esac`,
-    );
-    const spec = member({
-      container: 'kv1',
-      old_image: 'kv:3.3',
-      new_image: 'kv:3.4',
-      new_binary: undefined,
-      new_command: 'docker run -d --name {container} {image} --name {name}',
-    });
-    const driver = await openDriver(real.host, { name: 'c', driver: 'docker', members: [spec] });
-    expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
-    writeFileSync(log, '');
-    expect(await driver.stop(spec, 5000)).toBe(true);
-    await driver.start(spec, 'new');
-    await driver.start(spec, 'old');
-    const calls = readFileSync(log, 'utf8')
-      .split('\n')
-      .filter((line) => !line.startsWith('inspect') && line !== '');
-    expect(calls).toEqual([
-      'stop -t 5 kv1',
-      'rename kv1 kv1-before',
-      'run -d --name kv1 kv:3.4 --name n1',
-      'rm -f kv1',
-      'rename kv1-before kv1',
-      'start kv1',
-    ]);
-  });
-});
-
 describe('static pods', () => {
   it('take the manifest away, and write it with the other image', async () => {
     const manifests = join(real.directory, 'etc', 'manifests');
@@ -243,8 +180,7 @@ describe('static pods', () => {
       new_binary: undefined,
       old_binary: undefined,
     });
-    // No kubelet starts the pod here: the driver waits for it in vain, each time.
-    const driver = await openDriver(withFasterClock(real.host, 20), {
+    const driver = await openDriver(real.host, {
       name: 'c',
       members: [spec],
       driver: 'static-pod',
@@ -253,15 +189,20 @@ describe('static pods', () => {
       old_binary_version: '3.3.25',
       new_binary_version: '3.4.23',
     });
+    const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
+    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
+    expect(readFileSync(manifest, 'utf8')).toContain('3.3.25');
     expect(await driver.stop(spec, 1000)).toBe(true);
     expect(existsSync(manifest)).toBe(false);
-    await driver.start(spec, 'new');
+    await driver.start(spec, 'new', placement);
     expect(readFileSync(manifest, 'utf8')).toBe(
       'spec:\n  containers:\n  - image: registry/kv:3.4.23 # pinned\n    name: kv\n',
     );
+    expect((await driver.process(spec)).state).toBe('starting');
     await driver.stop(spec, 1000);
-    await driver.start(spec, 'old');
+    await driver.start(spec, 'old', placement);
     expect(readFileSync(manifest, 'utf8')).toContain('registry/kv:3.3.25 # pinned');
+    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
   });
 });
 
@@ -282,7 +223,7 @@ describe('hooks', () => {
     };
     const spec = member();
     const driver = await open(spec, { driver: 'hooks', hooks });
-    expect(await driver.isRunning(spec)).toBe(false);
+    expect((await driver.process(spec)).state).toBe('gone');
     expect(await driver.stop(spec, 1000)).toBe(true);
     expect((await driver.facts(spec, { sizes: false })).new_binary_version).toBe('3.4.23');
     expect(driver.describe('stop', spec, 'new')).toEqual([`${log} stop n1 ${spec.data_dir}`]);
@@ -290,11 +231,11 @@ describe('hooks', () => {
   });
   it('without is_running nobody can tell', async () => {
     const spec = member();
-    expect(
-      await (
-        await open(spec, { driver: 'hooks', hooks: { stop: 'true', start_old: 'true', start_new: 'true' } })
-      ).isRunning(spec),
-    ).toBeUndefined();
+    const driver = await open(spec, {
+      driver: 'hooks',
+      hooks: { stop: 'true', start_old: 'true', start_new: 'true' },
+    });
+    expect((await driver.process(spec)).state).toBe('unknown');
   });
 });
 
@@ -314,7 +255,11 @@ describe('small parts', () => {
     expect(words.slice(-4)).toEqual(['-J', 'bastion', '-p', '2222']);
   });
   it('a clock that is two seconds off is seen', async () => {
-    expect((await factsFrom('now_s=1000\nrunning=0\n', member(), 997_000)).clock_skew_ms).toBe(3000);
-    expect((await factsFrom('now_s=1000\nrunning=0\n', member(), 1_000_900)).clock_skew_ms).toBe(0);
+    expect(
+      (await factsFrom('now_s=1000\nrunning=0\n', member(), 997_000, { state: 'running' })).clock_skew_ms,
+    ).toBe(3000);
+    expect(
+      (await factsFrom('now_s=1000\nrunning=0\n', member(), 1_000_900, { state: 'running' })).clock_skew_ms,
+    ).toBe(0);
   });
 });

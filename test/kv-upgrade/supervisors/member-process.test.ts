@@ -171,7 +171,7 @@ describe('a server that a wrapper started', () => {
     const { exited } = await driver.start(wrapped, 'new');
     const server = await serverOf(spec);
     expect(await unnamedServer(real.host, wrapped)).toBe(server);
-    expect(await driver.isRunning(wrapped)).toBe(true);
+    expect((await driver.process(wrapped)).state).toBe('running');
     await until(() => Number(readFileSync(spec.pid_file as string, 'utf8')) === server || undefined);
     expect(await Promise.race([exited, Promise.resolve('it runs')])).toBe('it runs');
     expect(await driver.stop(wrapped, 60_000)).toBe(true);
@@ -191,5 +191,5 @@ it('a log that cannot be written keeps no member from its old version', async ()
   await expect(driver.start(spec, 'new')).rejects.toThrow(/ENOENT/);
   await driver.start(spec, 'old');
   await serverOf(spec);
-  expect(await driver.isRunning(spec)).toBe(true);
+  expect((await driver.process(spec)).state).toBe('running');
 });

@@ -1,0 +1,59 @@
+import { dirname, join } from 'node:path';
+import type { Host } from '../../platform/host.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Placement } from '../placement-types.ts';
+
+/** By the version that was left: a rollback or a restore to it starts from this record, whichever run wrote it. */
+type Kept = Readonly<Record<string, Placement>>;
+
+/** Beside the runs of a cluster: a member may have been upgraded by an earlier run than the one that brings it back. */
+const recordPath = (runDirectory: string, member: string): string =>
+  join(dirname(runDirectory), 'placements', `${member}.json`);
+
+const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<Kept> => {
+  const text = await files.read(path);
+  if (text === undefined) return {};
+  try {
+    return JSON.parse(text) as Kept;
+  } catch {
+    // Written whole or not at all: whatever this is, it is no record.
+    return {};
+  }
+};
+
+type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
+
+/** Written before the stop: after it the record is the only thing that says what the member ran with. */
+export const recordPlacement = async (
+  { host, directory, journal }: Owner,
+  placement: Placement,
+): Promise<void> => {
+  const path = recordPath(directory, placement.member);
+  const kept = await readKept(host, path);
+  await host.files.makeDirectory(dirname(path), 0o700);
+  await host.files.replace(
+    path,
+    `${JSON.stringify({ ...kept, [placement.previous.minor]: placement }, null, 2)}\n`,
+    0o600,
+  );
+  journal.write({ kind: 'placed', placement });
+};
+
+/** What the member ran with on `from`: as this run recorded it, else as the last run did that took it away from that version. */
+export const placementOf = async (
+  {
+    host,
+    directory,
+    journal,
+  }: Pick<Owner, 'host' | 'directory'> & { readonly journal?: Pick<Journal, 'entries'> },
+  member: string,
+  from: Minor,
+): Promise<Placement | undefined> => {
+  const entry = journal?.entries.findLast(
+    (one) =>
+      one.kind === 'placed' && one.placement.member === member && one.placement.previous.minor === from,
+  );
+  if (entry?.kind === 'placed') return entry.placement;
+  return (await readKept(host, recordPath(directory, member)))[from];
+};

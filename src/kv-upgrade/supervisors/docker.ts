@@ -1,0 +1,175 @@
+import { AppError } from '../../core/problem.ts';
+import { filled, shellLine } from '../cluster/command-line.ts';
+import type { MemberSpec, Move, Placement } from '../types.ts';
+import { argumentsLike } from './container-arguments.ts';
+import type { Inspected } from './container-arguments.ts';
+import type { ProcessState } from './driver.ts';
+import { lastLine, quoted, valuesIn } from './service.ts';
+import type { Ask, MakeService } from './service.ts';
+
+/** The name under which the container of the version before is kept, with everything it was started with. */
+const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
+
+const stateFormat =
+  '{{.State.Status}} {{.State.Pid}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Restarting}}';
+/** Pure. */
+export const containerState = (line: string, container: string | undefined): ProcessState => {
+  const [status = '', pid = '', code = '', isOutOfMemory, isRestarting] = line.trim().split(' ');
+  const why = `container ${container} ended (exit code ${code}${isOutOfMemory === 'true' ? ', out of memory' : ''})`;
+  if (isRestarting === 'true') return { state: 'gone', reason: `${why} and waits for its next restart` };
+  if (status === 'running' || status === 'paused') return { state: 'running', pid: Number(pid) };
+  if (status === 'created' || status === 'configured' || status === 'initialized')
+    return { state: 'starting', awaits: `container ${container}, which is created` };
+  if (status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing')
+    return { state: 'gone', reason: why };
+  return { state: 'unknown', reason: `container ${container} is ${status === '' ? 'in no state' : status}` };
+};
+
+const look = (
+  tool: string,
+  { container }: MemberSpec,
+): string => `s=$(${tool} inspect -f ${quoted(stateFormat)} ${quoted(container)} 2>/dev/null) && { echo "state=$s"; exit 0; }
+${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${tool} does not answer" >&2; exit 9; }
+echo state=; exit 0`;
+
+/** The container named NAME is the one of this id, or none has that name. `$1` name. */
+const helpers = (tool: string): string => `idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
+
+const stage = (tool: string, member: MemberSpec, move: Move): string => {
+  const [name, image] = [quoted(member.container), quoted(member.new_image)];
+  return `set -e
+${helpers(tool)}
+id=$(idof ${name}) || { echo "there is no container ${member.container}" >&2; exit 3; }
+owner=$(${tool} inspect -f '{{index .Config.Labels "com.docker.compose.project"}}{{index .Config.Labels "PODMAN_SYSTEMD_UNIT"}}' ${name} 2>/dev/null | sed 's/<no value>//g')
+[ -z "$owner" ] || echo "owner=$owner"
+if [ -n ${image} ]; then ${tool} image inspect ${image} >/dev/null 2>&1 || ${tool} pull ${image} >&2; echo "next.image=$(${tool} image inspect -f '{{.Id}}' ${image})"; fi
+echo "previous.image=$(${tool} inspect -f '{{.Image}}' ${name})"
+echo "previous.restart=$(${tool} inspect -f '{{.HostConfig.RestartPolicy.Name}}' ${name})"
+echo "previous.container=${keptName(member, move)}"
+echo "previous.container_id=$id"`;
+};
+
+/** Whatever has the name and is not the recorded container was made by this run from the new image. */
+const freeName = (tool: string, name: string, id: string): string =>
+  `at=$(idof ${name}) || at=
+if [ -n "$at" ] && [ "$at" != ${id} ]; then ${tool} rm -f ${name} >/dev/null; fi`;
+
+const activateNew = (tool: string, member: MemberSpec, { previous }: Placement): string => {
+  const [name, kept, id] = [member.container, previous.container, previous.container_id].map(quoted) as [
+    string,
+    string,
+    string,
+  ];
+  return `set -e
+${helpers(tool)}
+at=$(idof ${kept}) || at=
+if [ "$at" != ${id} ]; then
+  ${tool} update --restart=no ${id} >/dev/null 2>&1 || true
+  ${tool} rename ${id} ${kept}
+fi
+${freeName(tool, name, id)}`;
+};
+const activateOld = (tool: string, member: MemberSpec, { previous }: Placement): string => {
+  const [name, id] = [quoted(member.container), quoted(previous.container_id)];
+  return `set -e
+${helpers(tool)}
+[ -n "$(idof ${id})" ] || { echo "the container ${previous.container} (${previous.container_id}) is not there any more" >&2; exit 5; }
+at=$(idof ${name}) || at=
+if [ "$at" != ${id} ]; then
+  ${freeName(tool, name, id)}
+  ${tool} rename ${id} ${name}
+fi
+${previous.restart === undefined || previous.restart === 'no' || previous.restart === '' ? '' : `${tool} update --restart=${quoted(previous.restart)} ${id} >/dev/null 2>&1 || true`}`;
+};
+
+const parsed = (text: string, what: string): Inspected => {
+  try {
+    return (JSON.parse(text) as Inspected[])[0] ?? {};
+  } catch (cause) {
+    throw new AppError('stopped', `${what} could not be inspected`, { code: 'COMMAND_FAILED', cause });
+  }
+};
+
+/** The container as it was, on the new image. Its environment goes through a private file: it may hold secrets, and a command line is in a process list. */
+const likeBefore = async (
+  tool: string,
+  member: MemberSpec,
+  placement: Placement,
+  ask: Ask,
+): Promise<string> => {
+  const { previous, next } = placement;
+  const [container, image] = [
+    parsed(await ask(`${tool} inspect ${quoted(previous.container_id)}`), `container ${previous.container}`),
+    parsed(await ask(`${tool} image inspect ${quoted(previous.image)}`), `image ${previous.image}`),
+  ];
+  const { words, env } = argumentsLike(container, image, next.image as string);
+  const file = env.length === 0 ? '' : '--env-file "$F" ';
+  return `set -e
+umask 077; F=$(mktemp); trap 'rm -f "$F"' EXIT
+printf %s ${quoted(Buffer.from(env.map((line) => `${line}\n`).join('')).toString('base64'))} | base64 -d > "$F"
+${tool} run -d --name ${quoted(member.container)} ${file}${shellLine(words)} >/dev/null`;
+};
+
+const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, string | undefined> => ({
+  container: member.container,
+  image,
+  name: member.name,
+  data_dir: member.data_dir,
+  client_url: member.client_url,
+});
+const explicit = (member: MemberSpec, { next }: Placement): string =>
+  `${shellLine(filled(member.new_command ?? [], wordsFor(member, next.image)))} >/dev/null`;
+
+/** docker, and podman, which answers to the same words. */
+export const containerService =
+  (tool: 'docker' | 'podman'): MakeService =>
+  () => ({
+    look: (member) => look(tool, member),
+    stateFrom: (done, { container }) => {
+      if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
+      const line = valuesIn(done.stdout).get('state') ?? '';
+      return line.trim() === ''
+        ? { state: 'gone', reason: `there is no container ${container}` }
+        : containerState(line, container);
+    },
+    // `stop` kills after its time: the wait is longer than the grace, and ended by us.
+    stop: ({ container }, graceMs) => {
+      const seconds = Math.ceil(graceMs / 1000);
+      return `[ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ] || exit 0
+${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${quoted(container)} | sed 's/^$/SIGTERM/')" ${quoted(container)} >/dev/null || exit 3
+i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
+exit 0`;
+    },
+    kill: ({ container }) => `${tool} kill ${quoted(container)} >/dev/null`,
+    stage: (member, move) => stage(tool, member, move),
+    activate: (member, which, placement) => {
+      if (placement?.previous.container_id === undefined) return 'true';
+      return which === 'new' ? activateNew(tool, member, placement) : activateOld(tool, member, placement);
+    },
+    start: (member, which, placement) => {
+      if (which === 'old') return `${tool} start ${quoted(member.container)} >/dev/null`;
+      if (placement === undefined) return 'echo "nothing was recorded of the container before" >&2; exit 3';
+      const made =
+        member.new_command === undefined
+          ? (ask: Ask): Promise<string> => likeBefore(tool, member, placement, ask)
+          : async (): Promise<string> => explicit(member, placement);
+      return async (ask) => `at=$(${tool} inspect -f '{{.Id}}' ${quoted(member.container)} 2>/dev/null) || at=
+if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
+${await made(ask)}`;
+    },
+    logTail: ({ container }, lines) => `${tool} logs --tail ${lines} ${quoted(container)} 2>&1`,
+    version: (member, which) =>
+      which === 'new'
+        ? member.new_image &&
+          `${tool} run --rm --network=none --entrypoint ${quoted(member.new_binary ?? 'etcd')} ${quoted(member.new_image)} --version`
+        : `${tool} run --rm --network=none --entrypoint ${quoted(member.old_binary ?? 'etcd')} "$(${tool} inspect -f '{{.Image}}' ${quoted(member.container)})" --version`,
+    describe: (kind, member) => {
+      if (kind === 'stop') return [`${tool} stop ${member.container}`];
+      if (kind !== 'start') return [];
+      const run =
+        member.new_command === undefined
+          ? `${tool} run -d --name ${member.container} [the same arguments] ${member.new_image}`
+          : shellLine(filled(member.new_command, wordsFor(member)));
+      return [`${tool} rename ${member.container} [kept name]`, run];
+    },
+  });

@@ -1,0 +1,95 @@
+import { parseConfig } from '../configuration/configuration.ts';
+import type { HostFacts, MemberSpec } from '../types.ts';
+import { hasProcess, versionInText } from './driver.ts';
+import type { ProcessState, Which } from './driver.ts';
+import { configPath } from './data-dir-stats.ts';
+import { quoted, valuesIn } from './service.ts';
+import type { Service } from './service.ts';
+
+const directoryScript = (path: string, wantsSizes: boolean): string => `D=${quoted(path)}
+if [ -d "$D" ]; then
+  echo data_dir_exists=true
+  w=true; for p in "$D" "$D/member" "$D/member/snap" "$D/member/wal" "$D/member/snap/db"; do [ ! -e "$p" ] || [ -w "$p" ] || w=false; done; echo data_dir_writable=$w
+  if [ -f "$D/member/snap/db" ]; then echo has_db_file=true; echo "db_file_bytes=$(wc -c < "$D/member/snap/db" | tr -d ' ')"; else echo has_db_file=false; fi
+  v=0; for f in "$D"/member/snap/*.snap; do [ -f "$f" ] && s=$(wc -c < "$f" | tr -d ' ') && [ "$s" -gt "$v" ] && v=$s; done; echo v2_bytes=$v
+  echo "disk=$(stat -c %d "$D" 2>/dev/null)"
+  echo "free_kib=$(df -Pk "$D" | awk 'NR==2 {print $4}')"
+  ${wantsSizes ? 'echo "data_dir_kib=$(du -sk "$D" | cut -f1)"' : ':'}
+else echo data_dir_exists=false; fi`;
+
+export const factsScript = (service: Service, member: MemberSpec, wantsSizes: boolean): string => {
+  const version = (which: Which): string => {
+    const command = service.version(member, which);
+    return command === undefined
+      ? ''
+      : `echo "${which}_version=$( { ${command}; } 2>&1 | head -n 3 | tr '\\n' ' ')"`;
+  };
+  const config = configPath(member);
+  return [
+    'echo "now_s=$(date +%s)"',
+    member.data_dir === undefined ? '' : directoryScript(member.data_dir, wantsSizes),
+    version('new'),
+    version('old'),
+    config === undefined
+      ? ''
+      : `if [ -r ${quoted(config)} ]; then echo "config=$(base64 < ${quoted(config)} | tr -d '\\n')"; else echo config_missing=true; fi`,
+    'exit 0',
+  ].join('\n');
+};
+
+/** What a process's state is among the facts of its host. */
+export const processFacts = (process: ProcessState): HostFacts => {
+  const is_running = hasProcess(process);
+  return {
+    ...(is_running === undefined ? {} : { is_running }),
+    ...('pid' in process && process.pid !== undefined && process.pid > 1 ? { pid: process.pid } : {}),
+    ...(process.state === 'starting' ? { starting: process.awaits } : {}),
+  };
+};
+
+/** The lines of the script as facts. Pure but for the YAML reader. */
+export const factsFrom = async (
+  text: string,
+  member: MemberSpec,
+  nowMs: number,
+  process: ProcessState,
+): Promise<HostFacts> => {
+  const found = valuesIn(text);
+  const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
+  const count = (key: string, to = key, times = 1) =>
+    /^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {};
+  const [fresh, old] = [
+    versionInText(found.get('new_version') ?? ''),
+    versionInText(found.get('old_version') ?? ''),
+  ];
+  const config = found.get('config');
+  const read = config === undefined ? undefined : await parseConfig(Buffer.from(config, 'base64').toString());
+  // Whole seconds there: up to a second of difference is no difference.
+  const skew = Number(found.get('now_s')) * 1000 - nowMs;
+  return {
+    ...processFacts(process),
+    ...flag('data_dir_exists'),
+    ...flag('data_dir_writable'),
+    ...flag('has_db_file'),
+    ...count('db_file_bytes'),
+    ...count('v2_bytes'),
+    ...count('free_kib', 'free_bytes', 1024),
+    ...(/^\d+$/.test(found.get('disk') ?? '')
+      ? { disk: `${member.host ?? 'here'} ${found.get('disk')}` }
+      : {}),
+    ...count('data_dir_kib', 'data_dir_bytes', 1024),
+    ...(fresh === undefined
+      ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
+      : { new_binary_version: fresh }),
+    ...(old === undefined ? {} : { old_binary_version: old }),
+    ...(found.has('config_missing')
+      ? { config_error: `there is no configuration file ${configPath(member)}` }
+      : {}),
+    ...(read === undefined
+      ? {}
+      : 'broken' in read
+        ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` }
+        : { config: read.file }),
+    ...(Number.isFinite(skew) ? { clock_skew_ms: Math.abs(skew) <= 1500 ? 0 : skew } : {}),
+  };
+};

@@ -1,0 +1,64 @@
+import type { Finished } from '../../platform/host.ts';
+import type { ClusterFile, MemberSpec, Move, Placement, StepKind } from '../types.ts';
+import type { ProcessState, Which } from './driver.ts';
+
+/** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
+export type Ask = (script: string) => Promise<string>;
+
+/** How one kind of service manager is asked and told, as shell scripts. Exit 0 is yes or done. */
+export type Service = {
+  /** Prints what the manager knows of the member's process. */
+  readonly look: (member: MemberSpec) => string;
+  /** Reads what `look` printed. Pure. `wasStarted`: by this run, and not seen running yet. */
+  readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
+  /** Asks once and waits; exit 0 when it has ended within the grace, 1 when it still runs. */
+  readonly stop: (member: MemberSpec, graceMs: number) => string;
+  readonly kill: (member: MemberSpec) => string;
+  /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
+  readonly stage?: (member: MemberSpec, move: Move) => string;
+  readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => string;
+  readonly discard?: (member: MemberSpec, placement: Placement) => string;
+  /** A script, or one that can be made only from what the host answers first. */
+  readonly start: (
+    member: MemberSpec,
+    which: Which,
+    placement: Placement | undefined,
+  ) => string | ((ask: Ask) => Promise<string>);
+  readonly logTail: (member: MemberSpec, lines: number) => string;
+  /** Prints the version of that program. */
+  readonly version: (member: MemberSpec, which: Which) => string | undefined;
+  readonly describe: (kind: StepKind, member: MemberSpec, which: Which) => readonly string[];
+};
+export type MakeService = (cluster: ClusterFile) => Service;
+
+export const quoted = (text: string | undefined): string => `'${(text ?? '').replaceAll("'", `'\\''`)}'`;
+
+/** Waits until a test holds, looking ten times a second. */
+export const waitFor = (test: string, graceMs: number): string => `i=0
+while ! { ${test}; }; do
+  i=$((i+1)); [ $i -gt ${Math.ceil(graceMs / 100)} ] && exit 1
+  sleep 0.1
+done
+exit 0`;
+
+export const askedVersion = (binary: string | undefined): string | undefined =>
+  binary === undefined ? undefined : `${quoted(binary)} --version`;
+
+/** `KEY=VALUE` lines. */
+export const valuesIn = (text: string): Map<string, string> =>
+  new Map(
+    text
+      .split('\n')
+      .flatMap((line) =>
+        line.includes('=')
+          ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const]
+          : [],
+      ),
+  );
+
+/** `digest FILE` prints its sha256; `put FROM TO` makes TO a whole copy of FROM or leaves it alone. */
+export const fileFunctions = `digest() { d=$(sha256sum < "$1") && echo "\${d%% *}"; }
+put() { rm -f "$2.incoming"; cp -p "$1" "$2.incoming" && mv -f "$2.incoming" "$2"; }`;
+
+export const lastLine = ({ stderr, stdout }: Pick<Finished, 'stderr' | 'stdout'>): string =>
+  `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';

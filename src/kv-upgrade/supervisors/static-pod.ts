@@ -1,0 +1,71 @@
+import type { MemberSpec } from '../types.ts';
+import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
+import type { MakeService } from './service.ts';
+
+/** Outside of the directory that the kubelet watches: it would start every manifest that it finds there. */
+const aside = ({ manifest }: MemberSpec, ending: string): string =>
+  `"$(dirname "$(dirname ${quoted(manifest)})")/$(basename ${quoted(manifest)})"${quoted(`.${ending}`)}`;
+const parked = (member: MemberSpec): string => aside(member, 'opsctl-parked');
+
+/** Processes whose own arguments name exactly this data directory: a longer path, or a program that only mentions it, is none. */
+const pidsOf = ({ data_dir, client_url }: MemberSpec): string =>
+  `for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? `*${quoted(client_url)}*` : `--data-dir=${quoted(data_dir)}|-data-dir=${quoted(data_dir)}`}) exit 0;; esac
+case "$w" in --data-dir|-data-dir) [ "$a" = ${quoted(data_dir)} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
+const hasProcess = (member: MemberSpec): string => `[ -n "$(${pidsOf(member)})" ]`;
+
+export const staticPodService: MakeService = () => ({
+  look: (member) => `m=${quoted(member.manifest)}
+pids=$(${pidsOf(member)})
+[ -z "$pids" ] || echo "pid=$(echo $pids | cut -d' ' -f1)"
+[ -e "$m" ] && echo manifest=true || echo manifest=false
+exit 0`,
+  stateFrom: (done) => {
+    if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
+    const seen = valuesIn(done.stdout);
+    const pid = Number(seen.get('pid'));
+    if (pid > 1) return { state: 'running', pid };
+    // A kubelet looks every 20 s, pulls, and restarts what ended: only the gate's time can say that it will not come.
+    return seen.get('manifest') === 'true'
+      ? { state: 'starting', awaits: 'the kubelet, which has the manifest' }
+      : { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
+  },
+  stop: (member, graceMs) => `set -e
+if [ -e ${quoted(member.manifest)} ]; then mv -f ${quoted(member.manifest)} ${parked(member)}; fi
+set +e
+${waitFor(`! ${hasProcess(member)}`, graceMs)}`,
+  kill: (member) => `for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
+  stage: (member, { from, to, run }) => {
+    const kept = aside(member, `opsctl-${from}-${run}`);
+    const next = aside(member, `opsctl-${to}-${run}`);
+    return `set -e
+${fileFunctions}
+source=${quoted(member.manifest)}; [ -e "$source" ] || source=${parked(member)}
+if command -v crictl >/dev/null 2>&1; then crictl pull ${quoted(member.new_image)} >&2; fi
+put "$source" ${kept}
+FROM=${quoted(member.old_image)} TO=${quoted(member.new_image)} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
+mv -f ${next}.incoming ${next}
+echo previous.manifest=${kept}; echo next.manifest=${next}
+printf 'previous.image=%s\\nnext.image=%s\\n' ${quoted(member.old_image)} ${quoted(member.new_image)}`;
+  },
+  activate: () => 'true',
+  discard: (_, { next }) => (next.manifest === undefined ? 'true' : `rm -f ${quoted(next.manifest)}`),
+  start: (member, which, placement) => {
+    const source = (which === 'new' ? placement?.next : placement?.previous)?.manifest;
+    // Copied beside the watched directory and renamed into it: the kubelet never sees half of it.
+    return `set -e
+${fileFunctions}
+source=${source === undefined ? parked(member) : quoted(source)}
+put "$source" ${parked(member)}
+mv -f ${parked(member)} ${quoted(member.manifest)}`;
+  },
+  logTail: (member, lines) =>
+    member.log_file === undefined ? 'true' : `tail -n ${lines} ${quoted(member.log_file)}`,
+  version: (member, which) =>
+    askedVersion(member[`${which}_binary`]) ??
+    `printf '%s\\n' ${quoted(member[`${which}_image`])} | sed 's/@.*//; s/.*:v*//'`,
+  describe: (kind, member, which) => {
+    if (kind === 'stop') return [`mv ${member.manifest} ASIDE`];
+    return kind === 'start' ? [`write ${member.manifest} with image ${member[`${which}_image`]}`] : [];
+  },
+});

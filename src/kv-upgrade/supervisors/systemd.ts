@@ -1,0 +1,175 @@
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { MemberSpec } from '../types.ts';
+import type { ProcessState } from './driver.ts';
+import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
+import type { MakeService } from './service.ts';
+
+const shown = [
+  ...['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus', 'NRestarts', 'Job'],
+  'StatusText',
+];
+const show = ({ unit }: MemberSpec): string =>
+  `systemctl show ${shown.map((name) => `-p ${name}`).join(' ')} -- ${quoted(unit)}`;
+
+/**
+ * kv-36-facts E1. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
+ * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
+ */
+export const unitState = (text: string, unit: string | undefined): ProcessState => {
+  const seen = valuesIn(text);
+  const of = (key: string): string => seen.get(key) ?? '';
+  const pid = Number(of('MainPID'));
+  const own = pid > 1 ? { pid } : {};
+  const ended = `${of('Result')}${of('ExecMainStatus') === '' ? '' : `, exit status ${of('ExecMainStatus')}`}`;
+  if (of('LoadState') === 'not-found') return { state: 'gone', reason: `there is no unit ${unit}` };
+  switch (of('ActiveState')) {
+    case 'active':
+    case 'reloading':
+    case 'deactivating':
+      return pid > 1
+        ? { state: 'running', ...own }
+        : { state: 'gone', reason: `${unit} has no main process` };
+    case 'activating':
+      // It ended and the manager will try again: what crashed once at its start crashes again.
+      if (of('SubState') === 'auto-restart')
+        return { state: 'gone', reason: `${unit} ended (${ended}) and waits for its next restart` };
+      return {
+        state: 'starting',
+        awaits: `${unit} is ${of('ActiveState')} (${of('SubState')})`,
+        ...own,
+      };
+    case 'failed':
+      return { state: 'gone', reason: `${unit} failed (${ended})` };
+    case 'inactive':
+      return of('Job') === '' || of('Job') === '0'
+        ? { state: 'gone', reason: `${unit} is inactive` }
+        : { state: 'starting', awaits: `the start job of ${unit}` };
+    default:
+      return { state: 'unknown', reason: `systemctl show printed no ActiveState of ${unit}` };
+  }
+};
+
+/** The one command that the unit starts, with its specifiers and variables as they stand in its files. */
+const execStart = (unit: string | undefined): string => `systemctl cat -- ${quoted(unit)} | awk '
+/\\\\$/ { sub(/\\\\$/, " "); part = part $0; next }
+{ line = part $0; part = "" }
+line ~ /^[ \\t]*ExecStart[ \\t]*=/ { sub(/^[^=]*=[ \\t]*/, "", line); if (line == "") n = 0; else { n++; last = line } }
+END { if (n != 1) exit 1; print last }'`;
+
+/** Where the running program lies: the file that the unit starts. `$L` is that command, `$M` its prefix characters, `$P` the program. */
+const program = (member: MemberSpec): string =>
+  member.binary_path === undefined
+    ? `L=$(${execStart(member.unit)}) || { echo "the unit ${member.unit} has not exactly one ExecStart" >&2; exit 3; }
+M=$(printf %s "$L" | sed 's/^\\([-@:+!|]*\\).*/\\1/'); L=\${L#"$M"}
+P=\${L%%[[:space:]]*}
+case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exit 3; };; esac`
+    : `P=${quoted(member.binary_path)}`;
+
+/** The program of the main process itself, even when its file was replaced since it was started; a wrapper's is not. */
+const runningProgram = ({ unit }: MemberSpec): string => `R=$(readlink -f "$P"); [ -n "$R" ] || R=$P
+X=$(systemctl show -p MainPID --value -- ${quoted(unit)}) || X=0
+E=$(readlink "/proc/$X/exe" 2>/dev/null) || E=
+if [ "\${E%% (deleted)}" = "$R" ]; then S=/proc/$X/exe; else S=$R; fi`;
+
+const dropIn = (unit: string | undefined, minor: Minor): string =>
+  `/etc/systemd/system/${unit}.d/90-opsctl-${minor}.conf`;
+
+/** Written beside its own file and renamed: a crash of the member while it is written starts what it started before. */
+const select = (member: MemberSpec, file: string, target: string): string => `${program(member)}
+D=${quoted(file)}; mkdir -p "$(dirname "$D")"
+printf '# Written by opsctl: which program this member runs.\\n[Service]\\nExecStart=\\nExecStart=%s%s%s\\n' "$M" ${target} "\${L#"\${L%%[[:space:]]*}"}" > "$D.incoming"
+mv -f "$D.incoming" "$D"
+systemctl daemon-reload
+case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) echo "another drop-in of ${member.unit} overrides ExecStart after $D" >&2; exit 3;; esac`;
+
+const recorded = (file: string | undefined, sha256: string | undefined): string =>
+  `[ "$(digest ${quoted(file)} 2>/dev/null)" = ${quoted(sha256)} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
+
+export const systemdService: MakeService = () => ({
+  look: show,
+  stateFrom: (done, { unit }) =>
+    done.code === 0
+      ? unitState(done.stdout, unit)
+      : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
+  stop: ({ unit }, graceMs) => `systemctl stop --no-block -- ${quoted(unit)} || exit 3
+${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
+  // A stop that is still waiting would hold the start back.
+  kill: ({
+    unit,
+  }) => `systemctl stop --no-block -- ${quoted(unit)}; systemctl kill --signal=SIGKILL -- ${quoted(unit)}
+${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
+  stage: (member, { from, to }) =>
+    member.new_binary === undefined
+      ? 'true'
+      : `set -e
+${fileFunctions}
+${program(member)}
+${runningProgram(member)}
+B=\${P%%.opsctl-*}
+old=$(digest "$S"); new=$(digest ${quoted(member.new_binary)})
+K=$B.opsctl-${from}-$(printf %.12s "$old"); N=$B.opsctl-${to}-$(printf %.12s "$new")
+keep() { if [ "$(digest "$2" 2>/dev/null)" != "$3" ]; then rm -f "$2.incoming"; cp "$1" "$2.incoming"; chmod 755 "$2.incoming"; mv -f "$2.incoming" "$2"; fi; }
+keep "$S" "$K" "$old"; keep ${quoted(member.new_binary)} "$N" "$new"
+printf 'previous.program=%s\\nprevious.program_sha256=%s\\nnext.program=%s\\nnext.program_sha256=%s\\n' "$K" "$old" "$N" "$new"
+${member.binary_path === undefined ? `echo ${quoted(`next.drop_in=${dropIn(member.unit, to)}`)}` : `if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`,
+  activate: (member, which, placement) => {
+    const { next, previous } = placement ?? {};
+    if (next?.program === undefined || previous?.program === undefined)
+      return which === 'old' ? withoutRecord(member) : 'true';
+    if (next.drop_in !== undefined)
+      return which === 'new'
+        ? `set -e
+${fileFunctions}
+${recorded(next.program, next.program_sha256)}
+${select(member, next.drop_in, quoted(next.program))}`
+        : `rm -f ${quoted(next.drop_in)} && systemctl daemon-reload`;
+    const { program: source, program_sha256: sha256 } = which === 'new' ? next : previous;
+    return `set -e
+${fileFunctions}
+P=${quoted(member.binary_path)}
+${which === 'old' ? linkAgain(previous.link_target, sha256) : ''}
+${recorded(source, sha256)}
+[ "$(digest "$P" 2>/dev/null)" = ${quoted(sha256)} ] || put ${quoted(source)} "$P"`;
+  },
+  discard: (member, { next }) =>
+    next.program === undefined
+      ? 'true'
+      : `[ -e ${quoted(next.drop_in ?? '/nonexistent')} ] || rm -f ${quoted(next.program)}`,
+  start: ({ unit }) =>
+    `systemctl reset-failed -- ${quoted(unit)} 2>/dev/null; systemctl start --no-block -- ${quoted(unit)}`,
+  logTail: ({ unit }, lines) => `journalctl -u ${quoted(unit)} -n ${lines} --no-pager -o cat`,
+  version: (member, which) =>
+    which === 'new'
+      ? askedVersion(member.new_binary)
+      : `${program(member)}
+${runningProgram(member)}
+[ -e "$S" ] || S=${quoted(member.old_binary)}
+"$S" --version`,
+  describe: (kind, member) => {
+    if (kind === 'stop') return [`systemctl stop ${member.unit}`];
+    if (kind !== 'start') return [];
+    const put =
+      member.new_binary === undefined
+        ? []
+        : member.binary_path === undefined
+          ? [`systemctl edit ${member.unit}  # ExecStart= with ${member.new_binary}`]
+          : [`cp -p ${member.new_binary} ${member.binary_path}`];
+    return [...put, `systemctl start ${member.unit}`];
+  },
+});
+
+/** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
+const linkAgain = (target: string | undefined, sha256: string | undefined): string =>
+  target === undefined
+    ? ''
+    : `rm -f "$P.incoming"; ln -s ${quoted(target)} "$P.incoming"
+if [ "$(digest "$P.incoming" 2>/dev/null)" = ${quoted(sha256)} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
+rm -f "$P.incoming"`;
+
+/** A run of an earlier opsctl left no record: only a program that the cluster file names can be put back. */
+const withoutRecord = ({ binary_path, old_binary }: MemberSpec): string =>
+  binary_path === undefined || old_binary === undefined
+    ? 'true'
+    : `set -e
+${fileFunctions}
+[ "$(digest ${quoted(binary_path)} 2>/dev/null)" = "$(digest ${quoted(old_binary)})" ] || put ${quoted(old_binary)} ${quoted(binary_path)}`;
