@@ -235,17 +235,12 @@ export type JournalEntry =
       readonly detail?: Readonly<Record<string, unknown>>;
     }
   | { readonly kind: 'failed'; readonly at: string; readonly step: string; readonly reason: string }
-<<<<<<< HEAD
   | { readonly kind: 'reverting'; readonly at: string; readonly member: string; readonly reason: string }
   | { readonly kind: 'reverted'; readonly at: string; readonly member: string }
   /** A revert that was begun and is impossible or unnecessary: the cluster's version has moved. */
   | { readonly kind: 'revert-dropped'; readonly at: string; readonly member: string; readonly reason: string }
-=======
-  | { readonly kind: 'returning'; readonly at: string; readonly member: string; readonly reason: string }
-  | { readonly kind: 'returned'; readonly at: string; readonly member: string }
   /** Before a member's stop: what it runs with, what it is switched to, and where both are kept. */
   | { readonly kind: 'placed'; readonly at: string; readonly placement: Placement }
->>>>>>> c9fd9af (kv: one process model and recorded placement for all drivers)
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
   /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */

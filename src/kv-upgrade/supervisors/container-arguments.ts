@@ -14,7 +14,7 @@ const record = (value: unknown): Settings =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Settings) : {};
 const each = (flag: string, values: readonly string[]): string[] => values.flatMap((value) => [flag, value]);
 
-/** What the old image says is left out: the new image's own words count, not those of the image before (kv-36-facts E2). */
+/** What the old image says is left out: the new image's own words count, not those of the image before (spec/store#measured-service-managers). */
 const beyond = (own: readonly string[], image: readonly string[]): string[] =>
   own.filter((one) => !image.includes(one));
 const isSame = (a: readonly string[], b: readonly string[]): boolean =>

@@ -38,12 +38,12 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
 };
 
 /** What a process's state is among the facts of its host. */
-export const processFacts = (process: ProcessState): HostFacts => {
-  const is_running = hasProcess(process);
+export const processFacts = (state: ProcessState): HostFacts => {
+  const is_running = hasProcess(state);
   return {
     ...(is_running === undefined ? {} : { is_running }),
-    ...('pid' in process && process.pid !== undefined && process.pid > 1 ? { pid: process.pid } : {}),
-    ...(process.state === 'starting' ? { starting: process.awaits } : {}),
+    ...('pid' in state && state.pid !== undefined && state.pid > 1 ? { pid: state.pid } : {}),
+    ...(state.state === 'starting' ? { starting: state.awaits } : {}),
   };
 };
 
@@ -52,7 +52,7 @@ export const factsFrom = async (
   text: string,
   member: MemberSpec,
   nowMs: number,
-  process: ProcessState,
+  state: ProcessState,
 ): Promise<HostFacts> => {
   const found = valuesIn(text);
   const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
@@ -67,7 +67,7 @@ export const factsFrom = async (
   // Whole seconds there: up to a second of difference is no difference.
   const skew = Number(found.get('now_s')) * 1000 - nowMs;
   return {
-    ...processFacts(process),
+    ...processFacts(state),
     ...flag('data_dir_exists'),
     ...flag('data_dir_writable'),
     ...flag('has_db_file'),

@@ -12,7 +12,7 @@ const show = ({ unit }: MemberSpec): string =>
   `systemctl show ${shown.map((name) => `-p ${name}`).join(' ')} -- ${quoted(unit)}`;
 
 /**
- * kv-36-facts E1. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
+ * spec/store#measured-service-managers. A unit of Type=notify is `activating` until the member has joined; after a crash with Restart= it is `activating/auto-restart`
  * without a process; and between `start --no-block` and the manager's own turn it is `inactive` with a job. Pure.
  */
 export const unitState = (text: string, unit: string | undefined): ProcessState => {
