@@ -45,6 +45,8 @@ export type Operation = {
 export type Resource = { readonly [verb: string]: Operation };
 export type Table = { readonly [resource: string]: Resource };
 
+export type NamedError = { readonly status: number; readonly meaning: string; readonly body: Field };
+
 /** What every request to a service needs, whatever the endpoint. */
 export type ServiceInfo = {
   readonly name: string;
@@ -55,8 +57,10 @@ export type ServiceInfo = {
   /** Default request header that carries the token, and how the token stands in it. */
   readonly tokenHeader: { readonly name: string; readonly prefix: string };
   readonly ratePerMinute?: number;
-  /** What each status of a refusal means, and the body that comes with it (default: those of the tracker). */
+  /** What each status of a refusal means, and the body that comes with it. */
   readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
+  /** Errors with a name, a status and a body of their own, which rows refer to in `errors`. */
+  readonly namedErrors?: Readonly<Record<string, NamedError>>;
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;
   /** Names of the scopes of which one is enough for a method. */

@@ -8,7 +8,9 @@ export type Components = Map<string, JsonSchema>;
 export type Dialect = { readonly version: '3.1' | '2.0'; readonly refPrefix: string };
 
 const nullable = (schema: JsonSchema, dialect: Dialect): JsonSchema => {
-  if (dialect.version === '2.0') return { ...schema, 'x-nullable': true };
+  // Swagger 2.0 ignores whatever stands beside a $ref.
+  if (dialect.version === '2.0')
+    return '$ref' in schema ? { allOf: [schema], 'x-nullable': true } : { ...schema, 'x-nullable': true };
   return '$ref' in schema
     ? { anyOf: [schema, { type: 'null' }] }
     : {

@@ -87,10 +87,7 @@ export const entryOf = (service: Service, words: readonly string[], operation: O
   body: fieldsOf(settable(operation.body)),
   success: operation.ok,
   returns: operation.returns ? typeText(operation.returns) : '',
-  errors: [
-    ...Object.keys(service.refusals?.meanings ?? { 400: 0, 401: 0, 404: 0, 422: 0, 429: 0 }),
-    ...(operation.errors ?? []),
-  ],
+  errors: [...Object.keys(service.refusals?.meanings ?? {}), ...(operation.errors ?? [])],
   deprecated: operation.deprecated,
   extension: operation.extension ?? false,
 });

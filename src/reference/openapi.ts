@@ -2,6 +2,8 @@ import { type Field, type Fields, bare } from '../core/field.ts';
 import { type Operation, type Service, operations } from '../core/operation.ts';
 import { template } from '../core/path.ts';
 import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
+import { exampleOf } from './example.ts';
+import { errorResponses } from './error-responses.ts';
 
 const DIALECT: Dialect = { version: '3.1', refPrefix: '#/components/schemas/' };
 
@@ -27,21 +29,6 @@ export const openPath = (path: string): { path: string; names: ReadonlyMap<strin
 
 export const operationId = (resource: string, verb: string): string =>
   `${resource.replace(/[-\s](.)/g, (_, c: string) => c.toUpperCase())}.${verb}`;
-
-const common: Readonly<Record<string, string>> = {
-  400: 'The request does not fit the schema',
-  401: 'The token is missing or invalid',
-  404: 'The resource does not exist',
-  422: 'The request cannot be processed',
-  429: 'Too many requests; this one was not processed',
-};
-
-/** spec/tracker#errors: the status of each named error. */
-const statusOf: Readonly<Record<string, number>> = {
-  DisabledFeatureError: 403,
-  UnusableEntitlementError: 403,
-  DataConflictError: 409,
-};
 
 const parameters = (
   operation: Operation,
@@ -79,33 +66,21 @@ const requestBody = (operation: Operation, fields: Fields, components: Component
   content: {
     [mediaType[operation.encoding ?? 'json'] ?? 'application/json']: {
       schema: objectSchema(fields, components, DIALECT),
+      ...((operation.encoding ?? 'json') === 'json' ? { example: exampleOf(fields) } : {}),
     },
   },
 });
 
-const responses = ({ refusals }: Service, operation: Operation, components: Components): JsonSchema => {
+const responses = (service: Service, operation: Operation, components: Components): JsonSchema => {
   const content = operation.returns && {
     'application/json': { schema: schemaOf(operation.returns, components, DIALECT) },
   };
-  const body = refusals && {
-    content: { 'application/json': { schema: schemaOf(refusals.body, components, DIALECT) } },
-  };
-  const errors = Object.fromEntries(
-    Object.entries(refusals?.meanings ?? common).map(([status, description]) => [
-      status,
-      { description, ...body },
-    ]),
-  );
-  const extra = Object.fromEntries(
-    (operation.errors ?? []).map((name) => [statusOf[name] ?? 400, { description: name }]),
-  );
   return {
     [operation.ok]: {
-      description: operation.ok === 204 ? 'Done' : 'The answer',
+      description: operation.ok === 204 ? 'Done' : 'The response',
       ...(content ? { content } : {}),
     },
-    ...errors,
-    ...extra,
+    ...errorResponses(service, operation, (field) => schemaOf(field, components, DIALECT)),
   };
 };
 
@@ -121,6 +96,19 @@ const sharedParameters = (
     ]),
   );
 
+/** What an operation does, and whether it is deprecated or an extension. */
+export const describe = ({ summary, deprecated, extension }: Operation): string =>
+  [
+    `${summary}.`,
+    ...(deprecated ? [`Deprecated: use ${deprecated}.`] : deprecated === '' ? ['Deprecated.'] : []),
+    ...(extension
+      ? ['This operation is an extension: the specification of the service does not have it.']
+      : []),
+  ].join(' ');
+
+export const tagsOf = ({ table }: Service): JsonSchema[] =>
+  Object.keys(table).map((name) => ({ name, description: `Operations on ${name.replaceAll('-', ' ')}` }));
+
 /** The OpenAPI 3.1 document of one service. */
 export const openApi = (service: Service, origin: string): JsonSchema => {
   const components: Components = new Map();
@@ -135,6 +123,7 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
     paths[path][operation.method.toLowerCase()] = {
       operationId: operationId(resource, verb),
       summary: operation.summary,
+      description: describe(operation),
       tags: [resource],
       'x-cites': operation.cites,
       ...(operation.extension ? { 'x-extension': true } : {}),
@@ -148,9 +137,14 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
   const scheme = prefix === '' ? { type: 'apiKey', in: 'header', name } : { type: 'http', scheme: 'bearer' };
   return {
     openapi: '3.1.0',
-    info: { title: service.title, version: service.version },
+    info: {
+      title: service.title,
+      version: service.version,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: [{ url: `${origin}${service.basePath}` }],
     security: [{ token: [] }],
+    tags: tagsOf(service),
     paths,
     components: {
       securitySchemes: { token: scheme },

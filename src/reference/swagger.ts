@@ -1,7 +1,7 @@
 import { type Field, bare } from '../core/field.ts';
 import { type Operation, type Service, operations } from '../core/operation.ts';
 import { type Components, type Dialect, type JsonSchema, objectSchema, schemaOf } from '../core/schema.ts';
-import { openPath, operationId } from './openapi.ts';
+import { describe, openPath, operationId, tagsOf } from './openapi.ts';
 
 const DIALECT: Dialect = { version: '2.0', refPrefix: '#/definitions/' };
 
@@ -33,6 +33,14 @@ const parameters = (operation: Operation, components: Components): JsonSchema[] 
   ];
 };
 
+const refusedResponses = ({ refusals }: Service, definitions: Components): JsonSchema =>
+  Object.fromEntries(
+    Object.entries(refusals?.meanings ?? {}).map(([status, description]) => [
+      status,
+      { description, ...(refusals ? { schema: schemaOf(refusals.body, definitions, DIALECT) } : {}) },
+    ]),
+  );
+
 /** spec/tracker#versions-2: machine-readable descriptions in Swagger and OpenAPI forms. This is Swagger 2.0. */
 export const swagger = (service: Service, host: string): JsonSchema => {
   const definitions: Components = new Map();
@@ -43,24 +51,24 @@ export const swagger = (service: Service, host: string): JsonSchema => {
     paths[path][operation.method.toLowerCase()] = {
       operationId: operationId(resource, verb),
       summary: operation.summary,
+      description: describe(operation),
       tags: [resource],
       ...(operation.deprecated === undefined ? {} : { deprecated: true }),
       ...(operation.encoding === 'multipart' ? { consumes: ['multipart/form-data'] } : {}),
       parameters: parameters(operation, definitions),
       responses: {
         [operation.ok]: {
-          description: 'The answer',
+          description: operation.ok === 204 ? 'Done' : 'The response',
           ...(operation.returns ? { schema: schemaOf(operation.returns, definitions, DIALECT) } : {}),
         },
-        400: { description: 'Schema mismatch' },
-        404: { description: 'Resource does not exist' },
-        422: { description: 'Unprocessable' },
+        ...refusedResponses(service, definitions),
       },
     };
   }
   return {
     swagger: '2.0',
-    info: { title: service.title, version: service.version },
+    info: { title: service.title, version: service.version, license: { name: 'MIT' } },
+    tags: tagsOf(service),
     host,
     basePath: service.basePath,
     consumes: ['application/json'],

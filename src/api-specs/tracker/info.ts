@@ -1,4 +1,5 @@
 import type { ServiceInfo } from '../../core/operation.ts';
+import { namedErrors, refusals } from './errors.ts';
 
 /** spec/tracker: base path, token header and rate limit of the tracker, apart from its endpoints. */
 export const trackerInfo = {
@@ -8,4 +9,6 @@ export const trackerInfo = {
   basePath: '/api/v3',
   tokenHeader: { name: 'Tracker-Token', prefix: '' },
   ratePerMinute: 200,
+  refusals,
+  namedErrors,
 } as const satisfies ServiceInfo;

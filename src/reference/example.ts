@@ -1,0 +1,43 @@
+import { type Field, type Fields, type StringField, bare } from '../core/field.ts';
+
+const formatted: Readonly<Record<string, string>> = {
+  uuid: '12345678-9012-4234-8678-901234567890',
+  color: '#cc0000',
+  date: '2026-01-02',
+  datetime: '2026-01-02T03:04:05Z',
+  url: 'https://example.com/',
+  duration: '60s',
+};
+
+const text = (name: string, { format, enum: values, max, pattern }: StringField): string | undefined => {
+  if (values?.[0] !== undefined) return values[0];
+  if (format !== undefined && formatted[format] !== undefined) return formatted[format];
+  return pattern === undefined ? name.slice(0, max) : undefined;
+};
+
+const valueOf = (name: string, field: Field): unknown => {
+  const plain = bare(field);
+  switch (plain.type) {
+    case 'string':
+      return text(name, plain);
+    case 'integer':
+    case 'number':
+      return Math.max(1, plain.min ?? 1);
+    case 'boolean':
+      return true;
+    case 'array':
+      return [valueOf(name.replace(/_?ids?$|s$/, ''), plain.items)].filter((one) => one !== undefined);
+    case 'object':
+      return exampleOf(plain.fields);
+    default:
+      return undefined;
+  }
+};
+
+/** A body that fits: the required fields, or the first one where none is required. */
+export const exampleOf = (fields: Fields): Record<string, unknown> => {
+  const required = Object.entries(fields).filter(([, field]) => field.required);
+  const shown = required.length > 0 ? required : Object.entries(fields).slice(0, 1);
+  const made = shown.map(([name, field]) => [name, field.default ?? valueOf(name, field)] as const);
+  return Object.fromEntries(made.filter(([, value]) => value !== undefined));
+};
