@@ -15,7 +15,7 @@ const text = (name: string, { format, enum: values, max, pattern }: StringField)
   return pattern === undefined ? name.slice(0, max) : undefined;
 };
 
-const valueOf = (name: string, field: Field): unknown => {
+const exampleValue = (name: string, field: Field): unknown => {
   const plain = bare(field);
   switch (plain.type) {
     case 'string':
@@ -26,7 +26,7 @@ const valueOf = (name: string, field: Field): unknown => {
     case 'boolean':
       return true;
     case 'array':
-      return [valueOf(name.replace(/_?ids?$|s$/, ''), plain.items)].filter((one) => one !== undefined);
+      return [exampleValue(name.replace(/_?ids?$|s$/, ''), plain.items)].filter((one) => one !== undefined);
     case 'object':
       return exampleOf(plain.fields);
     default:
@@ -38,6 +38,6 @@ const valueOf = (name: string, field: Field): unknown => {
 export const exampleOf = (fields: Fields): Record<string, unknown> => {
   const required = Object.entries(fields).filter(([, field]) => field.required);
   const shown = required.length > 0 ? required : Object.entries(fields).slice(0, 1);
-  const made = shown.map(([name, field]) => [name, field.default ?? valueOf(name, field)] as const);
+  const made = shown.map(([name, field]) => [name, field.default ?? exampleValue(name, field)] as const);
   return Object.fromEntries(made.filter(([, value]) => value !== undefined));
 };

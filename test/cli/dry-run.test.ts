@@ -30,6 +30,8 @@ const looks = [
     'labels diff',
     'labels locks',
     'mock status',
+    'mock env',
+    'mock snapshot list',
     'mock state',
     'mock requests',
     'mock clock show',
