@@ -15,8 +15,8 @@ import type {
   Plan,
   PlanOptions,
   Refusal,
+  MemberStep,
   Step,
-  StepKind,
 } from './types.ts';
 
 export type PlanInput = {
@@ -62,24 +62,16 @@ type Making = {
   readonly order: readonly MemberSeen[];
 };
 
-const stepOf = (
+const stepOf = <K extends MemberStep['kind']>(
   making: Making,
   seen: MemberSeen,
-  kind: StepKind,
+  kind: K,
   title: string,
   why: string,
-  more: Partial<Step> = {},
-): Step => {
+) => {
   const member = making.input.cluster.members.find(({ name }) => name === seen.name) as MemberSpec;
-  return {
-    id: `${seen.name}.${kind}`,
-    kind,
-    member: seen.name,
-    title,
-    why,
-    commands: making.input.describe(kind, member, 'new'),
-    ...more,
-  };
+  const commands = making.input.describe(kind, member, 'new');
+  return { id: `${seen.name}.${kind}`, kind, member: seen.name, title, why, commands };
 };
 
 const handOver = (making: Making, seen: MemberSeen): Step[] => {
@@ -90,14 +82,16 @@ const handOver = (making: Making, seen: MemberSeen): Step[] => {
   const canMove = rowOf(seen.server_version)?.can.moveLeader === true && target !== undefined;
   return seen.is_leader && canMove
     ? [
-        stepOf(
-          making,
-          seen,
-          'move-leader',
-          `hand the leadership from ${seen.name} to ${target}`,
-          'an upgraded member leads from now on: it moves once',
-          { target },
-        ),
+        {
+          ...stepOf(
+            making,
+            seen,
+            'move-leader',
+            `hand the leadership from ${seen.name} to ${target}`,
+            'an upgraded member leads from now on: it moves once',
+          ),
+          target,
+        },
       ]
     : [];
 };
@@ -115,8 +109,8 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
   const { cluster, options, observation } = input;
   const { name } = seen;
   const spec = cluster.members.find((member) => member.name === name);
-  const make = (kind: StepKind, title: string, why: string, more: Partial<Step> = {}): Step =>
-    stepOf(making, seen, kind, title, why, more);
+  const make = <K extends MemberStep['kind']>(kind: K, title: string, why: string) =>
+    stepOf(making, seen, kind, title, why);
   const settle = settleOf(v2BytesOf(observation));
   const isRewritten =
     spec?.config_file !== undefined &&
@@ -141,12 +135,14 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
     ...handOver(making, seen),
     ...(isUp
       ? [
-          make(
-            'stop',
-            `stop ${name} (${seen.server_version})`,
-            `${isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
-            noReturn,
-          ),
+          {
+            ...make(
+              'stop',
+              `stop ${name} (${seen.server_version})`,
+              `${isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
+            ),
+            ...noReturn,
+          },
         ]
       : []),
     ...(options.copy_data
@@ -178,7 +174,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
       'version, identity, health, leader, a write through it read back through the others, lag, alarms, stable',
     ),
     ...(settle !== undefined && !isLast
-      ? [make('settle', `wait ${settle.seconds} s`, settle.why, { wait_seconds: settle.seconds })]
+      ? [{ ...make('settle', `wait ${settle.seconds} s`, settle.why), wait_seconds: settle.seconds }]
       : []),
   ];
 };

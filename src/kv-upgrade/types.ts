@@ -131,21 +131,32 @@ export type StepKind =
   | 'hold' // ends here with --hold-last or --hold-after
   | 'confirm'; // every member reports the new cluster version
 
-export type Step = {
+type StepText = {
   /** `n2.stop`, `confirm`: the key in the journal. */
   readonly id: string;
-  readonly kind: StepKind;
-  readonly member?: string;
   readonly title: string;
   readonly why: string;
   /** What the driver will run, as text for people. */
   readonly commands: readonly string[];
-  readonly wait_seconds?: number;
-  /** move-leader: member that gets it. */
-  readonly target?: string;
+};
+type Absent<K extends string> = { readonly [name in K]?: undefined };
+/** What is done to one member. */
+export type MemberStep = StepText & {
+  readonly member: string;
   /** Once this member runs the new version the cluster's version moves, and only a restore brings the old version back. */
   readonly is_point_of_no_return?: true;
-};
+} & (
+    | { readonly kind: 'move-leader'; readonly target: string; readonly wait_seconds?: undefined }
+    | { readonly kind: 'settle'; readonly wait_seconds: number; readonly target?: undefined }
+    | ({ readonly kind: Exclude<StepKind, 'move-leader' | 'settle' | 'confirm'> } & Absent<
+        'target' | 'wait_seconds'
+      >)
+  );
+export type Step =
+  | MemberStep
+  | (StepText & { readonly kind: 'confirm' } & Absent<
+        'member' | 'target' | 'wait_seconds' | 'is_point_of_no_return'
+      >);
 
 export type PlanOptions = {
   readonly to?: Minor;

@@ -34,6 +34,8 @@ const looks = [
     'mock snapshot list',
     'mock state',
     'mock requests',
+    'mock env',
+    'mock snapshot list',
     'mock clock show',
     'mock faults list',
     'mock features show',

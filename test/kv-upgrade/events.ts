@@ -10,13 +10,16 @@ const seen = (name: string, isLeader: boolean): Observation['members'][number] =
   is_learner: false,
   errors: [],
 });
-const step = (id: string, kind: Step['kind'], member: string | undefined, title: string): Step => ({
-  id,
+const text = (id: string, title: string) => ({ id, title, why: 'because', commands: [] });
+const step = (
+  id: string,
+  kind: 'stop' | 'start' | 'gate' | 'snapshot',
+  member: string,
+  title: string,
+): Step => ({
+  ...text(id, title),
   kind,
-  title,
-  why: 'because',
-  commands: [],
-  ...(member === undefined ? {} : { member }),
+  member,
 });
 const stepsOf = (name: string): Step[] => [
   step(`${name}.snapshot`, 'snapshot', name, `save and verify a snapshot of ${name}`),
@@ -24,7 +27,11 @@ const stepsOf = (name: string): Step[] => [
   step(`${name}.start`, 'start', name, `start ${name} with 3.3.27`),
   step(`${name}.gate`, 'gate', name, `prove ${name} good`),
 ];
-const steps = [...stepsOf('n2'), ...stepsOf('n1'), step('confirm', 'confirm', undefined, 'wait for 3.3')];
+const steps: Step[] = [
+  ...stepsOf('n2'),
+  ...stepsOf('n1'),
+  { ...text('confirm', 'wait for 3.3'), kind: 'confirm' },
+];
 const observation: Observation = {
   taken_at: '2026-03-31T12:00:00.000Z',
   cluster: 'shop',

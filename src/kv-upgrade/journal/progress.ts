@@ -73,7 +73,7 @@ const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Ste
 
 /** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
 const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
-  const model = steps.find(({ kind }) => kind === 'settle');
+  const model = steps.find((step) => step.kind === 'settle');
   const id = `${name}.settle`;
   return model === undefined || !order.includes(name) || steps.some((step) => step.id === id)
     ? steps
