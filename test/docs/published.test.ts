@@ -18,6 +18,38 @@ test('every pin is exact, and the lock file names no place to download from', ()
   expect(readFileSync(`${root}package-lock.json`, 'utf8')).not.toMatch(/"resolved"/);
 });
 
+type LockEntry = {
+  readonly integrity?: string;
+  readonly dev?: true;
+  readonly optional?: true;
+  readonly os?: readonly string[];
+  readonly hasInstallScript?: true;
+};
+const lockEntries = (): [string, LockEntry][] => {
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+    packages: Record<string, LockEntry>;
+  };
+  return Object.entries(packages).filter(([at]) => at !== '');
+};
+
+test('every package of the lock file is checked by its integrity (decision 37 names the exception)', () => {
+  const unchecked = lockEntries().filter(([, { integrity }]) => integrity === undefined);
+  const excepted = unchecked.filter(
+    ([at, { dev, optional, os }]) =>
+      /^node_modules\/@(biomejs\/cli|oxc-parser\/binding)-/.test(at) && dev && optional && os !== undefined,
+  );
+  expect(unchecked.filter((entry) => !excepted.includes(entry)).map(([at]) => at)).toEqual([]);
+  expect(excepted.map(([at]) => at).filter((at) => /linux-(x64|arm64)(-gnu)?$/.test(at))).toEqual([]);
+  expect(excepted.length).toBeLessThanOrEqual(23);
+});
+
+test('no package needs an install script', () => {
+  // esbuild only swaps its start script for the binary: it also works without (`npm ci --ignore-scripts`, as CI does).
+  expect(lockEntries().flatMap(([at, { hasInstallScript }]) => (hasInstallScript ? [at] : []))).toEqual([
+    'node_modules/esbuild',
+  ]);
+});
+
 test('the lock file has every optional package: `npm ci` stops at one that an install could not see and left out', () => {
   type Locked = { readonly optionalDependencies?: Record<string, string> };
   const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {

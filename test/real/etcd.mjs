@@ -4,8 +4,9 @@
 // Usage: node test/real/etcd.mjs            prints {"3.3": {"server", "ctl", "version"}, …, "missing": [{"minor", "reason"}]}
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { testCache } from '../tooling/cache.mjs';
 import { fetchPackages } from './packages.mjs';
 
 export const releases = [
@@ -14,9 +15,7 @@ export const releases = [
   { minor: '3.5', suite: 'trixie' },
 ];
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-export const cacheDirectory = (env = process.env) =>
-  resolve(env.OPSCTL_TEST_CACHE ?? join(root, 'node_modules', '.cache', 'opsctl'), 'etcd');
+export const cacheDirectory = (env = process.env) => join(testCache(env), 'etcd');
 
 const versionOf = (binary) =>
   /etcd Version: (\S+)/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))?.[1];

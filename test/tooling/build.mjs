@@ -18,6 +18,8 @@ import { bundledPackages, noticesText, sbom } from './notices.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
+// A package is made from nothing: no chunk of an earlier build gets into it.
+if (process.argv.includes('--clean')) rmSync(dist, { recursive: true, force: true });
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
 /** Every file that the hot path loads at the top; the bundler's own splitting would make a small chunk of almost each of them. */

@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cachedNode } from '../tooling/nodes.mjs';
+import { type Packed, pack, sha256 } from '../tooling/release.mjs';
+
+/** What a user gets: the package is built from a copy of the sources alone, installed without a registry, and run from there. */
+const root = new URL('../../', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'opsctl-packed-'));
+const program = join(work, 'prefix/lib/node_modules/opsctl/bin/opsctl.js');
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string };
+let packed: Packed;
+let again: Packed;
+
+/** As a fresh clone after `npm ci`: nothing that an earlier build or test left. */
+const copyOf = (name: string): string => {
+  const to = join(work, name);
+  const left = new Set(['node_modules', 'dist', 'release', 'coverage', '.git', '.cache']);
+  cpSync(root, to, {
+    recursive: true,
+    filter: (source) =>
+      !source
+        .replace(root, '')
+        .split('/')
+        .some((part) => left.has(part)),
+  });
+  symlinkSync(join(root, 'node_modules'), join(to, 'node_modules'));
+  return to;
+};
+const environment = (home: string): NodeJS.ProcessEnv => {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|XDG_|CI$|npm_|NODE_)/.test(name));
+  return { ...Object.fromEntries(kept), HOME: home, OPSCTL_HOME: home, NO_COLOR: '1' };
+};
+const run = (node: string, args: readonly string[]) => {
+  const home = mkdtempSync(join(work, 'home-'));
+  const env = { ...environment(home), PATH: `${dirname(node)}:${process.env.PATH}` };
+  return spawnSync(node, [program, ...args], { cwd: home, encoding: 'utf8', env, timeout: 120_000 });
+};
+
+beforeAll(() => {
+  packed = pack(copyOf('one'), join(work, 'tarball-one'));
+  again = pack(copyOf('two'), join(work, 'tarball-two'));
+  mkdirSync(join(work, 'prefix/lib'), { recursive: true });
+  const args = ['--prefix', join(work, 'prefix'), '--cache', join(work, 'no-cache'), '--offline'];
+  const { status, stderr } = spawnSync('npm', ['install', '-g', '--ignore-scripts', ...args, packed.path], {
+    cwd: work,
+    encoding: 'utf8',
+    env: environment(work),
+  });
+  if (status !== 0) throw new Error(`npm install ended with ${status}: ${stderr}`);
+}, 300_000);
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+test('two builds in two directories give the same bytes', () => {
+  expect(again.files).toEqual(packed.files);
+  expect(sha256(again.path)).toBe(sha256(packed.path));
+});
+
+test('the package holds the program and what belongs to it, and nothing else', () => {
+  const wanted = [
+    ...[
+      'package.json',
+      'README.md',
+      'CHANGELOG.md',
+      'SECURITY.md',
+      'LICENSE',
+      'bin/opsctl.js',
+      'dist/main.js',
+    ],
+    ...['dist/THIRD-PARTY-NOTICES.txt', 'dist/sbom.cdx.json', 'dist/help.txt', 'dist/version.txt'],
+    ...readdirSync(`${root}completions`).map((name) => `completions/${name}`),
+  ];
+  expect(packed.files).toEqual(expect.arrayContaining(wanted));
+  expect(
+    packed.files.filter(
+      (file) => !/^(bin|dist|completions|man)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(file),
+    ),
+  ).toEqual([]);
+  const { man = [] } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { man?: string | string[] };
+  for (const page of [man].flat()) expect(packed.files).toContain(page.replace(/^\.\//, ''));
+});
+
+test('it installs a command, without a registry and without install scripts', () => {
+  expect(existsSync(join(work, 'prefix/bin/opsctl'))).toBe(true);
+  const { scripts = {} } = JSON.parse(
+    readFileSync(join(dirname(dirname(program)), 'package.json'), 'utf8'),
+  ) as { scripts?: Record<string, string> };
+  expect(Object.keys(scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
+});
+
+const major = Number(process.versions.node.split('.')[0]);
+const nodes = [
+  [major, process.execPath] as const,
+  ...[20, 22, 24, 26].flatMap((other) => {
+    const node = other === major ? undefined : cachedNode(other);
+    return node === undefined ? [] : [[other, node] as const];
+  }),
+];
+
+describe.each(nodes)('installed, on Node %i', (_, node) => {
+  test('version, help and completion', () => {
+    expect(run(node, ['--version']).stdout.trim()).toBe(version);
+    expect(run(node, ['--help']).stdout).toContain('opsctl');
+    expect(run(node, ['tracker', 'labels', 'create', '--help']).stdout).toContain('--name');
+    expect(run(node, ['completion', 'bash']).stdout).toContain('opsctl');
+    const wrong = run(node, ['--no-such-flag']);
+    expect([wrong.status, wrong.stdout]).toEqual([2, '']);
+  });
+
+  test('a record on the embedded server, and a sign-in without a browser', () => {
+    const made = run(node, ['tracker', 'labels', 'create', '--name', 'packed', '-o', 'json']);
+    expect([made.status, JSON.parse(made.stdout).name]).toEqual([0, 'packed']);
+    const signedIn = run(node, ['login', '-o', 'json']);
+    expect(signedIn.status, signedIn.stderr).toBe(0);
+  });
+
+  // Half a minute each: the other Nodes take it in the soak.
+  if (node !== process.execPath && process.env.OPSCTL_SOAK !== '1') return;
+
+  test('the tour: all three jobs', () => {
+    const { status, stdout, stderr } = run(node, ['tour']);
+    expect(status, `${stdout}\n${stderr}`).toBe(0);
+  });
+});

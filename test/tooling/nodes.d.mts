@@ -1,0 +1,2 @@
+export declare const cachedNode: (major: number) => string | undefined;
+export declare const nodeOf: (major: number) => string | undefined;

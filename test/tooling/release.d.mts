@@ -1,0 +1,3 @@
+export type Packed = { readonly path: string; readonly name: string; readonly files: readonly string[] };
+export declare const pack: (from: string, to: string) => Packed;
+export declare const sha256: (path: string) => string;
