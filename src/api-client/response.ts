@@ -1,5 +1,6 @@
 import type { Operation } from '../core/operation.ts';
 import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
+import { excerptOf, expectProof } from './proof.ts';
 
 export type WireReply = {
   readonly status: number;
@@ -105,13 +106,21 @@ export const refuseRedirect = (reply: WireReply, what: string): void => {
 const notJson = (reply: WireReply, what: string): AppError =>
   new AppError(
     'network',
-    `${what}: the answer (${reply.status}) is not JSON but ${isJson(reply) ? 'broken off' : (reply.headers['content-type'] ?? 'of no stated type')}`,
+    `${what}: the answer (${reply.status}) is not JSON but ${isJson(reply) ? 'broken off' : (reply.headers['content-type'] ?? 'of no stated type')}: ${excerptOf(reply.text)}`,
     {
       httpStatus: reply.status,
       code: 'NOT_JSON',
       tryThis: [WRONG_SERVER],
     },
   );
+
+/** RFC 9110 15: only 2xx says that a request was carried out. 304 answers a question that was never asked; 000 is no status. */
+const noSuccess = (reply: WireReply, what: string): AppError =>
+  new AppError('network', `${what}: the service answered ${reply.status}, which is no success`, {
+    httpStatus: reply.status,
+    code: 'NO_SUCCESS',
+    tryThis: [WRONG_SERVER],
+  });
 
 const emptyAnswer = (reply: WireReply, what: string): AppError =>
   new AppError('network', `${what}: the answer (${reply.status}) is empty`, {
@@ -141,16 +150,22 @@ const madeWithoutBody = (reply: WireReply): unknown => {
 const unusual = (operation: Operation, reply: WireReply, what: string): unknown => {
   if (reply.status >= 400) throw errorFrom(reply, what);
   refuseRedirect(reply, what);
+  if (reply.status < 200 || reply.status >= 300) throw noSuccess(reply, what);
   if (reply.text === '' && operation.method === 'GET' && operation.returns !== undefined)
     throw emptyAnswer(reply, what);
-  if (operation.ok === 204) return operation.method === 'POST' ? madeWithoutBody(reply) : undefined;
+  if (operation.ok === 204)
+    return operation.method === 'POST' ? madeWithoutBody(reply) : object(parsed(reply));
   return reply.text === '' ? undefined : jsonOf(reply, what);
 };
 
+const isSuccess = ({ status }: WireReply): boolean => status >= 200 && status < 300;
+
 /** The value of a success, or the error that the answer means; it names the path that was asked for. Pure. */
 export const answerFrom = (operation: Operation, reply: WireReply, url: string): unknown => {
-  const value = reply.status < 300 && operation.ok !== 204 && isJson(reply) ? parsed(reply) : undefined;
-  return value === undefined
-    ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`)
-    : value;
+  const value = isSuccess(reply) && operation.ok !== 204 && isJson(reply) ? parsed(reply) : undefined;
+  const answer =
+    value === undefined ? unusual(operation, reply, `${operation.method} ${new URL(url).pathname}`) : value;
+  if (operation.method !== 'GET') expectProof(operation, reply, answer, url);
+  // What a deleted or switched record was is no result of these.
+  return operation.ok === 204 && operation.method !== 'POST' ? undefined : answer;
 };

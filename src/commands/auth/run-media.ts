@@ -119,7 +119,9 @@ const shown = (context: Context, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
   refuseRedirect(read, what);
   if (read.text === '') return nothing(`${what}: ${read.status}, without a body`);
-  if (!/\bjson\b/.test(read.headers['content-type'] ?? '')) return rawResult(read.text);
+  const type = read.headers['content-type'] ?? '';
+  // A page is a sign-in page's, never the data API's: jsonOf refuses it.
+  if (!/\b(json|html)\b/.test(type)) return rawResult(read.text);
   const data = jsonOf(read, what);
   const items = (data as { items?: unknown } | null)?.items;
   if (!byItem.has(context.format) || !Array.isArray(items)) return recordResult(data);

@@ -1,0 +1,64 @@
+import { type ObjectField, bare } from '../core/field.ts';
+import type { Operation } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+import type { WireReply } from './response.ts';
+
+const LONGEST_EXCERPT = 120;
+/** The first words of a body that should not be there, on one line. */
+export const excerptOf = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
+};
+
+type Row = Readonly<Record<string, unknown>>;
+const isRow = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): boolean =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number';
+
+/** The key that tells one record of a row from another: `id`, or `name` where the row has no id. */
+const identityOf = ({ fields }: ObjectField): 'id' | 'name' | undefined =>
+  Object.hasOwn(fields, 'id') ? 'id' : Object.hasOwn(fields, 'name') ? 'name' : undefined;
+
+/** A record without identity (a list of permissions, an empty object) has at least one of its keys, or none at all. */
+const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
+  const keys = Object.keys(value);
+  return keys.length === 0 || keys.some((key) => Object.hasOwn(fields, key));
+};
+
+/** What would have proved the write, in words; undefined when the answer does. */
+const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
+  if (operation.returns === undefined) {
+    if (operation.ok !== 204 || status === 204) return undefined;
+    // facts tracker 8: real services may send the record where the document says 204.
+    return isRow(value) && isText(value.id) ? undefined : 'a 204 or the record';
+  }
+  const returns = bare(operation.returns);
+  if (returns.type === 'array') return Array.isArray(value) ? undefined : 'a list';
+  if (returns.type !== 'object') return value === undefined ? 'a value' : undefined;
+  const key = identityOf(returns);
+  if (key === undefined) return isRow(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
+  return isRow(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
+};
+
+/**
+ * A write succeeded when the record that its row returns has arrived, or its 204. Nothing else proves it: a cache answers
+ * 304, a gateway `null`, a sign-in page 200.
+ */
+export const expectProof = (operation: Operation, reply: WireReply, value: unknown, url: string): void => {
+  const missing = missingProof(operation, reply.status, value);
+  if (missing === undefined) return;
+  const got = reply.text === '' ? 'is empty' : `reads ${excerptOf(reply.text)}`;
+  throw new AppError(
+    'network',
+    `${operation.method} ${new URL(url).pathname}: the answer (${reply.status}) does not prove that the change was made: it ${got}; expected ${missing}`,
+    {
+      code: 'NOT_PROVEN',
+      httpStatus: reply.status,
+      tryThis: [
+        'check the base URL: a proxy or another service may be answering',
+        'look whether the change was made before you send it again',
+      ],
+    },
+  );
+};

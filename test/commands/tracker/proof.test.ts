@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type Server, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Ran, opsctl } from '../../support/program.ts';
+
+let answer: (reply: ServerResponse, method: string) => void;
+let got: string[] = [];
+let home: string;
+let server: Server;
+let base: string;
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-proof-'));
+  server = createServer((request, reply) => {
+    got.push(`${request.method} ${request.url}`);
+    request.resume().once('end', () => answer(reply, request.method ?? ''));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+const run = (...argv: string[]): Promise<Ran> =>
+  opsctl(['tracker', ...argv], {
+    home,
+    env: { OPSCTL_TRACKER_URL: base, OPSCTL_TRACKER_TOKEN: 'proof-t0ken', OPSCTL_RATE_PER_MINUTE: 'off' },
+  });
+const json = (reply: ServerResponse, status: number, text: string): void =>
+  void reply.writeHead(status, { 'content-type': 'application/json' }).end(text);
+
+const page = '<html><title>Sign in to WiFi</title>';
+/** Answers that say nothing about the change, and the words of them that the error must show. */
+const unproven: readonly [string, number, string, string][] = [
+  ['not modified', 304, '', '304'],
+  ['empty', 200, '', 'empty'],
+  ['null', 200, 'null', 'null'],
+  ['a text', 200, '"x"', '"x"'],
+  ['a number', 200, '5', '5'],
+  ['a list', 200, '[]', '[]'],
+  ['an object without the record', 200, '{"login":"https://portal.example"}', 'portal.example'],
+  ['a record without its id', 200, '{"id":null,"name":"x"}', '"id":null'],
+  ['the page of a captive portal', 200, page, 'Sign in to WiFi'],
+];
+
+test.each(unproven)('%s: create, update and delete end with 11 and an excerpt', async (_, status, text, words) => {
+  answer = (reply) =>
+    text === page
+      ? void reply.writeHead(status, { 'content-type': 'text/html' }).end(text)
+      : json(reply, status, text);
+  for (const argv of [
+    ['labels', 'create', '--name', 'x'],
+    ['labels', 'update', '5', '--name', 'x'],
+    ['labels', 'delete', '5', '--yes'],
+  ]) {
+    const ran = await run(...argv, '-o', 'json');
+    expect([argv, ran.code, ran.stdout]).toEqual([argv, 11, '']);
+    expect(JSON.parse(ran.stderr).message).toContain(words);
+  }
+});
+
+test.each(unproven)('%s: bulk never takes the row for done, and --resume makes the record', async (_, status, text) => {
+  const [rows, journal] = [join(home, 'rows.ndjson'), join(home, 'rows.journal')];
+  writeFileSync(rows, '{"resource":"labels","op":"create","name":"x"}\n');
+  answer = (reply) => json(reply, status, text);
+  const first = await run('bulk', '-f', rows, '--journal', journal, '-o', 'ndjson');
+  expect([first.code, first.stdout]).toEqual([11, '']);
+  expect(readFileSync(journal, 'utf8')).not.toMatch(/^d /m);
+  answer = (reply, method) => json(reply, method === 'GET' ? 200 : 201, method === 'GET' ? '[]' : '{"id":9}');
+  got = [];
+  const again = await run('bulk', '-f', rows, '--journal', journal, '--resume', '-o', 'ndjson');
+  expect([again.code, JSON.parse(again.stdout)]).toEqual([0, expect.objectContaining({ status: 'done', id: 9 })]);
+  expect(got).toEqual(['GET /api/v3/labels', 'POST /api/v3/labels']);
+});
+
+test('what proves a write passes: the record with any success, a 204, a record where the document says 204', async () => {
+  answer = (reply) => json(reply, 200, '{"id":7,"name":"x","new_field":1}');
+  expect((await run('labels', 'create', '--name', 'x', '-o', 'name')).stdout).toBe('7\n');
+  expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
+  answer = (reply) => void reply.writeHead(204).end();
+  expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
+  expect((await run('labels', 'update', '7', '--name', 'y')).code).toBe(11);
+});
