@@ -193,7 +193,6 @@ const purePackages = new Set([
   'yaml',
   'oauth4webapi',
   'chalk',
-  'jq-wasm',
   'string-width',
   '@fastify/busboy',
   '@peculiar/x509',

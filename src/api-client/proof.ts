@@ -37,7 +37,8 @@ const missingProof = (operation: Operation, status: number, value: unknown): str
   if (returns.type === 'array') return Array.isArray(value) ? undefined : 'a list';
   if (returns.type !== 'object') return value === undefined ? 'a value' : undefined;
   const key = identityOf(returns);
-  if (key === undefined) return isRow(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
+  if (key === undefined)
+    return isRow(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
   return isRow(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
 };
 

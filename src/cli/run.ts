@@ -41,6 +41,7 @@ const outputOptions = (globals: Globals): OutputOptions => ({
   quiet: globals.quiet ?? false,
   verbose: globals.verbose ?? false,
   notes: [],
+  filter: {},
 });
 
 const settingFlags = (globals: Globals): Record<string, string | undefined> => ({
@@ -104,6 +105,7 @@ const execute = async (
   const host = withCaFile(run.host, settings);
   const log = makeLogger(host, options, redactor);
   const stop = stopper(host);
+  stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
   let made: Promise<Reach> | undefined;
   const reacher = (): Promise<Reach> =>
     (made ??= import('../commands/target.ts').then(({ makeReach }) =>
@@ -240,7 +242,7 @@ const dispatch = async (
   const options = outputOptions(globals);
   note(options);
   if (options.jq !== undefined || options.columns !== undefined)
-    await (await import('../output/check.ts')).checkOutput(options);
+    await (await import('../output/check.ts')).checkOutput(options, run.host);
   return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
@@ -268,6 +270,7 @@ export const runProgram = async (host: Host, argv: readonly string[]): Promise<n
     const { renderError } = await import('../output/error.ts');
     return exitCode(await renderError(error, options, host, run.redactor));
   } finally {
+    await options.filter?.run?.kill();
     await host.network.close();
   }
 };

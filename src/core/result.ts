@@ -21,6 +21,8 @@ export type Result =
       readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
       /** `rows` gives lists instead: of rows that came together and are written in one piece. */
       readonly inBatches?: true;
+      /** Each row is its JSON text in UTF-8, read by whoever needs its value. */
+      readonly encoded?: true;
       readonly view?: View;
       readonly exit?: () => Category | 'done';
       /** What counts when the reader went away before the last row (default done). */

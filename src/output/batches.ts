@@ -46,8 +46,20 @@ export async function* inBatches(
   }
 }
 
-type Rows = { readonly rows: Iterable<unknown> | AsyncIterable<unknown>; readonly inBatches?: true };
+export type Rows = {
+  readonly rows: Iterable<unknown> | AsyncIterable<unknown>;
+  readonly inBatches?: true;
+  readonly encoded?: true;
+};
 
-/** The rows of a result in the pieces in which they are written. */
+/** The rows of a result in the pieces in which they are written; rows of a result that is `encoded` are JSON texts. */
 export const batchesOf = ({ rows, inBatches: isGrouped }: Rows): AsyncIterable<unknown[]> =>
   isGrouped ? (rows as AsyncIterable<unknown[]>) : inBatches(rows);
+
+/** The same as values. */
+export async function* valuesOf(source: Rows): AsyncGenerator<unknown[]> {
+  for await (const burst of batchesOf(source))
+    yield source.encoded
+      ? burst.map((text) => JSON.parse(Buffer.from(text as Uint8Array).toString()))
+      : burst;
+}

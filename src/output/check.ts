@@ -1,4 +1,6 @@
 import { type Problem, problem, usageError } from '../core/problem.ts';
+import type { Host } from '../platform/host.ts';
+import { formatOf } from './formats.ts';
 import type { OutputOptions } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
@@ -22,9 +24,15 @@ export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[
   return [];
 };
 
-/** Before a command runs: what is wrong with its output must not come to light after something was changed. */
-export const checkOutput = async (options: OutputOptions): Promise<void> => {
+/**
+ * Before a command runs: what is wrong with its output must not come to light after something was changed. The jq that
+ * compiled the program waits for its input then.
+ */
+export const checkOutput = async (options: OutputOptions, host: Host): Promise<void> => {
   const problems = outputProblems(options);
   if (problems.length > 0) throw usageError('invalid arguments', problems);
-  if (options.jq !== undefined) await (await import('./jq.ts')).checkJq(options.jq);
+  if (options.jq === undefined) return;
+  const run = await (await import('./jq.ts')).startFilter(host, options.jq, formatOf(options, host));
+  if (options.filter === undefined) await run.kill();
+  else options.filter.run = run;
 };

@@ -1,43 +1,117 @@
 import { jsonOfAnyDepth } from '../core/json.ts';
-import { usageError } from '../core/problem.ts';
+import { AppError } from '../core/problem.ts';
+import type { Bytes, Host, JqRun } from '../platform/host.ts';
+import { type Rows, batchesOf } from './batches.ts';
+import type { Format } from './types.ts';
 
-/** jq's own words without its name and the location in a file that does not exist. */
-const sentence = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error))
-    .replace(/^Failed to execute raw query: /, '')
-    .replace(/^jq: (error|1 compile error)?:? ?/gm, '')
+/** Text as it is, everything else as JSON on one line. */
+const FLAGS = ['-M', '-c', '-r'];
+const MOST_ERRORS = 3;
+
+/** jq's own words, without those that only its command line needs. */
+const sentence = (stderr: string): string => {
+  const text = stderr
+    .replaceAll('/dev/stdin', '<stdin>')
+    .replace(/^jq: \d+ compile errors?\n?/gm, '')
     .trim();
-
-const run = async (json: string, program: string, flags: string[]): Promise<string> => {
-  const { raw } = await import('./jq-package.ts');
-  return raw(json, program, flags);
+  const errors = text.split(/^jq: (?=error|parse error)/m).filter((part) => part.trim() !== '');
+  const shown = errors.slice(0, MOST_ERRORS).join('').trim();
+  return errors.length > MOST_ERRORS ? `${shown}\n(and ${errors.length - MOST_ERRORS} more)` : shown;
 };
 
-const failed = (error: unknown): Error =>
-  usageError(
-    `--jq: ${sentence(error)}`,
-    [],
-    ["the filter sees the same JSON as -o json; rows are one array: '.[].id'"],
-  );
+const failure = (category: 'usage' | 'partial', stderr: string): AppError =>
+  new AppError(category, `--jq: ${sentence(stderr)}`, {
+    ...(category === 'partial' ? { code: 'JQ_PARTIAL' } : {}),
+    tryThis: ["the filter sees the same JSON as -o json; rows are one array: '.[].id'"],
+  });
 
-/** Compiles the program without running it: nothing flows out of `empty`. */
-export const checkJq = async (program: string): Promise<void> => {
-  try {
-    await run('null', `empty | ${program}`, []);
-  } catch {
-    // The message quotes the wrapped program: let the plain one fail in its own words.
-    await run('null', program, []).catch((error: unknown) => {
-      throw failed(error);
-    });
+/** jq ends with the status of the last row: an earlier error shows in its words only. */
+const isFailure = (code: number, stderr: string): boolean => code !== 0 || /^jq: error/m.test(stderr);
+
+/** What ended a filter: the person who pressed Ctrl-C, the service that broke off, or jq itself. */
+const ended = (
+  { code, stderr }: Awaited<JqRun['finished']>,
+  hasOutput: boolean,
+  broken: { readonly error: unknown } | undefined,
+): unknown => {
+  if (code === null) return new AppError('interrupted', 'interrupted');
+  if (broken !== undefined) return partial(broken.error, hasOutput);
+  return isFailure(code, stderr) ? failure(hasOutput ? 'partial' : 'usage', stderr) : undefined;
+};
+
+/** Results that are out cannot be taken back: the exit code says that they are not all. */
+const partial = (error: unknown, hasOutput: boolean): unknown =>
+  hasOutput && error instanceof AppError && !['stopped', 'interrupted', 'terminated'].includes(error.category)
+    ? new AppError('partial', error.message, error.detail)
+    : error;
+
+/** Starts jq; a program that does not compile is refused in jq's words, before anything is sent. */
+export const startFilter = async (host: Host, program: string, format?: Format): Promise<JqRun> => {
+  // --unbuffered: each result is seen as soon as it is known.
+  const run = await host.jq(program, format === 'ndjson' ? [...FLAGS, '--unbuffered'] : FLAGS);
+  if ((await run.compiled) === 'yes') return run;
+  const { stderr } = await run.finished;
+  throw failure('usage', stderr);
+};
+
+type Source = { readonly data: unknown } | Rows;
+
+/** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
+async function* jsonOf(source: Source, format: Format): AsyncGenerator<string | Bytes> {
+  if ('data' in source) {
+    yield jsonOfAnyDepth(source.data ?? null);
+    return;
   }
-};
+  const [open, between, close] = format === 'ndjson' ? ['', '\n', '\n'] : ['[', ',', ']'];
+  let isFirst = true;
+  yield open;
+  for await (const burst of batchesOf(source)) {
+    for (const row of source.encoded
+      ? (burst as Bytes[])
+      : [burst.map((one) => jsonOfAnyDepth(one ?? null)).join(between)]) {
+      if (!isFirst) yield between;
+      isFirst = false;
+      yield row;
+    }
+  }
+  yield close;
+}
 
-/** Results of a jq program over one value: text as it is, everything else as JSON on one line each. */
-export const jqText = async (data: unknown, program: string): Promise<string> => {
+/** Gives jq its input until there is no more, or jq wants no more; what broke the input off, if anything did. */
+const feed = async (
+  run: JqRun,
+  texts: AsyncGenerator<string | Bytes>,
+): Promise<{ readonly error: unknown } | undefined> => {
   try {
-    const text = await run(jsonOfAnyDepth(data ?? null), program, ['-c', '-r']);
-    return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+    for await (const text of texts) if (!(await run.write(text))) break;
+    return undefined;
   } catch (error) {
-    throw failed(error);
+    return { error };
+  } finally {
+    run.end();
   }
 };
+
+/** Results of a filter over a record or rows, as they come. Messages of `debug` and the like go to `note`. */
+export async function* jqPieces(
+  run: JqRun,
+  source: Source,
+  format: Format,
+  note: (text: string) => Promise<void>,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  const fed = feed(run, jsonOf(source, format));
+  let hasOutput = false;
+  try {
+    for await (const bytes of run.output()) {
+      hasOutput = true;
+      yield decoder.decode(bytes, { stream: true });
+    }
+    const end = await run.finished;
+    const error = ended(end, hasOutput, await fed);
+    if (error !== undefined) throw error;
+    if (end.stderr !== '') await note(end.stderr.trimEnd());
+  } finally {
+    await run.kill();
+  }
+}

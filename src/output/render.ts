@@ -3,7 +3,7 @@ import { nearest } from '../core/nearest.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
-import { batchesOf } from './batches.ts';
+import { type Rows, valuesOf } from './batches.ts';
 import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
@@ -12,7 +12,6 @@ import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
-type Rows = Parameters<typeof batchesOf>[0];
 type Surroundings = {
   readonly options: OutputOptions;
   readonly host: Host;
@@ -32,7 +31,7 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): strin
 
 async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
   let isFirst = true;
-  for await (const burst of batchesOf(rows)) {
+  for await (const burst of valuesOf(rows)) {
     if (isFirst)
       for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
     isFirst = false;
@@ -43,23 +42,14 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings
     await around.warn('nothing found');
 }
 
-async function* jqPieces(
+async function* filtered(
   result: { data: unknown } | Rows,
   program: string,
-  format: Format,
+  { options, format, host, warn }: Surroundings,
 ): AsyncGenerator<string> {
-  const { jqText } = await import('./jq.ts');
-  if ('data' in result) {
-    yield await jqText(result.data, program);
-    return;
-  }
-  const all: unknown[] = [];
-  for await (const burst of batchesOf(result)) {
-    if (format !== 'ndjson') all.push(...burst);
-    // Under -o ndjson each row is a document of its own, so that long lists stream.
-    else for (const row of burst) yield await jqText(row, program);
-  }
-  if (format !== 'ndjson') yield await jqText(all, program);
+  const { jqPieces, startFilter } = await import('./jq.ts');
+  const run = options.filter?.run ?? (await startFilter(host, program, format));
+  yield* jqPieces(run, result, format, warn);
 }
 
 const recordPiece = async (data: unknown, view: View, around: Surroundings): Promise<string> => {
@@ -92,7 +82,7 @@ async function* recordPieces(data: unknown, view: View, around: Surroundings): A
 async function* pieces(result: Result, view: View, around: Surroundings): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
-  if (options.jq !== undefined) yield* jqPieces(result, options.jq, format);
+  if (options.jq !== undefined) yield* filtered(result, options.jq, around);
   else if (result.kind === 'rows')
     yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);

@@ -1,6 +1,6 @@
 import type { Category } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
-import type { Host } from '../platform/host.ts';
+import type { Host, JqRun } from '../platform/host.ts';
 
 export type Format = 'table' | 'json' | 'ndjson' | 'yaml' | 'csv' | 'name';
 /** What the flags and the environment decided, once for a run. */
@@ -18,6 +18,8 @@ export type OutputOptions = {
    * It then carries them; without an error they are written when the answer begins. One list for a run.
    */
   readonly notes?: string[];
+  /** The jq of this run, once it was started with the program of --jq. */
+  readonly filter?: { run?: JqRun };
 };
 
 /** Every secret of the run, replaced by `***` in whatever form it appears. */

@@ -253,6 +253,19 @@ export type Keychain = {
   remove(service: string, account: string): Promise<void>;
 };
 
+/** A jq that is running: JSON goes in and results come out as they flow, without a copy of the whole. */
+export type JqRun = {
+  /** `no`: jq ended before it asked for input. */
+  readonly compiled: Promise<'yes' | 'no'>;
+  /** Resolves when there is room for more; false when jq has ended and wants none. */
+  write(data: string | Bytes): Promise<boolean>;
+  end(): void;
+  output(): AsyncIterable<Bytes>;
+  /** As the command line's: 0 is success, 5 an error in the program, 3 a program that does not compile; null when it was killed. */
+  readonly finished: Promise<{ readonly code: number | null; readonly stderr: string }>;
+  kill(): Promise<void>;
+};
+
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
@@ -279,6 +292,8 @@ export interface Host {
   readonly terminal: Terminal;
   /** Absent where the system has none that could be asked without starting something. */
   readonly keychain?: Keychain;
+  /** Starts jq with a program and flags of its command line. */
+  jq(program: string, args: readonly string[]): Promise<JqRun>;
   /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
   openBrowser(url: string): Promise<boolean>;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { checkOutput } from '../../src/output/check.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
+import { fakeHost } from '../support/fake-host.ts';
 
 const check = (options: Partial<OutputOptions>): Promise<void> =>
-  checkOutput({ header: true, quiet: false, verbose: false, ...options });
+  checkOutput({ header: true, quiet: false, verbose: false, ...options }, fakeHost());
 
 test.each<[string, Partial<OutputOptions>]>([
   ['--jq with a table', { jq: '.', format: 'table' }],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
@@ -336,6 +337,56 @@ describe('--jq', () => {
       });
     },
   );
+});
+
+describe('--jq over many rows', () => {
+  test('the rows after one that fails are answered too; what was printed ends with 9, nothing printed with 2', async () => {
+    const rows = rowsResult([{ a: 1 }, { a: 'x' }, { a: 3 }]);
+    const host = fakeHost();
+    const some = render(rows, { ...quiet, jq: '.a + 1', format: 'ndjson' }, host, makeRedactor());
+    await expect(some).rejects.toMatchObject({
+      category: 'partial',
+      message: expect.stringContaining('error (at <stdin>:2): string ("x") and number (1) cannot be added'),
+    });
+    expect(host.out()).toBe('2\n4\n');
+    await expect(rendered(rowsResult([1]), { jq: '.a', format: 'ndjson' })).rejects.toMatchObject({
+      category: 'usage',
+    });
+  });
+
+  test('a list that breaks off after results were printed ends with 9, one that has given none with its own cause', async () => {
+    const broken = (count: number): Result =>
+      rowsResult(
+        (async function* () {
+          for (let id = 0; id < count; id++) yield { id };
+          throw new AppError('network', 'the line was cut');
+        })(),
+      );
+    const run = (count: number) => rendered(broken(count), { jq: '.id', format: 'ndjson' });
+    await expect(run(2)).rejects.toMatchObject({ category: 'partial', message: 'the line was cut' });
+    await expect(run(0)).rejects.toMatchObject({ category: 'network' });
+  });
+
+  test('debug speaks on stderr, and rows may be looked at together', async () => {
+    expect(await rendered(rowsResult([1, 2]), { jq: 'debug', format: 'ndjson' })).toMatchObject({
+      out: '1\n2\n',
+      err: '["DEBUG:",1]\n["DEBUG:",2]\n',
+    });
+    expect((await rendered(rowsResult([1, 2, 3]), { jq: '[., input?]', format: 'ndjson' })).out).toBe(
+      '[1,2]\n[3]\n',
+    );
+  });
+
+  test('a filter that wants no more rows ends the reading', async () => {
+    let given = 0;
+    const endless = async function* () {
+      for (;;) yield { id: given++ };
+    };
+    expect(
+      (await rendered(rowsResult(endless()), { jq: 'first(inputs) | halt', format: 'ndjson' })).out,
+    ).toBe('');
+    expect(given).toBeLessThan(200_000);
+  });
 });
 
 describe('redaction', () => {

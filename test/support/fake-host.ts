@@ -12,6 +12,7 @@ import type {
 } from '../../src/platform/host.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
+import { startJq } from '../../src/platform/node/jq-run.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';
 
 export type ScriptedReply = {
@@ -261,6 +262,7 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     memoryBytes: () => 50e6,
     out: () => writes.join(''),
     err: () => errors.join(''),
+    jq: async (program, args) => startJq(program, args),
     async openBrowser(url) {
       opened.push(url);
       return typeof options.opensBrowser === 'function'

@@ -10,6 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -74,7 +75,7 @@ const bundle = await rolldown({
   input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts', testing: 'src/testing.ts' },
   platform: 'node',
   external: ['@napi-rs/keyring'],
-  // jq-wasm, a CommonJS package, asks for its directory.
+  // CommonJS packages ask for their directory.
   transform: {
     target: 'node20.19',
     define: { OPSCTL_VERSION: JSON.stringify(version), __dirname: 'import.meta.dirname' },
@@ -100,6 +101,23 @@ const { output } = await bundle.generate({
 });
 await bundle.close();
 
+/** jq runs in a thread, and a thread starts from a file: it stands beside the chunk that starts it, and its module beside it. */
+const { outputFiles, metafile: threadParts } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/platform/node/jq-thread.mjs'],
+  bundle: true,
+  write: false,
+  metafile: true,
+  minify: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  outdir: 'out',
+  logLevel: 'silent',
+});
+const [jqThread] = outputFiles;
+const jqModule = readFileSync(createRequire(import.meta.url).resolve('jq-wasm/jq.wasm'));
+
 /** Whole or not at all: a program that starts during a build sees old or new files, never half of one. */
 const put = (path, contents) => {
   if (existsSync(path) && Buffer.from(contents).equals(readFileSync(path))) return;
@@ -110,9 +128,15 @@ const put = (path, contents) => {
 const chunksFirst = [...output].sort(
   (a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')),
 );
+put(`${dist}/chunks/jq.wasm`, jqModule);
+put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
-const made = new Set(output.map(({ fileName }) => fileName));
+const made = new Set([
+  ...output.map(({ fileName }) => fileName),
+  'chunks/jq.wasm',
+  'chunks/jq-thread.mjs',
+]);
 // A program that was started from the last build may still load its chunks: only old ones go.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {
@@ -120,7 +144,10 @@ for (const name of readdirSync(`${dist}/chunks`)) {
   if (!made.has(`chunks/${name}`) && isOld(path)) rmSync(path, { force: true });
 }
 put(`${dist}/testing.d.ts`, readFileSync(`${root}src/testing/api.d.ts`, 'utf8'));
-const packages = bundledPackages(output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
+const packages = bundledPackages([
+  ...output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])),
+  ...Object.keys(threadParts.inputs).map((path) => `${root}${path}`),
+]);
 put(`${dist}/THIRD-PARTY-NOTICES.txt`, noticesText(packages));
 put(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom('opsctl', version, packages), null, 2)}\n`);
 const { writeDocs } = await import(`file://${dist}/docs.js`);

@@ -96,6 +96,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     files: nodeFiles,
     terminal: nodeTerminal(env),
     keychain: nodeKeychain(env, process.platform),
+    jq: async (program, args) => (await import('./jq-run.ts')).startJq(program, args),
     openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
     onSignal,
     exit: (code) => process.exit(code),

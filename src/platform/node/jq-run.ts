@@ -1,0 +1,121 @@
+import { Worker } from 'node:worker_threads';
+import type { Bytes, JqRun } from '../host.ts';
+
+/** Places in the memory that both threads see; jq-thread.mjs has the same. */
+const FILLED = 0;
+const ENDED = 1;
+const WANTS_ROOM = 2;
+const EVENT = 3;
+const POSTED = 4;
+const RING_BYTES = 256 * 1024;
+
+type Message = {
+  readonly output?: Bytes;
+  readonly ready?: true;
+  readonly room?: true;
+  readonly code?: number;
+  readonly stderr?: string;
+};
+
+const utf8 = new TextEncoder();
+
+/** A jq that runs in a thread of its own: this one still hears signals, and jq waits where input or readers are slow. */
+class Run implements JqRun {
+  readonly #control = new Int32Array(new SharedArrayBuffer(5 * 4));
+  readonly #ring = new Uint8Array(new SharedArrayBuffer(RING_BYTES));
+  readonly #worker: Worker;
+  readonly #pieces: Bytes[] = [];
+  readonly compiled: JqRun['compiled'];
+  readonly finished: JqRun['finished'];
+  #writeAt = 0;
+  #isOver = false;
+  #onRoom: () => void = () => undefined;
+  #onOutput: () => void = () => undefined;
+
+  constructor(program: string, args: readonly string[]) {
+    this.#worker = new Worker(new URL('./jq-thread.mjs', import.meta.url), {
+      workerData: { control: this.#control, ring: this.#ring.buffer, args, program },
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
+    let compiled: (answer: 'yes' | 'no') => void = () => undefined;
+    let finished: (end: Awaited<JqRun['finished']>) => void = () => undefined;
+    this.compiled = new Promise((resolve) => {
+      compiled = resolve;
+    });
+    this.finished = new Promise((resolve) => {
+      finished = resolve;
+    });
+    const end = (code: number | null, stderr: string): void => {
+      this.#isOver = true;
+      compiled('no');
+      finished({ code, stderr });
+      this.#onRoom();
+      this.#onOutput();
+    };
+    this.#worker.on('message', ({ output, ready, room, code, stderr }: Message) => {
+      if (output !== undefined) this.#pieces.push(output);
+      if (output !== undefined) this.#onOutput();
+      if (ready) compiled('yes');
+      if (room) this.#onRoom();
+      if (code !== undefined) end(code, stderr ?? '');
+    });
+    this.#worker.on('error', (error: Error) => end(5, `jq: error: ${error.message}`));
+    this.#worker.on('exit', () => end(null, ''));
+  }
+
+  async write(data: string | Bytes): Promise<boolean> {
+    const bytes = typeof data === 'string' ? utf8.encode(data) : data;
+    for (let at = 0; at < bytes.length && !this.#isOver; ) {
+      const room = RING_BYTES - Atomics.load(this.#control, FILLED);
+      if (room === 0) {
+        await this.#room();
+        continue;
+      }
+      const size = Math.min(bytes.length - at, room, RING_BYTES - this.#writeAt);
+      this.#ring.set(bytes.subarray(at, at + size), this.#writeAt);
+      this.#writeAt = (this.#writeAt + size) % RING_BYTES;
+      at += size;
+      Atomics.add(this.#control, FILLED, size);
+      this.#wake();
+    }
+    return !this.#isOver;
+  }
+  end(): void {
+    Atomics.store(this.#control, ENDED, 1);
+    this.#wake();
+  }
+  async *output(): AsyncGenerator<Bytes> {
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (piece !== undefined) {
+        Atomics.sub(this.#control, POSTED, 1);
+        Atomics.notify(this.#control, POSTED);
+        yield piece;
+      } else if (this.#isOver) return;
+      else
+        await new Promise<void>((resolve) => {
+          this.#onOutput = resolve;
+        });
+    }
+  }
+  async kill(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #wake(): void {
+    Atomics.add(this.#control, EVENT, 1);
+    Atomics.notify(this.#control, EVENT);
+  }
+  #room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onRoom = resolve;
+      Atomics.store(this.#control, WANTS_ROOM, 1);
+      // It may have been emptied meanwhile, and would not say so again.
+      if (Atomics.load(this.#control, FILLED) <= RING_BYTES / 2) resolve();
+    });
+  }
+}
+
+export const startJq = (program: string, args: readonly string[]): JqRun => new Run(program, args);

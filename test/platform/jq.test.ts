@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { startJq } from '../../src/platform/node/jq-run.ts';
+
+const ran = async (program: string, input: AsyncIterable<string> | Iterable<string>, args: string[] = []) => {
+  const jq = startJq(program, ['-c', '-r', ...args]);
+  const compiled = await jq.compiled;
+  const feed = async (): Promise<void> => {
+    for await (const text of input) await jq.write(text);
+    jq.end();
+  };
+  const fed = feed();
+  let text = '';
+  for await (const bytes of jq.output()) text += Buffer.from(bytes).toString();
+  await fed;
+  return { compiled, text, ...(await jq.finished) };
+};
+
+test('jq 1.8 runs with its own functions, dates and messages, and sees neither environment nor files', async () => {
+  expect(
+    await ran('ltrimstr("a"), have_decnum, (0 | todate), ($ENV | has("HOME") | not | not), input_filename', [
+      '"ab"',
+    ]),
+  ).toMatchObject({
+    compiled: 'yes',
+    code: 0,
+    text: 'b\ntrue\n1970-01-01T00:00:00Z\ntrue\nnull\n'.replace('null', '/dev/stdin'),
+  });
+  expect((await ran('env.HOME, env.PATH', ['1'])).text).toBe('/home/web_user\n/\n');
+  expect(await ran('import "a" as a; .', ['1'])).toMatchObject({ compiled: 'no', code: 3 });
+  expect(await ran('.a |', ['1'])).toMatchObject({
+    compiled: 'no',
+    code: 3,
+    stderr: expect.stringContaining('unexpected end of file'),
+  });
+  expect(await ran('.[0]|.x', ['[1]'])).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('Cannot index number with'),
+  });
+});
+
+test('input and output flow: a row is answered before the next one is written', async () => {
+  const jq = startJq('.id', ['-c', '--unbuffered']);
+  const output = jq.output()[Symbol.asyncIterator]();
+  for (const id of [1, 2, 3]) {
+    await jq.write(`{"id":${id}}\n`);
+    expect(Buffer.from((await output.next()).value as Uint8Array).toString()).toBe(`${id}\n`);
+  }
+  jq.end();
+  expect((await output.next()).done).toBe(true);
+  expect(await jq.finished).toEqual({ code: 0, stderr: '' });
+});
+
+test('more rows than any buffer holds come out in order, whatever pieces they come in', async () => {
+  const row = (i: number): string => `{"id":${i},"text":"${'é'.repeat(i % 7)}"}\n`;
+  const all = Array.from({ length: 20_000 }, (_, i) => row(i)).join('');
+  const pieces = Array.from({ length: Math.ceil(all.length / 999) }, (_, i) =>
+    all.slice(i * 999, (i + 1) * 999),
+  );
+  const { text } = await ran('.id', pieces);
+  expect(text).toBe(Array.from({ length: 20_000 }, (_, i) => `${i}\n`).join(''));
+});
+
+test('one document may need more memory than the package allows; dates still work then', async () => {
+  // 400 MB of text: the build of the package ends at 256.
+  const { text, code } = await ran(
+    '[range(20) | "x" * 20000000] | map(length) | add, ("2015-03-05T23:51:47Z" | strptime("%Y-%m-%dT%H:%M:%SZ") | mktime)',
+    ['null'],
+  );
+  expect([text, code]).toEqual(['400000000\n1425599507\n', 0]);
+});
+
+test('a program that never ends can be ended; whoever writes then is told', async () => {
+  const jq = startJq('def f: f; f', ['-c']);
+  await jq.compiled;
+  await jq.write('1\n');
+  await jq.kill();
+  expect(await jq.finished).toEqual({ code: null, stderr: '' });
+  expect(await jq.write('2\n')).toBe(false);
+});
