@@ -132,11 +132,7 @@ put(`${dist}/chunks/jq.wasm`, jqModule);
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
-const made = new Set([
-  ...output.map(({ fileName }) => fileName),
-  'chunks/jq.wasm',
-  'chunks/jq-thread.mjs',
-]);
+const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
 // A program that was started from the last build may still load its chunks: only old ones go.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {

@@ -46,35 +46,45 @@ const unproven: readonly [string, number, string, string][] = [
   ['the page of a captive portal', 200, page, 'Sign in to WiFi'],
 ];
 
-test.each(unproven)('%s: create, update and delete end with 11 and an excerpt', async (_, status, text, words) => {
-  answer = (reply) =>
-    text === page
-      ? void reply.writeHead(status, { 'content-type': 'text/html' }).end(text)
-      : json(reply, status, text);
-  for (const argv of [
-    ['labels', 'create', '--name', 'x'],
-    ['labels', 'update', '5', '--name', 'x'],
-    ['labels', 'delete', '5', '--yes'],
-  ]) {
-    const ran = await run(...argv, '-o', 'json');
-    expect([argv, ran.code, ran.stdout]).toEqual([argv, 11, '']);
-    expect(JSON.parse(ran.stderr).message).toContain(words);
-  }
-});
+test.each(unproven)(
+  '%s: create, update and delete end with 11 and an excerpt',
+  async (_, status, text, words) => {
+    answer = (reply) =>
+      text === page
+        ? void reply.writeHead(status, { 'content-type': 'text/html' }).end(text)
+        : json(reply, status, text);
+    for (const argv of [
+      ['labels', 'create', '--name', 'x'],
+      ['labels', 'update', '5', '--name', 'x'],
+      ['labels', 'delete', '5', '--yes'],
+    ]) {
+      const ran = await run(...argv, '-o', 'json');
+      expect([argv, ran.code, ran.stdout]).toEqual([argv, 11, '']);
+      expect(JSON.parse(ran.stderr).message).toContain(words);
+    }
+  },
+);
 
-test.each(unproven)('%s: bulk never takes the row for done, and --resume makes the record', async (_, status, text) => {
-  const [rows, journal] = [join(home, 'rows.ndjson'), join(home, 'rows.journal')];
-  writeFileSync(rows, '{"resource":"labels","op":"create","name":"x"}\n');
-  answer = (reply) => json(reply, status, text);
-  const first = await run('bulk', '-f', rows, '--journal', journal, '-o', 'ndjson');
-  expect([first.code, first.stdout]).toEqual([11, '']);
-  expect(readFileSync(journal, 'utf8')).not.toMatch(/^d /m);
-  answer = (reply, method) => json(reply, method === 'GET' ? 200 : 201, method === 'GET' ? '[]' : '{"id":9}');
-  got = [];
-  const again = await run('bulk', '-f', rows, '--journal', journal, '--resume', '-o', 'ndjson');
-  expect([again.code, JSON.parse(again.stdout)]).toEqual([0, expect.objectContaining({ status: 'done', id: 9 })]);
-  expect(got).toEqual(['GET /api/v3/labels', 'POST /api/v3/labels']);
-});
+test.each(unproven)(
+  '%s: bulk never takes the row for done, and --resume makes the record',
+  async (_, status, text) => {
+    const [rows, journal] = [join(home, 'rows.ndjson'), join(home, 'rows.journal')];
+    writeFileSync(rows, '{"resource":"labels","op":"create","name":"x"}\n');
+    answer = (reply) => json(reply, status, text);
+    const first = await run('bulk', '-f', rows, '--journal', journal, '-o', 'ndjson');
+    expect([first.code, first.stdout]).toEqual([11, '']);
+    expect(readFileSync(journal, 'utf8')).not.toMatch(/^d /m);
+    answer = (reply, method) =>
+      json(reply, method === 'GET' ? 200 : 201, method === 'GET' ? '[]' : '{"id":9}');
+    got = [];
+    const again = await run('bulk', '-f', rows, '--journal', journal, '--resume', '-o', 'ndjson');
+    expect([again.code, JSON.parse(again.stdout)]).toEqual([
+      0,
+      expect.objectContaining({ status: 'done', id: 9 }),
+    ]);
+    expect(got).toEqual(['GET /api/v3/labels', 'POST /api/v3/labels']);
+  },
+);
 
 test('what proves a write passes: the record with any success, a 204, a record where the document says 204', async () => {
   answer = (reply) => json(reply, 200, '{"id":7,"name":"x","new_field":1}');
