@@ -1,7 +1,6 @@
 import { type ObjectField, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
-import type { WireReply } from './response.ts';
 
 const LONGEST_EXCERPT = 120;
 /** The first words of a body that should not be there, on one line. */
@@ -10,6 +9,7 @@ export const excerptOf = (text: string): string => {
   return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
 };
 
+type Reply = { readonly status: number; readonly text: string };
 type Row = Readonly<Record<string, unknown>>;
 const isRow = (value: unknown): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -30,7 +30,7 @@ const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
 const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
   if (operation.returns === undefined) {
     if (operation.ok !== 204 || status === 204) return undefined;
-    // facts tracker 8: real services may send the record where the document says 204.
+    // spec/tracker#webhooks: real services may send the record where the document says 204.
     return isRow(value) && isText(value.id) ? undefined : 'a 204 or the record';
   }
   const returns = bare(operation.returns);
@@ -46,7 +46,7 @@ const missingProof = (operation: Operation, status: number, value: unknown): str
  * A write succeeded when the record that its row returns has arrived, or its 204. Nothing else proves it: a cache answers
  * 304, a gateway `null`, a sign-in page 200.
  */
-export const expectProof = (operation: Operation, reply: WireReply, value: unknown, url: string): void => {
+export const expectProof = (operation: Operation, reply: Reply, value: unknown, url: string): void => {
   const missing = missingProof(operation, reply.status, value);
   if (missing === undefined) return;
   const got = reply.text === '' ? 'is empty' : `reads ${excerptOf(reply.text)}`;
