@@ -1,4 +1,5 @@
 import type { Command } from '../../cli/command.ts';
+import { cassetteCommands } from './cassettes.ts';
 import { clockAdvance, clockReset, clockSet, clockShow } from './clock.ts';
 import { faultsAdd, faultsClear, faultsList, faultsLoad } from './faults.ts';
 import { featuresSet, featuresShow } from './features.ts';
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   stateCommand,
   requestsCommand,
   ...snapshotCommands,
+  ...cassetteCommands,
   clockShow,
   clockSet,
   clockAdvance,

@@ -1,22 +1,8 @@
 import { bool, list, str } from '../../core/field.ts';
-import { nothing } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { clientEnvironment } from './client-environment.ts';
+import { endAs, runChild } from './run-child.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
-
-/** Shells give a command that a signal ended 128 and the signal's number. */
-const SIGNALS: Readonly<Record<string, number>> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGQUIT: 3,
-  SIGABRT: 6,
-  SIGKILL: 9,
-  SIGSEGV: 11,
-  SIGPIPE: 13,
-  SIGTERM: 15,
-};
-
-const COMMAND_NOT_FOUND = 127;
 
 export const runCommand = defineCommand({
   path: ['mock', 'run'],
@@ -38,23 +24,9 @@ export const runCommand = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const [program = '', ...args] = values.command;
     const { launch } = await import('./launch.ts');
     const server = await launch(context, values, 'mock run', values.keep !== true);
-    const env = clientEnvironment(server.ready);
-    const ended = await context.host.processes
-      .run(program, args, { env, stdio: 'inherit', signal: context.signal })
-      .finally(() => server.close());
-    if (ended.startError !== undefined) {
-      const hint = '  try: write the command after --, as one word each';
-      await context.host.terminal.stderr.write(
-        `error: cannot run ${program}: ${ended.startError}\n${hint}\n`,
-      );
-      // As shells, env and timeout do.
-      return context.host.exit(COMMAND_NOT_FOUND);
-    }
-    const code = ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
-    if (code !== 0) context.host.exit(code);
-    return nothing();
+    const ended = runChild(context, values.command, clientEnvironment(server.ready));
+    return endAs(context, await ended.finally(() => server.close()));
   },
 });
