@@ -24,8 +24,10 @@ if (!fs.existsSync(new URL('main.js', dist))) {
   process.exitCode = 3;
 } else if (args.length === 1 && (first === '--version' || first === '-V')) await print('version.txt');
 else if (
-  args.length === 0 ||
-  (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))
+  // On a terminal the page is as wide as that is.
+  !process.getBuiltinModule('node:tty').isatty(1) &&
+  process.env.COLUMNS === undefined &&
+  (args.length === 0 || (args.length === 1 && (first === '--help' || first === '-h' || first === 'help')))
 )
   await print('help.txt');
 else if (first === '__complete') (await import('../dist/complete.js')).complete(args.slice(1));

@@ -1,9 +1,10 @@
-import { rootHelp } from './cli/help.ts';
+import { rootPage } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
 import { commandTree } from './cli/tree.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './core/exit.ts';
+import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
 import { zshScript } from './reference/completion/zsh.ts';
@@ -50,7 +51,7 @@ const readme = (page: string): string =>
  */
 export const writeDocs = async (version: string, existing: { readonly readme: string }) => ({
   dist: {
-    'help.txt': rootHelp(version),
+    'help.txt': pageText(rootPage(version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     'tree.json': JSON.stringify({ ...(await commandTree()), settings: keys.map(({ key }) => key) }),
   },

@@ -6,7 +6,7 @@ export const globalFlags = {
   output: {
     field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'),
     short: 'o',
-    summary: 'Format of the answer',
+    summary: 'Format of the answer (default table on a terminal, json elsewhere)',
     value: 'table|json|ndjson|yaml|csv|name',
   },
   columns: {
@@ -17,6 +17,8 @@ export const globalFlags = {
     complete: 'column',
   },
   jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
+  'all-fields': { field: bool(), summary: 'Every field of a record on a terminal, not only the usual ones' },
+  pager: { field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
   header: { field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
   color: {
     field: oneOf('auto', 'always', 'never'),

@@ -1,15 +1,44 @@
+import { nearest } from '../core/nearest.ts';
+import type { Page } from '../core/page.ts';
+import { AppError } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
+import { helpWidth, pageText } from '../output/page-text.ts';
+import type { Host } from '../platform/host.ts';
+import type { Command } from './command.ts';
 import { findCommand, findGroup } from './find.ts';
-import { commandHelp, groupHelp, rootHelp } from './help.ts';
+import { commandPage, groupPage, rootPage } from './help.ts';
+import { groups } from './manifest.ts';
+import { topics } from './topics.ts';
+
+/** A page as wide as the terminal that it is read on; `paged` lets a pager show what is longer than a screen. */
+export const pageResult = (page: Page, { terminal }: Host): Result => ({
+  ...rawResult(pageText(page, helpWidth(terminal.stdout.columns))),
+  paged: true,
+});
+
+export const commandHelp = (command: Command, host: Host): Result => pageResult(commandPage(command), host);
+
+const nothingOfThatName = (word: string): AppError => {
+  const close = nearest(word, [...topics.map(({ name }) => name), ...groups.map(({ name }) => name)]);
+  return new AppError(
+    'usage',
+    `opsctl help: there is no command and no topic ${JSON.stringify(word)}${close === undefined ? '' : `; did you mean ${close}?`}`,
+    {
+      code: 'UNKNOWN_COMMAND',
+      tryThis: [`opsctl help ${close ?? ''}`.trim(), `topics: ${topics.map(({ name }) => name).join(', ')}`],
+    },
+  );
+};
 
 /** The page that `opsctl help <words>` shows: the root, a topic, a group or a command. */
-export const helpPage = async (words: readonly string[]): Promise<Result> => {
-  if (words.length === 0) return rawResult(rootHelp(OPSCTL_VERSION));
-  if (words[0] === 'exit-codes') return rawResult((await import('./help-topics.ts')).exitCodesText());
-  if (words[0] === 'environment')
-    return rawResult((await import('../config/environment-text.ts')).environmentText());
-  const found = findCommand(await findGroup(words[0] ?? '').load(words), words);
-  return rawResult(
-    found.kind === 'command' ? commandHelp(found.command) : groupHelp(found.words, found.commands),
-  );
+export const helpPage = async (words: readonly string[], host: Host): Promise<Result> => {
+  const [first] = words;
+  if (first === undefined) return pageResult(rootPage(OPSCTL_VERSION), host);
+  const topic = topics.find(({ name }) => name === first);
+  if (topic !== undefined) return pageResult(await topic.load(), host);
+  if (!groups.some(({ name }) => name === first)) throw nothingOfThatName(first);
+  const found = findCommand(await findGroup(first).load(words), words);
+  return found.kind === 'command'
+    ? commandHelp(found.command, host)
+    : pageResult(groupPage(found.words, found.commands), host);
 };

@@ -1,63 +1,80 @@
-import { wrap } from '../core/wrap.ts';
+import { bare } from '../core/field.ts';
+import { type Block, type Page, heading, prose, shell, terms } from '../core/page.ts';
 import type { Command, Flag, Flags } from './command.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
+import { topics } from './topics.ts';
 
-/** Two columns, the second wrapped below itself. */
-const table = (rows: readonly (readonly [string, string])[]): string[] => {
-  const width = Math.min(34, Math.max(0, ...rows.map(([left]) => left.length)));
-  return rows.map(([left, right]) => {
-    const gap = left.length > width ? `\n${' '.repeat(width + 4)}` : ' '.repeat(width - left.length + 2);
-    return `  ${left}${right === '' ? '' : gap}${wrap(right, 96 - width, ' '.repeat(width + 4))}`.trimEnd();
-  });
-};
 
-const flagLine = ([name, flag]: [string, Flag]): [string, string] => {
+/** A list of words is longer than a line leaves room for: then they stand in the text. */
+const LONGEST_VALUE = 24;
+
+const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
+const isRequired = ({ required, field }: Flag): boolean => required ?? field.required ?? false;
+
+const flagRow = ([name, flag]: [string, Flag]): [string, string] => {
   const short = flag.short ? `-${flag.short}, ` : '    ';
   const word = flag.negated ? `--no-${name}` : `--${name}`;
-  return [
-    `${short}${word}${flag.value && flag.field.type !== 'boolean' ? ` <${flag.value}>` : ''}`,
-    `${flag.summary}${flag.required || flag.field.required ? ' (required)' : ''}`,
-  ];
+  const value = isSwitch(flag) ? undefined : flag.value;
+  const isLong = value !== undefined && value.length > LONGEST_VALUE && value.includes('|');
+  const shown = value === undefined ? '' : ` <${isLong ? 'word' : value}>`;
+  const words = isLong ? `: ${value.split('|').join(', ')}` : '';
+  return [`${short}${word}${shown}`, `${flag.summary}${words}${isRequired(flag) ? ' (required)' : ''}`];
 };
-const flagTable = (flags: Flags): string[] =>
-  table(
+export const flagTerms = (flags: Flags): Block =>
+  terms(
     Object.entries(flags)
       .filter(([, flag]) => !flag.hidden)
-      .map(flagLine),
+      .map(flagRow),
   );
+
+/** The flags that every command takes, in one sentence. */
+const globalSummary = (): Block[] => {
+  const names = Object.entries(globalFlags)
+    .filter(([, { hidden }]: [string, Flag]) => !hidden)
+    .map(([name, { negated }]: [string, Flag]) => `--${negated ? 'no-' : ''}${name}`);
+  return [heading('Global flags'), terms([[`${names.join(', ')} (see: opsctl help flags)`, '']])];
+};
 
 const usage = (command: Command): string => {
   const args = (command.args ?? []).map((arg) => {
     const name = arg.rest ? `${arg.name}...` : arg.name;
     return arg.optional ? `[${name}]` : `<${name}>`;
   });
-  return ['opsctl', ...command.path, ...args, '[flags]'].join(' ');
+  const required = Object.entries(command.flags ?? {}).flatMap(([name, flag]) =>
+    isRequired(flag) ? [`--${name} <${(flag.value ?? 'value').split('|').slice(0, 3).join('|')}>`] : [],
+  );
+  return ['opsctl', ...command.path, ...args, ...required, '[flags]'].join(' ');
 };
 
-/** The page of one command: examples before the long lists of flags. */
-export const commandHelp = (command: Command): string => {
-  const lines = [command.summary, ''];
-  const paragraphs = command.about?.split('\n') ?? [];
-  // Lines of a list are told apart from the lines that they go on in.
-  if (paragraphs.length > 0)
-    lines.push(...paragraphs.map((line) => wrap(line, 98, paragraphs.length > 1 ? '  ' : '')), '');
-  if (command.deprecated !== undefined)
-    lines.push(`Deprecated${command.deprecated === '' ? '' : `: use ${command.deprecated}`}.`, '');
-  lines.push('Usage', `  ${usage(command)}`, '');
-  if (command.examples?.length)
-    lines.push('Examples', ...command.examples.flatMap(({ line, says }) => [`  # ${says}`, `  ${line}`]), '');
-  if (command.args?.length)
-    lines.push('Arguments', ...table(command.args.map((arg) => [arg.name, arg.summary])), '');
-  const own = command.flags ?? {};
-  if (Object.keys(own).length > 0) lines.push('Flags', ...flagTable(own), '');
-  const others = Object.fromEntries(Object.entries(globalFlags).filter(([name]) => !own[name]));
-  lines.push('Flags of every command', ...flagTable(others));
-  return `${lines.join('\n')}\n`;
+/** The page of one command: how it is used and examples before the long lists of flags. */
+export const commandPage = (command: Command): Page => {
+  const { about, deprecated, examples = [], args = [], flags = {} } = command;
+  const isFlagged = Object.values(flags).some(({ hidden }) => !hidden);
+  return {
+    title: `opsctl ${command.path.join(' ')}`,
+    summary: command.summary,
+    blocks: [
+      heading('Usage'),
+      terms([[usage(command), '']]),
+      ...(about === undefined ? [] : [prose(about)]),
+      ...(deprecated === undefined
+        ? []
+        : [prose(`Deprecated${deprecated === '' ? '' : `: use ${deprecated}`}.`)]),
+      ...(examples.length === 0
+        ? []
+        : [heading('Examples'), ...examples.map(({ line, says }) => shell(says, line))]),
+      ...(args.length === 0
+        ? []
+        : [heading('Arguments'), terms(args.map((arg): [string, string] => [arg.name, arg.summary]))]),
+      ...(isFlagged ? [heading('Flags'), flagTerms(flags)] : []),
+      ...globalSummary(),
+    ],
+  };
 };
 
 /** The page of a group: `opsctl tracker --help`, `opsctl tracker labels --help`. */
-export const groupHelp = (words: readonly string[], commands: readonly Command[]): string => {
+export const groupPage = (words: readonly string[], commands: readonly Command[]): Page => {
   const depth = words.length;
   const rows = new Map<string, string[]>();
   for (const command of commands) {
@@ -70,41 +87,39 @@ export const groupHelp = (words: readonly string[], commands: readonly Command[]
     ]);
   }
   const group = groups.find(({ name }) => name === words[0]);
-  const list = [...rows].map(([word, texts]): [string, string] => [word, texts.join(', ')]);
-  const lines = [
-    group && depth === 1 ? group.summary : `opsctl ${words.join(' ')}`,
-    '',
-    'Usage',
-    `  opsctl ${words.join(' ')} <command> [flags]`,
-    '',
-    'Commands',
-    ...table(list),
-    '',
-  ];
-  lines.push(`Run \`opsctl ${words.join(' ')} <command> --help\` for flags and examples.`);
-  return `${lines.join('\n')}\n`;
+  const at = `opsctl ${words.join(' ')}`;
+  return {
+    title: at,
+    summary: group && depth === 1 ? group.summary : at,
+    blocks: [
+      heading('Usage'),
+      terms([[`${at} <command> [flags]`, '']]),
+      heading('Commands'),
+      terms([...rows].map(([word, texts]) => [word, texts.join(', ')])),
+      prose(`Run \`${at} <command> --help\` for flags and examples.`),
+    ],
+  };
 };
 
 const sections: readonly Group['section'][] = ['Work', 'Cluster', 'Tools'];
-/** `opsctl --help`; written to a file at build time, so that it costs no start of the program. */
-export const rootHelp = (version: string): string => {
-  const lines = [
-    `opsctl ${version}: sign in, manage work-tracking and label resources, upgrade key-value clusters safely`,
-    '',
-    'Usage',
-    '  opsctl <command> [flags]',
-    '',
-  ];
-  for (const section of sections) {
-    lines.push(
-      section,
-      ...table(groups.filter((g) => g.section === section).map((g): [string, string] => [g.name, g.summary])),
-      '',
-    );
-  }
-  lines.push('Flags of every command', ...flagTable(globalFlags), '');
-  lines.push(
-    'Start with `opsctl tour`. `opsctl help exit-codes` and `opsctl help environment` list what scripts rely on.',
-  );
-  return `${lines.join('\n')}\n`;
-};
+/** `opsctl --help`. */
+export const rootPage = (version: string): Page => ({
+  title: 'opsctl',
+  summary: `opsctl ${version}: sign in, manage work-tracking and label resources, upgrade key-value clusters safely`,
+  blocks: [
+    heading('Usage'),
+    terms([['opsctl <command> [flags]', '']]),
+    ...sections.flatMap((section) => [
+      heading(section),
+      terms(
+        groups
+          .filter((group) => group.section === section)
+          .map((group): [string, string] => [group.name, group.summary]),
+      ),
+    ]),
+    heading('Help topics'),
+    terms(topics.map(({ name, summary }): [string, string] => [`help ${name}`, summary])),
+    ...globalSummary(),
+    prose('Start with `opsctl tour`. With nothing configured nothing real is touched.'),
+  ],
+});

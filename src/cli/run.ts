@@ -37,6 +37,8 @@ const outputOptions = (globals: Globals): OutputOptions => ({
   ),
   jq: globals.jq,
   header: globals.header ?? true,
+  allFields: globals['all-fields'] ?? false,
+  pager: globals.pager ?? true,
   color: globals.color,
   quiet: globals.quiet ?? false,
   verbose: globals.verbose ?? false,
@@ -200,18 +202,34 @@ const lookedUp = async (words: readonly string[]): Promise<Found> => {
 const answerWithoutCommand = async (
   found: ReturnType<typeof wordsOf>,
   tokens: readonly string[],
+  host: Host,
   commands: readonly Command[] = [],
 ): Promise<Result> => {
   const misuse = await import('./misuse.ts');
   misuse.groupIsAsked(found, tokens, asksForHelp(tokens) || misuse.asksForVersion(tokens), commands);
   if (found.words.length === 0 && misuse.asksForVersion(tokens)) return rawResult(`${OPSCTL_VERSION}\n`);
-  return (await import('./help-pages.ts')).helpPage(found.words);
+  return (await import('./help-pages.ts')).helpPage(found.words, host);
 };
 
 /** `help` takes words that name a page, and no flags but the global ones. */
-const answerHelp = async (line: ReturnType<typeof wordsOf>, tokens: readonly string[]): Promise<Result> => {
+const answerHelp = async (
+  line: ReturnType<typeof wordsOf>,
+  tokens: readonly string[],
+  host: Host,
+): Promise<Result> => {
   (await import('./misuse.ts')).refuseUnknownFlags(['help'], tokens);
-  return (await import('./help-pages.ts')).helpPage(line.words.slice(1));
+  return (await import('./help-pages.ts')).helpPage(line.words.slice(1), host);
+};
+
+/** A mistyped column is refused before anything is sent, where the table of the service says what comes. */
+const withKnownColumns = async (command: Command, options: OutputOptions): Promise<OutputOptions> => {
+  if (options.columns === undefined) return options;
+  const { checkColumnNames } = await import('./check-columns.ts');
+  try {
+    return { ...options, areColumnsKnown: checkColumnNames(command, options.columns) };
+  } catch (error) {
+    throw ofCommand(command, error);
+  }
 };
 
 const dispatch = async (
@@ -223,11 +241,13 @@ const dispatch = async (
   const { words } = line;
   const { render } = await import('../output/render.ts');
   const print = (result: Result) => render(result, early(argv), run.host, run.redactor);
-  if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length)));
-  if (words.length === 0) return print(await answerWithoutCommand(line, argv));
+  if (words[0] === 'help') return print(await answerHelp(line, without(argv, line, words.length), run.host));
+  if (words.length === 0) return print(await answerWithoutCommand(line, argv, run.host));
   const found = await lookedUp(words);
   if (found.kind === 'group')
-    return print(await answerWithoutCommand(line, without(argv, line, words.length), found.commands));
+    return print(
+      await answerWithoutCommand(line, without(argv, line, words.length), run.host, found.commands),
+    );
   const { command } = found;
   const tokens = without(argv, line, found.used);
   if (asksForHelp(tokens)) {
@@ -235,11 +255,11 @@ const dispatch = async (
       ...globalFlags,
       ...command.flags,
     });
-    return print(rawResult((await import('./help.ts')).commandHelp(command)));
+    return print((await import('./help-pages.ts')).commandHelp(command, run.host));
   }
   const { parseCommand } = await import('./parse.ts');
   const { values, globals } = await parseCommand(command, tokens);
-  const options = outputOptions(globals);
+  const options = await withKnownColumns(command, outputOptions(globals));
   note(options);
   if (options.jq !== undefined || options.columns !== undefined)
     await (await import('../output/check.ts')).checkOutput(options, run.host);

@@ -1,3 +1,4 @@
+import { type Page, prose, terms } from '../core/page.ts';
 import { keys } from './keys.ts';
 
 const others: readonly (readonly [string, string])[] = [
@@ -11,6 +12,9 @@ const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_KV_PASSWORD', "Password of the store's user, when no file is given"],
   ['OPSCTL_MOCK_URL', 'Running mock server that the mock commands talk to'],
   ['OPSCTL_WEBHOOK_SECRET', 'Secret of `tracker webhooks listen`, when no file is given'],
+  ['OPSCTL_PAGER, PAGER', 'Pager for long answers on a terminal; empty or `cat` for none'],
+  ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
+  ['COLUMNS', 'Width of help where the output is not a terminal'],
   ['CI', 'When set, nothing is asked and nothing turns'],
   ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices'],
   ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
@@ -23,9 +27,11 @@ export const environmentRows = (): (readonly [string, string])[] => [
 ];
 
 /** `opsctl help environment`. */
-export const environmentText = (): string => {
-  const rows = environmentRows();
-  const width = Math.max(...rows.map(([name]) => name.length));
-  const lines = rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`);
-  return `Environment variables\n\nA flag beats a variable, a variable beats the profile, the profile beats the default.\n\n${lines.join('\n')}\n`;
-};
+export const page = (): Page => ({
+  title: 'opsctl help environment',
+  summary: 'Environment variables',
+  blocks: [
+    prose('A flag beats a variable, a variable beats the profile, the profile beats the default.'),
+    terms(environmentRows()),
+  ],
+});

@@ -33,6 +33,8 @@ export type Result =
       readonly kind: 'raw';
       readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
       readonly exit?: Category;
+      /** Text to be read: a pager may show it. */
+      readonly paged?: true;
     }
   | { readonly kind: 'nothing'; readonly view?: View; readonly exit?: Category };
 
@@ -47,7 +49,10 @@ export const rowsResult = (rows: Iterable<unknown> | AsyncIterable<unknown>, vie
   rows,
   view,
 });
-export const rawResult = (...chunks: (string | Uint8Array)[]): Result => ({ kind: 'raw', chunks });
+export const rawResult = (...chunks: (string | Uint8Array)[]): Extract<Result, { kind: 'raw' }> => ({
+  kind: 'raw',
+  chunks,
+});
 export const nothing = (message?: string): Result => ({
   kind: 'nothing',
   view: message === undefined ? undefined : { message },

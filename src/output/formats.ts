@@ -26,6 +26,7 @@ export const tableOptions = async (
     hasHeader: options.header,
     width: isTty ? host.terminal.stdout.columns : undefined,
     theme,
+    allFields: options.allFields ?? false,
   };
 };
 

@@ -1,10 +1,10 @@
 import type { Host } from '../platform/host.ts';
-import { nearest } from '../core/nearest.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { asciiSigns, isAsciiOnly, signsFor } from './ascii.ts';
 import { type Rows, valuesOf } from './batches.ts';
-import { type Row, cellText, columnOf, isRecord, keysOf, project } from './cells.ts';
+import { type Row, cellText, isRecord, project } from './cells.ts';
+import { columnsAreKnown } from './columns.ts';
 import type { Formatter } from './formatter.ts';
 import { formatOf, formatterFor, tableOptions } from './formats.ts';
 import { jsonText } from './json.ts';
@@ -12,28 +12,21 @@ import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
 import type { Format, OutputOptions, Redactor } from './types.ts';
 
-type Surroundings = {
+type Environment = {
   readonly options: OutputOptions;
   readonly host: Host;
   readonly format: Format;
   readonly warn: (text: string) => Promise<void>;
+  /** Before the first row is written: are there such columns? */
+  readonly checkColumns: (rows: readonly Row[]) => Promise<void>;
+  /** A line for a person, after the answer. */
+  readonly hint: (text: string) => void;
 };
 
-/** A mistyped column would be an empty one; the command has run already, so that a warning is all that is left. */
-const unknownColumns = (columns: readonly string[], rows: readonly Row[]): string[] => {
-  const known = keysOf(rows);
-  const missing = columns.filter((column) => rows.every((row) => columnOf(row, column) === undefined));
-  return missing.map((column) => {
-    const close = nearest(column, known);
-    return `warning: --columns: no row has \`${oneLine(column)}\`${close === undefined ? '' : `; did you mean ${close}?`}`;
-  });
-};
-
-async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings): AsyncGenerator<string> {
+async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment): AsyncGenerator<string> {
   let isFirst = true;
   for await (const burst of valuesOf(rows)) {
-    if (isFirst)
-      for (const text of unknownColumns(around.options.columns ?? [], burst)) await around.warn(text);
+    if (isFirst) await around.checkColumns(burst);
     isFirst = false;
     yield await formatter.rows(burst);
   }
@@ -45,15 +38,16 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Surroundings
 async function* filtered(
   result: { data: unknown } | Rows,
   program: string,
-  { options, format, host, warn }: Surroundings,
+  { options, format, host, warn }: Environment,
 ): AsyncGenerator<string> {
   const { jqPieces, startFilter } = await import('./jq.ts');
   const run = options.filter?.run ?? (await startFilter(host, program, format));
   yield* jqPieces(run, result, format, warn);
 }
 
-const recordPiece = async (data: unknown, view: View, around: Surroundings): Promise<string> => {
+const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;
+  if (isRecord(data)) await around.checkColumns([data]);
   if (format === 'json') return jsonText(isRecord(data) ? project(data, options.columns) : data);
   if (format === 'yaml')
     return (await import('./yaml.ts')).yamlText(isRecord(data) ? project(data, options.columns) : data);
@@ -61,10 +55,17 @@ const recordPiece = async (data: unknown, view: View, around: Surroundings): Pro
     return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
   if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;
   const { recordText } = await import('./table.ts');
-  return recordText(data, view.columns ?? [], await tableOptions(options, options.columns, host));
+  const { text, hidden } = await recordText(
+    data,
+    view.columns ?? [],
+    await tableOptions(options, options.columns, host),
+  );
+  if (hidden > 0 && host.terminal.stdout.isTty)
+    around.hint(`${hidden} more ${hidden === 1 ? 'field' : 'fields'}: --all-fields`);
+  return text;
 };
 
-async function* recordPieces(data: unknown, view: View, around: Surroundings): AsyncGenerator<string> {
+async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {
   const { format } = around;
   const isOne =
     format === 'json' ||
@@ -79,7 +80,7 @@ async function* recordPieces(data: unknown, view: View, around: Surroundings): A
     );
 }
 
-async function* pieces(result: Result, view: View, around: Surroundings): AsyncGenerator<string> {
+async function* pieces(result: Result, view: View, around: Environment): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
   if (options.jq !== undefined) yield* filtered(result, options.jq, around);
@@ -128,6 +129,39 @@ const writeText = async (
   }
 };
 
+/** Through a pager where one is used. */
+const writeAnswer = async (
+  result: Result,
+  options: OutputOptions,
+  host: Host,
+  write: (to: Host) => Promise<void>,
+): Promise<void> => {
+  if (!isWhole(result) || !host.terminal.stdout.isTty) return write(host);
+  const { pagerOf, writePaged } = await import('./pager.ts');
+  if (pagerOf(host, options) === undefined) return write(host);
+  const collector = collecting(host);
+  await write(collector.host);
+  await writePaged(collector.text(), host, options);
+};
+
+/** An answer that is there whole may be longer than the screen; rows that come one by one are shown as they come. */
+const isWhole = (result: Result): boolean =>
+  result.kind === 'record' || (result.kind === 'rows' && Array.isArray(result.rows));
+
+/** Collects what is written, to show it in a pager. */
+const collecting = (host: Host): { readonly host: Host; readonly text: () => string } => {
+  const texts: string[] = [];
+  const { stdout } = host.terminal;
+  const write = async (text: string | Uint8Array): Promise<void> =>
+    void texts.push(typeof text === 'string' ? text : new TextDecoder().decode(text));
+  const collector = Object.create(stdout, { write: { value: write } }) as typeof stdout;
+  const terminal = Object.create(host.terminal, { stdout: { value: collector } }) as Host['terminal'];
+  return {
+    host: Object.create(host, { terminal: { value: terminal } }) as Host,
+    text: () => texts.join(''),
+  };
+};
+
 const isClosedPipe = (error: unknown): boolean => (error as { code?: string } | null)?.code === 'EPIPE';
 
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
@@ -147,18 +181,32 @@ export const render = async (
     format === 'table' &&
     options.jq === undefined &&
     (view.text === undefined || options.columns !== undefined);
+  const hints: string[] = [];
+  const checkColumns = (rows: readonly Row[]): Promise<void> =>
+    columnsAreKnown(options, rows, result, warn);
   releaseNotes(options, host);
   try {
-    if (result.kind === 'raw') await writeRaw(result.chunks, host);
+    if (result.kind === 'raw' && result.paged) {
+      const { writePaged } = await import('./pager.ts');
+      const texts: string[] = [];
+      for await (const chunk of result.chunks) texts.push(signsFor(host.env)(String(chunk)));
+      await writePaged(texts.join(''), host, options);
+    } else if (result.kind === 'raw') await writeRaw(result.chunks, host);
     else {
       const drawing = { isTable: isDrawn, isForPeople: format === 'table' && options.jq === undefined };
-      await writeText(pieces(result, view, { options, host, format, warn }), drawing, host, redactor);
+      await writeText(
+        pieces(result, view, { options, host, format, warn, checkColumns, hint: (text) => hints.push(text) }),
+        drawing,
+        host,
+        redactor,
+      );
     }
   } catch (error) {
     if (isClosedPipe(error)) return result.kind === 'rows' ? (result.unread?.() ?? 'done') : 'done';
     throw error;
   }
   releaseNotes(options, host);
+  for (const text of hints) await warn(text);
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note(view.message);

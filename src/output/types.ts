@@ -8,7 +8,13 @@ export type OutputOptions = {
   /** Undefined: table on a terminal, json elsewhere. */
   readonly format?: Format;
   readonly columns?: readonly string[];
+  /** The names in `columns` are those of the table of the service: one that no row has is only left out. */
+  readonly areColumnsKnown?: boolean;
   readonly jq?: string;
+  /** False with --no-pager. */
+  readonly pager?: boolean;
+  /** --all-fields: a record in a table with every field it has. */
+  readonly allFields?: boolean;
   readonly header: boolean;
   readonly color?: 'auto' | 'always' | 'never';
   readonly quiet: boolean;

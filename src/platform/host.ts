@@ -220,6 +220,8 @@ export type Files = {
 export type Output = {
   readonly isTty: boolean;
   readonly columns: number;
+  /** Lines of a terminal. */
+  readonly rows?: number | undefined;
   /** Resolves when the reader took it; rejects with code EPIPE when there is no reader any more. */
   write(text: string | Bytes): Promise<void>;
 };
@@ -242,6 +244,8 @@ export type Terminal = {
     lines(signal?: AbortSignal): AsyncIterable<string>;
   };
   readonly prompts: Prompts;
+  /** Shows text with a pager that has the terminal until its reader leaves it; false when it cannot be started. */
+  page?(command: string, text: string): Promise<boolean>;
   /** A line that turns on stderr; only for terminals. */
   spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
 };

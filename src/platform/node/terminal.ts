@@ -29,6 +29,9 @@ const output = (fd: 1 | 2, env: Env): Output => {
       const given = Number(env.COLUMNS);
       return (isTty() ? open().columns : undefined) || (given > 0 ? given : DEFAULT_COLUMNS);
     },
+    get rows() {
+      return isTty() ? open().rows : undefined;
+    },
     write: (data) =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure);
@@ -85,6 +88,7 @@ export const nodeTerminal = (env: Env): Terminal => {
       lines: stdinLines,
     },
     prompts: lazyPrompts(env),
+    page: async (command, text) => (await import('./pager.ts')).page(command, text, env),
     async spinner(text) {
       const isPlain = !stderr.isTty || isAccessible(env) || env.TERM === 'dumb';
       if (!isPlain) return (await import('./spinner.ts')).spinner(text, !env.NO_COLOR);

@@ -1,0 +1,25 @@
+import { type Page, heading, prose, shell } from '../../core/page.ts';
+
+export const page: Page = {
+  title: 'opsctl help security',
+  summary: 'Where secrets are kept and what is redacted',
+  blocks: [
+    heading('Where they are kept'),
+    prose(
+      'Tokens of a sign-in are in one encrypted file that only you can read (mode 0600). Its key is in the keychain of the system, or in a file beside it where there is no keychain; `opsctl auth status` says which.',
+    ),
+    prose(
+      'Tokens that you set (`config set tracker.token --stdin`) are in config.json, which only you can read. Secrets are never taken from the command line, where other users of the machine could see them.',
+    ),
+    heading('What is redacted'),
+    prose(
+      'Every secret that the program has loaded is replaced by *** in answers, messages, --debug traces, HAR files, recordings, journals and bundles: by its value, in plain form, URL-encoded and in base64. Only `auth token` and `config get --reveal` print one, because that is what you asked for.',
+    ),
+    heading('What is sent'),
+    prose(
+      'There is no telemetry and no update check. Plain HTTP is refused except on this machine. A token of the mock never goes to a real service, and a real one never goes to the mock.',
+    ),
+    shell('Remove the sign-in and revoke its tokens', 'opsctl logout'),
+    shell('One redacted archive for a bug report', 'opsctl doctor --bundle report.tar.gz'),
+  ],
+};

@@ -1,0 +1,25 @@
+import { builtin } from './builtin.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** As git does: `less` ends when all fits on one screen, passes colours through and leaves the text on the screen. */
+const defaults = { LESS: 'FRX', LV: '-c' } as const;
+
+/** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
+export const page = (command: string, text: string, env: Env): Promise<boolean> =>
+  new Promise((resolve) => {
+    const child = builtin.childProcess.spawn('sh', ['-c', command], {
+      stdio: ['pipe', 'inherit', 'inherit'],
+      env: { ...process.env, ...defaults, ...env },
+    });
+    let isStarted = true;
+    child.once('error', () => resolve(false));
+    // 127: the shell found no such command; nothing was shown.
+    child.once('close', (code) => resolve(isStarted && code !== 127));
+    // A reader who leaves early closes the pipe.
+    child.stdin.on('error', () => {});
+    child.stdin.end(text);
+    child.once('error', () => {
+      isStarted = false;
+    });
+  });

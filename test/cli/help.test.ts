@@ -1,0 +1,54 @@
+/** Help fits the terminal: every page, at every width. */
+import { expect, test } from 'vitest';
+import { commandPage, groupPage, rootPage } from '../../src/cli/help.ts';
+import { groups } from '../../src/cli/manifest.ts';
+import { topics } from '../../src/cli/topics.ts';
+import type { Page } from '../../src/core/page.ts';
+import { pageText } from '../../src/output/page-text.ts';
+
+const pages = async (): Promise<Page[]> => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const own = await Promise.all(topics.map((topic) => topic.load()));
+  const named = groups.map(({ name }) =>
+    groupPage(
+      [name],
+      commands.filter(({ path }) => path[0] === name),
+    ),
+  );
+  return [rootPage('1.2.3'), ...own, ...named, ...commands.map(commandPage)];
+};
+
+test.each([40, 60, 80, 100, 140])(
+  'no line of any page is longer than %i columns, unless one word is',
+  async (width) => {
+    const limit = Math.min(120, width);
+    const long: string[] = [];
+    for (const page of await pages()) {
+      for (const line of pageText(page, limit).split('\n')) {
+        // A quoted word of an example cannot be broken without changing it.
+        const hasLongWord = (line.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).some(
+          (word) => word.length > limit - 10,
+        );
+        if (line.length > limit && !hasLongWord) long.push(`${page.title}: ${line}`);
+      }
+    }
+    expect(long).toEqual([]);
+  },
+);
+
+test('the usage of a command and its examples stand on the first screen of 80 x 24', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  for (const command of commands) {
+    const first = pageText(commandPage(command), 80).split('\n').slice(0, 24).join('\n');
+    expect(first).toContain(`opsctl ${command.path.join(' ')}`);
+  }
+});
+
+test('global flags take one paragraph, and `help flags` explains each', async () => {
+  const topic = await topics.find(({ name }) => name === 'flags')?.load();
+  expect(topic && pageText(topic, 80)).toContain('-o, --output <word>');
+  const [command] = (await groups.find(({ name }) => name === 'commands')?.load()) ?? [];
+  expect(command && pageText(commandPage(command), 80)).toMatch(
+    /Global flags\n {2}--output, [^]*opsctl help flags\)\n$/,
+  );
+});

@@ -1,0 +1,82 @@
+/** Tables fit 40 to 200 columns; an id or a name is never cut. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { columnTitles } from '../../src/output/column-title.ts';
+import { recordText, tableRows } from '../../src/output/table.ts';
+
+const plain = (text: string): string => text;
+const theme = { bold: plain, dim: plain, red: plain, yellow: plain, green: plain };
+const uuid = '11111111-0000-4000-8000-000000000001';
+const words = fc
+  .array(fc.stringMatching(/^[a-z]{1,12}$/), { minLength: 0, maxLength: 30 })
+  .map((all) => all.join(' '));
+const row = fc.record({
+  id: fc.constantFrom(uuid, 4711, 1),
+  name: words,
+  description: words,
+  state: fc.constantFrom('open', 'closed'),
+  'stats.num_stories_total': fc.nat(),
+});
+
+test('no line is longer than the terminal, and no id is cut or broken', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 40, max: 200 }),
+      async (rows, width) => {
+        const text = await tableRows({ columns: undefined, hasHeader: true, width, theme }).rows(rows);
+        for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(width);
+        for (const { id } of rows) expect(text).toContain(String(id));
+        const letters = text.replaceAll(/\s+/g, '');
+        for (const { name } of rows) for (const word of name.split(' ')) expect(letters).toContain(word);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('the longest free text pays first', async () => {
+  const rows = [
+    {
+      id: 105,
+      name: 'onboarding',
+      description: 'everything that a new colleague needs in the first week here',
+      open: 3,
+    },
+  ];
+  const text = await tableRows({ columns: undefined, hasHeader: true, width: 60, theme }).rows(rows);
+  expect(text).toBe(
+    'ID   NAME        DESCRIPTION                            OPEN\n105  onboarding  everything that a new colleague need…  3\n',
+  );
+});
+
+test('headings are words; parents come in only where two would look the same', () => {
+  expect(columnTitles(['id', 'stats.num_stories_total', 'profile.mention_name', 'createdAt'])).toEqual([
+    'ID',
+    'STORIES TOTAL',
+    'MENTION NAME',
+    'CREATED AT',
+  ]);
+  expect(columnTitles(['owner.name', 'team.name', 'labels.0'])).toEqual([
+    'OWNER NAME',
+    'TEAM NAME',
+    'LABELS 0',
+  ]);
+});
+
+test('a record shows what people look at; --all-fields shows everything', async () => {
+  const record = {
+    entity_type: 'story',
+    id: 1,
+    name: 'x',
+    description: '',
+    ...Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`empty_${i}`, null])),
+    owner_ids: [uuid],
+  };
+  const options = { columns: undefined, hasHeader: true, width: 40, theme };
+  const { text, hidden } = await recordText(record, ['id', 'name'], options);
+  expect(text).toBe(`id         1\nname       x\nowner_ids\n  ${uuid}\n`);
+  expect(hidden).toBe(14);
+  const all = await recordText(record, ['id', 'name'], { ...options, allFields: true });
+  expect(all.text.split('\n').length).toBeGreaterThan(17);
+});
