@@ -51,7 +51,9 @@ export const rowOf = ({ operation }: Command): Field | undefined => {
   if (inner.type === 'array') return inner.items;
   // A page of rows, which the command hands on row by row.
   if (inner.type !== 'object' || !Object.hasOwn(inner.fields, 'nextPageToken')) return inner;
-  const pages = Object.values(inner.fields).map(bare).find(({ type }) => type === 'array');
+  const pages = Object.values(inner.fields)
+    .map(bare)
+    .find(({ type }) => type === 'array');
   return pages?.type === 'array' ? pages.items : inner;
 };
 

@@ -5,7 +5,6 @@ import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
 import { topics } from './topics.ts';
 
-
 /** A list of words is longer than a line leaves room for: then they stand in the text. */
 const LONGEST_VALUE = 24;
 

@@ -21,7 +21,9 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     '';
   const canGrow = (i: number): boolean => (depths[i] ?? 1) < (paths[i]?.length ?? 0);
   const doubled = (): number[] =>
-    columns.flatMap((_, i) => (canGrow(i) && columns.some((_, j) => j !== i && titleOf(j) === titleOf(i)) ? [i] : []));
+    columns.flatMap((_, i) =>
+      canGrow(i) && columns.some((_, j) => j !== i && titleOf(j) === titleOf(i)) ? [i] : [],
+    );
   for (let same = doubled(); same.length > 0; same = doubled())
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return columns.map((_, i) => titleOf(i));

@@ -21,7 +21,8 @@ export const twoColumns = (rows: readonly (readonly [string, string])[], width: 
   const indent = ' '.repeat(left + 4);
   return rows.map(([term, text]) => {
     if (text === '') return `  ${wrap(term, width - 2, rows.length === 1 ? '  ' : '      ')}`.trimEnd();
-    if (text.split(/\s+/).some((word) => word.length > width - left - 4)) return stacked(term, text, width).join('\n');
+    if (text.split(/\s+/).some((word) => word.length > width - left - 4))
+      return stacked(term, text, width).join('\n');
     const gap = term.length > left ? `\n${indent}` : ' '.repeat(left - term.length + 2);
     return `  ${term}${gap}${wrap(text, width - left - 4, indent)}`.trimEnd();
   });

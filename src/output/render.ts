@@ -182,8 +182,7 @@ export const render = async (
     options.jq === undefined &&
     (view.text === undefined || options.columns !== undefined);
   const hints: string[] = [];
-  const checkColumns = (rows: readonly Row[]): Promise<void> =>
-    columnsAreKnown(options, rows, result, warn);
+  const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
   releaseNotes(options, host);
   try {
     if (result.kind === 'raw' && result.paged) {

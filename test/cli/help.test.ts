@@ -49,6 +49,6 @@ test('global flags take one paragraph, and `help flags` explains each', async ()
   expect(topic && pageText(topic, 80)).toContain('-o, --output <word>');
   const [command] = (await groups.find(({ name }) => name === 'commands')?.load()) ?? [];
   expect(command && pageText(commandPage(command), 80)).toMatch(
-    /Global flags\n {2}--output, [^]*opsctl help flags\)\n$/,
+    /Global flags\n {2}--output, [\s\S]*opsctl help flags\)\n$/,
   );
 });
