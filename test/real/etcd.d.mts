@@ -1,3 +1,4 @@
+export const releases: readonly { readonly minor: string; readonly suite: string }[];
 export const cacheDirectory: (env?: NodeJS.ProcessEnv) => string;
 export const realServers: (options?: {
   readonly env?: NodeJS.ProcessEnv;

@@ -57,7 +57,16 @@ const aptOptions = (directory) => {
   return Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
 };
 
-const download = ({ suite, packages, name }, mirror, directory) => {
+/** The packages themselves and all that they need and this machine has not. Only looks: needs no root and no lock. */
+const withDependencies = (options, packages, work) => {
+  const status = '/var/lib/dpkg/status';
+  const args = [...options, '-o', `Dir::State::status=${status}`, '-o', 'Debug::NoLocking=true'];
+  const plan = run('apt-get', [...args, '-s', '--no-install-recommends', 'install', ...packages], work);
+  const found = [...plan.matchAll(/^Inst (\S+)/gm)].map(([, name]) => name);
+  return [...new Set([...packages, ...found])];
+};
+
+const download = ({ suite, packages, name, isWhole = false }, mirror, directory) => {
   const work = join(directory, `apt-${name}-${process.pid}`);
   rmSync(work, { recursive: true, force: true });
   for (const part of ['lists/partial', 'cache/archives/partial', 'state', 'tree'])
@@ -66,7 +75,8 @@ const download = ({ suite, packages, name }, mirror, directory) => {
     writeFileSync(join(work, 'sources.list'), `deb ${mirror} ${suite} main\n`);
     const options = aptOptions(work);
     run('apt-get', [...options, '-q', 'update'], work);
-    run('apt-get', [...options, '-q', 'download', ...packages.map((word) => `${word}/${suite}`)], work);
+    const all = isWhole ? withDependencies(options, packages, work) : packages;
+    run('apt-get', [...options, '-q', 'download', ...all.map((word) => `${word}/${suite}`)], work);
     for (const deb of readdirSync(work).filter((file) => file.endsWith('.deb')))
       run('dpkg', ['-x', join(work, deb), join(work, 'tree')], work);
     rmSync(join(directory, name), { recursive: true, force: true });
@@ -76,7 +86,7 @@ const download = ({ suite, packages, name }, mirror, directory) => {
   }
 };
 
-/** Unpacks the packages into directory/name; undefined when it worked, else why every mirror failed. */
+/** Unpacks the packages (`isWhole`: with what they depend on) into directory/name; undefined when it worked, else why every mirror failed. */
 export const fetchPackages = (wanted, directory) => {
   mkdirSync(directory, { recursive: true });
   const reasons = [];

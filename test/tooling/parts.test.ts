@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { type Part, failing, missingTable, partsEnvironment } from '../real/parts.mjs';
+
+const parts: readonly Part[] = [
+  { name: 'jq', tests: ['test/a.test.ts'], supply: 'apt-get install jq' },
+  {
+    name: 'chromium',
+    tests: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `test/${name}.test.ts`),
+    missing: 'no mirror answers',
+    supply: 'apt-get install chromium',
+  },
+  {
+    name: 'root',
+    tests: ['test/disk.test.ts'],
+    missing: 'not running as root',
+    supply: 'run in a container',
+    isOptional: true,
+  },
+];
+
+test('the closing table says what is missing, why, what that leaves out and what supplies it', () => {
+  expect(missingTable(parts)).toEqual([
+    'chromium: no mirror answers',
+    '  leaves out: test/a.test.ts, test/b.test.ts, test/c.test.ts, test/d.test.ts and 2 more',
+    '  supply it:  apt-get install chromium',
+    'root: not running as root',
+    '  leaves out: test/disk.test.ts',
+    '  supply it:  run in a container',
+  ]);
+  expect(missingTable(parts.filter(({ missing }) => missing === undefined))).toEqual([]);
+});
+
+test('on CI a missing part fails the run, unless nobody can supply it there', () => {
+  expect(failing(parts, {})).toEqual([]);
+  expect(failing(parts, { CI: 'true' }).map(({ name }) => name)).toEqual(['chromium']);
+});
+
+test('what was fetched comes after what the machine has', () => {
+  const { PATH } = partsEnvironment({ PATH: '/usr/bin', OPSCTL_TEST_CACHE: '/nowhere/cache' });
+  expect(PATH).toBe('/usr/bin:/nowhere/cache/bin');
+});
