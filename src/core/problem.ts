@@ -16,15 +16,23 @@ export type Problem = {
     | 'rule';
   /** What to try, when that is not obvious from the message. */
   readonly hint?: string;
-  /** Of the file that the value stands in. */
+  /** The file that the value stands in, with the place in it. */
+  readonly file?: string;
   readonly line?: number;
+  readonly column?: number;
 };
 
 export const problem = (path: string, rule: Problem['rule'], message: string, hint?: string): Problem =>
   hint === undefined ? { path, rule, message } : { path, rule, message, hint };
 
-export const problemText = ({ path, message, hint, line }: Problem): string =>
-  `${line === undefined ? '' : `line ${line}: `}${path === '' ? '' : `${path} `}${message}${hint === undefined ? '' : ` (${hint})`}`;
+/** `contract.yaml:12:5: `, as compilers write it: editors and CI services turn it into a link. */
+const placeText = ({ file, line, column }: Problem): string => {
+  if (file !== undefined) return `${[file, line, column].filter((one) => one !== undefined).join(':')}: `;
+  return line === undefined ? '' : `line ${line}: `;
+};
+
+export const problemText = (one: Problem): string =>
+  `${placeText(one)}${one.path === '' ? '' : `${one.path} `}${one.message}${one.hint === undefined ? '' : ` (${one.hint})`}`;
 
 /** Why something failed, in terms of who can fix it; each has one exit code (exit.ts). */
 export type Category =

@@ -35,6 +35,7 @@ export type LabelJson = {
   labelType?: string;
   properties?: { title?: string; description?: string };
   learnMoreUri?: string;
+  createTime?: string;
   lifecycle?: LifecycleJson;
   fields?: FieldJson[];
   appliedLabelPolicy?: { copyMode?: string };

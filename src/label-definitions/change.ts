@@ -1,4 +1,6 @@
+import type { Problem } from '../core/problem.ts';
 import type { EditJson } from './api-types.ts';
+import type { Policy } from './definition.ts';
 
 const SHOWN = 60;
 const quoted = (text = ''): string => {
@@ -12,26 +14,42 @@ const quoted = (text = ''): string => {
 export const descriptionText = (before: string | undefined, after: string | undefined): string =>
   `description ${quoted(before)} becomes ${quoted(after)}`;
 
-export type ChangeKind = 'added' | 'renamed' | 'changed' | 'moved' | 'disabled' | 'enabled' | 'deleted';
+export type ChangeKind =
+  | 'added'
+  | 'renamed'
+  | 'changed'
+  | 'moved'
+  | 'disabled'
+  | 'enabled'
+  | 'deleted'
+  | 'published';
+/** What an edit touches, for the check against locks: ids of parts that exist; {} is the whole label. */
+export type Touched = { readonly fieldId?: string; readonly choiceId?: string };
 /** One line of a plan. */
 export type Change = {
   readonly kind: ChangeKind;
   /** `field Status`, `choice Signed of field Status`, `label Contract`. */
   readonly what: string;
   readonly detail?: string;
-  /** What the edit touches, for the check against locks; ids of parts that exist. */
-  readonly part: { readonly fieldId?: string; readonly choiceId?: string };
+  readonly part: Touched;
   /** Also refused when something inside the part is locked. */
   readonly takesAway?: true;
 };
 /** Lines of a plan with the edits that bring them about, in the order in which they are sent. */
 export type Step = { readonly changes: readonly Change[]; readonly edit: EditJson };
 
-export const policyJson = (policy: { readonly hideInSearch: boolean; readonly showInApply: boolean }) => ({
+/** The steps for all parts of one kind, and what speaks against them. */
+export type Steps = {
+  readonly steps: readonly Step[];
+  readonly problems: readonly Problem[];
+  readonly notes: readonly string[];
+  /** Parts that can be disabled only after they were published. */
+  readonly deferred: readonly string[];
+};
+
+export const policyJson = (policy: Policy) => ({
   disabledPolicy: { hideInSearch: policy.hideInSearch, showInApply: policy.showInApply },
   updateMask: '*',
 });
-export const samePolicy = (
-  a: { readonly hideInSearch: boolean; readonly showInApply: boolean },
-  b: { readonly hideInSearch: boolean; readonly showInApply: boolean },
-): boolean => a.hideInSearch === b.hideInSearch && a.showInApply === b.showInApply;
+export const isSamePolicy = (a: Policy, b: Policy): boolean =>
+  a.hideInSearch === b.hideInSearch && a.showInApply === b.showInApply;

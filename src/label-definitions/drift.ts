@@ -1,71 +1,253 @@
-import type { FieldDef, LabelDef, LiveLabel } from './definition.ts';
+import type { ChoiceDef, FieldDef, LabelDef, LiveChoice, LiveField, LiveLabel, PermissionDef } from './definition.ts';
+import { contentDigest, fieldDigest } from './digest.ts';
+import { isSameEntries } from './frozen.ts';
+import type { DeploymentRecord } from './lock-file.ts';
 import { match } from './match.ts';
+import { isSamePrincipal, whoOf } from './permissions.ts';
 
-/** A field under the key that the same field has in the other definitions: the id that the service knows it by. */
-type Keyed = { readonly key: string; readonly field: FieldDef };
-/** One fact of a definition, for comparison; `what` is for people: `required of field Status`. */
-type Facts = Map<string, { readonly what: string; readonly value: string }>;
-
-const keyed = (label: LiveLabel): Keyed[] => label.fields.map((field) => ({ key: field.id, field }));
-const keyedAs = (wanted: LabelDef, live: LiveLabel): Keyed[] =>
-  match(wanted.fields, live.fields, 'fields').pairs.map(({ wanted: field, live: known }) => {
-    const choices = match(field.choices, known?.choices ?? [], '').pairs.map((pair) => ({
-      ...pair.wanted,
-      id: pair.live?.id ?? pair.wanted.id,
-    }));
-    return { key: known?.id ?? `new ${field.name}`, field: { ...field, choices } };
-  });
-
-/** Copy mode and apps hold at once for every revision, so an older revision cannot say how they were: they are left out. */
-const factsOf = ({ title, description }: LabelDef, fields: readonly Keyed[]): Facts => {
-  const facts: Facts = new Map();
-  const add = (key: string, what: string, part: Readonly<Record<string, unknown>>): void => {
-    for (const [name, value] of Object.entries(part))
-      facts.set(`${key}.${name}`, { what: `${name} of ${what}`, value: JSON.stringify(value ?? null) });
-  };
-  add('label', 'the label', { title, description });
-  for (const { key, field } of fields) {
-    const { name, required, maxEntries, dateFormat, disabled } = field;
-    add(key, `field ${name}`, { name, required, maxEntries, dateFormat, disabled });
-    for (const choice of field.choices) {
-      const { id, name: called, description: about, badge, disabled: off } = choice;
-      add(`${key}/${id ?? called}`, `choice ${called} of field ${name}`, {
-        name: called,
-        description: about,
-        badge,
-        disabled: off,
-      });
-    }
-  }
-  return facts;
+/** Which part of the service's label, and which member of it. */
+export type DriftPlace = {
+  readonly fieldId?: string;
+  readonly choiceId?: string;
+  readonly member?: string;
+};
+/** One thing that somebody else changed since the label was applied (or exported). */
+export type Drift = {
+  /** `required of field Status`, `field Note (added)`. */
+  readonly what: string;
+  readonly was?: unknown;
+  readonly is?: unknown;
+  /** The file would undo it. */
+  readonly isLost: boolean;
+  readonly at: DriftPlace;
 };
 
-const orderOf = (fields: readonly Keyed[], common: ReadonlySet<string>): string =>
-  fields
-    .map(({ key }) => key)
-    .filter((key) => common.has(key))
-    .join();
+/** A part as it was then; `live` is undefined when only its name and id are known. */
+type BasePart<L> = { readonly id: string; readonly name: string; readonly live: L | undefined };
+type Label = Pick<LiveLabel, 'title' | 'description'>;
+/** What the definition was compared with last. */
+export type Base = {
+  readonly revision: string;
+  readonly label: Label | undefined;
+  readonly fields: readonly BasePart<LiveField>[];
+  /** What holds without a revision; undefined where nobody wrote it down. */
+  readonly record?: DeploymentRecord;
+};
 
-const isOrderUndone = (file: readonly Keyed[], base: readonly Keyed[], live: readonly Keyed[]): boolean => {
-  const has = (fields: readonly Keyed[], key: string): boolean => fields.some((one) => one.key === key);
-  const common = new Set(base.map(({ key }) => key).filter((key) => has(live, key) && has(file, key)));
-  const now = orderOf(live, common);
-  return now !== orderOf(base, common) && now !== orderOf(file, common);
+export const baseFromRevision = (live: LiveLabel, record?: DeploymentRecord): Base => ({
+  revision: live.revisionId,
+  label: live,
+  fields: live.fields.map((field) => ({ id: field.id, name: field.name, live: field })),
+  ...(record === undefined ? {} : { record }),
+});
+
+/** The service no longer has the revision: parts that have the recorded digest are as they were, the others are unknown. */
+export const baseFromRecord = (record: DeploymentRecord, live: LiveLabel): Base => ({
+  revision: record.revision,
+  label: contentDigest(live) === record.digest ? live : undefined,
+  fields: Object.values(record.fields).map(({ id, name, digest }) => {
+    const now = live.fields.find((field) => field.id === id);
+    return { id, name, live: now && fieldDigest(now) === digest ? now : undefined };
+  }),
+  record,
+});
+
+const text = (value: unknown): string => JSON.stringify(value === false ? null : (value ?? null));
+const isSame = (member: string, a: unknown, b: unknown): boolean =>
+  member === 'maxEntries'
+    ? isSameEntries((a ?? null) as number | null, (b ?? undefined) as number | undefined)
+    : text(a) === text(b);
+
+type Part = { readonly id?: string; readonly was?: string; readonly name: string };
+type LivePart = { readonly id: string; readonly name: string; readonly disabled?: unknown };
+type Kind<W extends Part, L extends LivePart> = {
+  readonly word: (name: string) => string;
+  readonly members: readonly (keyof W & keyof L & string)[];
+  readonly at: (id: string) => DriftPlace;
+  readonly inner?: (wanted: W, base: L | undefined, live: L) => Drift[];
+};
+
+const memberDrift = <W extends Part, L extends LivePart>(
+  kind: Kind<W, L>,
+  wanted: W,
+  base: BasePart<L>,
+  live: L,
+): Drift[] =>
+  kind.members.flatMap((member): Drift[] => {
+    const said = wanted[member];
+    const was = base.live?.[member] ?? (member === 'name' ? base.name : undefined);
+    const isKnown = base.live !== undefined || member === 'name';
+    if (said === undefined || (isKnown && isSame(member, was, live[member]))) return [];
+    const isLost = !isSame(member, said, live[member]);
+    // Without the revision nobody knows that this member changed: only what the file would change counts.
+    if (!isKnown && !isLost) return [];
+    return [
+      {
+        what: `${member} of ${kind.word(live.name)}`,
+        ...(isKnown ? { was: was ?? null } : {}),
+        is: live[member] ?? null,
+        isLost,
+        at: { ...kind.at(live.id), member },
+      },
+    ];
+  });
+
+/** A part that others added: what the file says of it, or the part itself when the file does not have it. */
+const addedDrift = <W extends Part, L extends LivePart>(
+  kind: Kind<W, L>,
+  wanted: W | undefined,
+  live: L,
+): Drift[] => {
+  if (wanted === undefined)
+    return live.disabled
+      ? []
+      : [{ what: `${kind.word(live.name)} (added)`, is: live.name, isLost: true, at: kind.at(live.id) }];
+  // That a part is still enabled is what an apply leaves behind when it ends before its second delta.
+  return kind.members
+    .filter((member) => member !== 'disabled')
+    .filter((member) => wanted[member] !== undefined && !isSame(member, wanted[member], live[member]))
+    .map((member) => ({
+      what: `${member} of ${kind.word(live.name)}`,
+      is: live[member] ?? null,
+      isLost: true,
+      at: { ...kind.at(live.id), member },
+    }));
+};
+
+/** The file drops a part that others changed meanwhile. */
+const droppedDrift = <W extends Part, L extends LivePart>(
+  kind: Kind<W, L>,
+  base: BasePart<L>,
+  live: L,
+): Drift[] => {
+  const isUntouched =
+    base.live !== undefined && kind.members.every((m) => isSame(m, base.live?.[m], live[m]));
+  return live.disabled || isUntouched
+    ? []
+    : [{ what: `${kind.word(live.name)} (changed)`, is: live.name, isLost: true, at: kind.at(live.id) }];
+};
+
+const partsDrift = <W extends Part, L extends LivePart>(
+  kind: Kind<W, L>,
+  wanted: readonly W[],
+  base: readonly BasePart<L>[],
+  live: readonly L[],
+): Drift[] => {
+  const { pairs } = match(wanted, live, '');
+  const found = live.flatMap((now) => {
+    const then = base.find(({ id }) => id === now.id);
+    const said = pairs.find((pair) => pair.live === now)?.wanted;
+    if (then === undefined) return addedDrift(kind, said, now);
+    if (said === undefined) return droppedDrift(kind, then, now);
+    return [...memberDrift(kind, said, then, now), ...(kind.inner?.(said, then.live, now) ?? [])];
+  });
+  const gone = base.flatMap(({ id, name }): Drift[] => {
+    if (live.some((now) => now.id === id)) return [];
+    const isSaid = pairs.some((pair) => pair.live === undefined && (pair.wanted.id === id || pair.wanted.name === name));
+    return isSaid ? [{ what: `${kind.word(name)} (gone)`, was: name, isLost: true, at: kind.at(id) }] : [];
+  });
+  const ids = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id);
+  const common = new Set(
+    ids(base).filter((id) => live.some((now) => now.id === id) && pairs.some((pair) => pair.live?.id === id)),
+  );
+  const order = (all: readonly string[]): string => all.filter((id) => common.has(id)).join();
+  const now = order(ids(live));
+  const isMoved = now !== order(ids(base));
+  const isUndone = isMoved && now !== order(pairs.flatMap((pair) => (pair.live ? [pair.live.id] : [])));
+  return [
+    ...found,
+    ...gone,
+    ...(isUndone ? [{ what: `the order of the ${kind.word('').trim()}s`, isLost: true, at: { member: 'order' } }] : []),
+  ];
+};
+
+const choiceKind = (field: LiveField): Kind<ChoiceDef, LiveChoice> => ({
+  word: (name) => (name === '' ? 'choice' : `choice ${name} of field ${field.name}`),
+  members: ['name', 'description', 'badge', 'disabled'],
+  at: (id) => ({ fieldId: field.id, choiceId: id }),
+});
+const fieldKind: Kind<FieldDef, LiveField> = {
+  word: (name) => `field ${name}`,
+  members: ['name', 'required', 'maxEntries', 'dateFormat', 'disabled'],
+  at: (id) => ({ fieldId: id }),
+  inner: (wanted, base, live) => {
+    if (wanted.choices === undefined) return [];
+    const then =
+      base?.choices.map((choice) => ({ id: choice.id, name: choice.name, live: choice })) ??
+      live.choices.map((choice) => ({ id: choice.id, name: choice.name, live: undefined }));
+    return partsDrift(choiceKind(live), wanted.choices, then, live.choices);
+  },
+};
+
+const labelDrift = (wanted: LabelDef, base: Base, live: LiveLabel): Drift[] => {
+  const members = ['title', 'description'] as const;
+  return members.flatMap((member): Drift[] => {
+    const said = wanted[member];
+    const was = base.label?.[member] ?? (member === 'title' ? base.record?.title : undefined);
+    const isKnown = base.label !== undefined || (member === 'title' && base.record !== undefined);
+    if (said === undefined || (isKnown && text(was) === text(live[member]))) return [];
+    const isLost = (said ?? '') !== (live[member] ?? '');
+    if (!isKnown && !isLost) return [];
+    const before = isKnown ? { was: was ?? null } : {};
+    return [{ what: `${member} of the label`, ...before, is: live[member] ?? null, isLost, at: { member } }];
+  });
+};
+
+const stateWords = { UNPUBLISHED_DRAFT: 'draft', PUBLISHED: 'published', DISABLED: 'disabled' } as const;
+
+/** State, copy mode and apps hold at once for every revision: only the lock file knows how they were. */
+const settingsDrift = (wanted: LabelDef, record: DeploymentRecord, live: LiveLabel): Drift[] => {
+  const facts = [
+    ['state', record.state, live.state, wanted.state && Object.entries(stateWords).find(([, w]) => w === wanted.state)?.[0]],
+    ['copyMode', record.copyMode, live.copyMode, wanted.copyMode],
+    ['enabledApps', [...record.enabledApps].sort(), [...live.enabledApps].sort(), wanted.enabledApps && [...wanted.enabledApps].sort()],
+  ] as const;
+  return facts.flatMap(([member, was, is, said]): Drift[] =>
+    said === undefined || text(was) === text(is)
+      ? []
+      : [{ what: `${member} of the label`, was, is, isLost: text(said) !== text(is), at: { member } }],
+  );
+};
+
+const permissionDrift = (
+  wanted: LabelDef,
+  record: DeploymentRecord,
+  live: readonly PermissionDef[] | undefined,
+): Drift[] => {
+  if (wanted.permissions === undefined || record.permissions === undefined || live === undefined) return [];
+  const { permissions } = wanted;
+  const roleIn = (all: readonly PermissionDef[], who: PermissionDef): string | undefined =>
+    all.find((one) => isSamePrincipal(one, who))?.role;
+  const then = Object.entries(record.permissions).map(([who, role]): PermissionDef => {
+    const member = /^(people|groups|audiences)\//.exec(who)?.[1];
+    return { role, [member === undefined ? 'email' : member === 'people' ? 'person' : member.slice(0, -1)]: who };
+  });
+  const everybody = [...then, ...live.filter((one) => roleIn(then, one) === undefined)];
+  return everybody.flatMap((who): Drift[] => {
+    const [was, is, said] = [roleIn(then, who), roleIn(live, who), roleIn(permissions, who)];
+    return was === is
+      ? []
+      : [{ what: `permission of ${whoOf(who)}`, was: was ?? null, is: is ?? null, isLost: said !== is, at: { member: 'permissions' } }];
+  });
 };
 
 /**
- * What a file would undo of what others changed since the revision that it was written from: every fact that differs
- * between `base` and `live` has to be in the file as it is live. Empty: nothing is lost. Pure.
+ * What others changed between `base` and `live` in what the file says; members that it does not say are not its
+ * business. A change that the file has as well is no loss. Pure.
  */
-export const undoneBy = (wanted: LabelDef, base: LiveLabel, live: LiveLabel): string[] => {
-  const file = keyedAs(wanted, live);
-  const inFile = factsOf(wanted, file);
-  const before = factsOf(base, keyed(base));
-  const now = factsOf(live, keyed(live));
-  const lost = [...new Set([...before.keys(), ...now.keys()])].flatMap((key) => {
-    const [was, is, wants] = [before.get(key), now.get(key), inFile.get(key)];
-    if (was?.value === is?.value || is?.value === wants?.value) return [];
-    return [is?.what ?? `${was?.what} (gone)`];
-  });
-  return isOrderUndone(file, keyed(base), keyed(live)) ? [...lost, 'the order of the fields'] : lost;
-};
+export const driftOf = (
+  wanted: LabelDef,
+  base: Base,
+  live: LiveLabel,
+  permissions?: readonly PermissionDef[],
+): Drift[] => [
+  ...labelDrift(wanted, base, live),
+  ...(wanted.fields === undefined ? [] : partsDrift(fieldKind, wanted.fields, base.fields, live.fields)),
+  ...(base.record === undefined ? [] : settingsDrift(wanted, base.record, live)),
+  ...(base.record === undefined ? [] : permissionDrift(wanted, base.record, permissions)),
+];
+
+export const driftText = ({ what, was, is }: Drift): string =>
+  was === undefined && is === undefined
+    ? what
+    : `${what}${was === undefined ? '' : `: was ${JSON.stringify(was)}`}${is === undefined || /\)$/.test(what) ? '' : `${was === undefined ? ':' : ','} is ${JSON.stringify(is)}`}`;

@@ -1,63 +1,63 @@
-import type { ChoiceDef, FieldDef, LabelDef, Policy } from './definition.ts';
+import type { ChoiceDef, FieldDef, LabelDef, PermissionDef, Policy } from './definition.ts';
+import { present } from './read-values.ts';
 
 type Plain = Record<string, unknown>;
-const present = (value: Plain): Plain =>
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 
 /** `disabled: true` is the plain form of a policy that says nothing. */
-const disabledText = (policy: Policy | undefined): unknown => {
-  if (policy === undefined) return undefined;
+const disabledText = (policy: Policy | false | undefined): unknown => {
+  if (policy === undefined || policy === false) return policy;
+  return policyText(policy) ?? true;
+};
+const policyText = (policy: Policy | undefined): Plain | undefined => {
   const said = {
-    ...(policy.hideInSearch ? { hideInSearch: true } : {}),
-    ...(policy.showInApply ? { showInApply: true } : {}),
+    ...(policy?.hideInSearch ? { hideInSearch: true } : {}),
+    ...(policy?.showInApply ? { showInApply: true } : {}),
   };
-  return Object.keys(said).length === 0 ? true : said;
+  return Object.keys(said).length === 0 ? undefined : said;
 };
 
-const choiceText = ({ name, id, description, badge, disabled }: ChoiceDef): Plain =>
-  present({ name, id, description, badge: badge && present({ ...badge }), disabled: disabledText(disabled) });
+export const choiceText = (choice: ChoiceDef): Plain => {
+  const { name, key, id, was, description, badge, disabled } = choice;
+  return present({ name, key, id, was, description, badge, disabled: disabledText(disabled) });
+};
 
-const fieldText = ({
-  name,
-  id,
-  type,
-  required,
-  maxEntries,
-  dateFormat,
-  choices,
-  disabled,
-}: FieldDef): Plain =>
-  present({
+export const fieldText = (field: FieldDef): Plain => {
+  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled } = field;
+  return present({
     name,
+    key,
     id,
+    was,
     type,
-    required: required || undefined,
+    required,
     maxEntries,
     dateFormat,
     disabled: disabledText(disabled),
-    choices: type === 'selection' ? choices.map(choiceText) : undefined,
+    choices: choices?.map(choiceText),
   });
+};
+
+export const permissionText = ({ role, email, person, group, audience }: PermissionDef): Plain =>
+  // An address says it all; the principal is the service's own name for it.
+  present(email === undefined ? { role, person, group, audience } : { role, email });
 
 /** A definition as the plain value of its file; reading it gives the same definition. */
-export const fileFrom = ({
-  id,
-  revision,
-  title,
-  type,
-  description,
-  learnMoreUri,
-  copyMode,
-  enabledApps,
-  fields,
-}: LabelDef): Plain =>
-  present({
+export const fileFrom = (wanted: LabelDef): Plain => {
+  const { key, id, was, title, type, description, learnMoreUri, state, disabledPolicy } = wanted;
+  const { copyMode, enabledApps, permissions, fields } = wanted;
+  return present({
+    key,
     id,
-    revision,
+    was,
     title,
     type,
     description,
     learnMoreUri,
+    state,
+    disabledPolicy: policyText(disabledPolicy),
     copyMode,
     enabledApps: enabledApps && [...enabledApps],
-    fields: fields.map(fieldText),
+    permissions: permissions?.map(permissionText),
+    fields: fields?.map(fieldText),
   });
+};

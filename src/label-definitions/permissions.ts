@@ -1,23 +1,26 @@
-import { type Problem, problem } from '../core/problem.ts';
+import { labelRoles, principalMembers } from '../api-specs/labels/words.ts';
 import { nearest } from '../core/nearest.ts';
+import { type Problem, problem } from '../core/problem.ts';
 import type { PermissionJson } from './api-types.ts';
+import type { PermissionDef } from './definition.ts';
+import { permissionMembers } from './format.ts';
 
-export type Wanted = Omit<PermissionJson, 'name'>;
-const members = ['email', 'person', 'group', 'audience'] as const;
-const roles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'];
+const members = ['email', ...principalMembers] as const;
 
 /** Who has it, in the words that name them best. */
-export const whoOf = (permission: PermissionJson): string =>
+export const whoOf = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
-const readOne = (value: unknown, path: string, problems: Problem[]): Wanted => {
+/** `name` is in what `permissions list` writes; the principal says it all. */
+const known = ['name', ...Object.keys(permissionMembers)];
+
+export const permissionIn = (value: unknown, path: string, problems: Problem[]): PermissionDef => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     problems.push(problem(path, 'type', 'must be {role, email | person | group | audience}'));
-    return {};
+    return { role: '' };
   }
   const given = value as Record<string, unknown>;
   for (const key of Object.keys(given)) {
-    const known = ['name', 'role', ...members];
     const close = nearest(key, known);
     if (!known.includes(key))
       problems.push(
@@ -25,9 +28,9 @@ const readOne = (value: unknown, path: string, problems: Problem[]): Wanted => {
       );
   }
   const role = String(given.role ?? '').toUpperCase();
-  if (!roles.includes(role))
+  if (!labelRoles.some((one) => one === role))
     problems.push(
-      problem(`${path}.role`, 'enum', `must be one of ${roles.join(', ')}; got ${given.role ?? 'nothing'}`),
+      problem(`${path}.role`, 'enum', `must be one of ${labelRoles.join(', ')}; got ${given.role ?? 'nothing'}`),
     );
   const set = members.filter((key) => given[key] !== undefined);
   // A listed permission has an address and a principal; the address says it all.
@@ -38,30 +41,35 @@ const readOne = (value: unknown, path: string, problems: Problem[]): Wanted => {
   return who === undefined ? { role } : { role, [who]: String(given[who]) };
 };
 
+export const repeatedPermissions = (wanted: readonly PermissionDef[], path: string): Problem[] => {
+  const names = wanted.map((one) => whoOf(one).toLowerCase());
+  return names.flatMap((name, i) =>
+    name !== '' && names.indexOf(name) < i
+      ? [problem(`${path}[${i}]`, 'rule', `names ${whoOf(wanted[i] ?? {})} a second time`)]
+      : [],
+  );
+};
+
 /** The list of a file: [{role, email}], or `permissions:` or `labelPermissions:` over such a list. Pure. */
 export const permissionsFrom = (
   value: unknown,
-): { readonly wanted: readonly Wanted[]; readonly problems: readonly Problem[] } => {
+): { readonly wanted: readonly PermissionDef[]; readonly problems: readonly Problem[] } => {
   const problems: Problem[] = [];
   const inner = value as { permissions?: unknown; labelPermissions?: unknown } | null;
   const list = Array.isArray(value) ? value : (inner?.permissions ?? inner?.labelPermissions);
   if (!Array.isArray(list))
     return { wanted: [], problems: [problem('', 'type', 'must be a list of permissions')] };
-  const wanted = list.map((item, i) => readOne(item, `[${i}]`, problems));
-  const names = wanted.map(whoOf);
-  for (const [i, name] of names.entries())
-    if (name !== '' && names.indexOf(name) < i)
-      problems.push(problem(`[${i}]`, 'rule', `names ${name} a second time`));
-  return { wanted, problems };
+  const wanted = list.map((item, i) => permissionIn(item, `[${i}]`, problems));
+  return { wanted, problems: [...problems, ...repeatedPermissions(wanted, '')] };
 };
 
 export type PermissionPlan = {
-  readonly added: readonly Wanted[];
-  readonly changed: readonly { readonly from: string; readonly to: Wanted }[];
+  readonly added: readonly PermissionDef[];
+  readonly changed: readonly { readonly from: string; readonly to: PermissionDef }[];
   readonly removed: readonly PermissionJson[];
 };
 
-const same = (wanted: Wanted, live: PermissionJson): boolean => {
+export const isSamePrincipal = (wanted: Partial<PermissionDef>, live: Partial<PermissionDef>): boolean => {
   const equal = (a: string | undefined, b: string | undefined): boolean =>
     a !== undefined && a.toLowerCase() === b?.toLowerCase();
   return members.some((key) => equal(wanted[key], live[key]));
@@ -69,16 +77,16 @@ const same = (wanted: Wanted, live: PermissionJson): boolean => {
 
 /** What makes the permissions those of the file. Pure. */
 export const permissionPlan = (
-  wanted: readonly Wanted[],
+  wanted: readonly PermissionDef[],
   live: readonly PermissionJson[],
   keep: boolean,
 ): PermissionPlan => ({
-  added: wanted.filter((w) => !live.some((l) => same(w, l))),
+  added: wanted.filter((w) => !live.some((l) => isSamePrincipal(w, l))),
   changed: wanted.flatMap((w) => {
-    const found = live.find((l) => same(w, l));
+    const found = live.find((l) => isSamePrincipal(w, l));
     return found && found.role !== w.role ? [{ from: found.role ?? '', to: w }] : [];
   }),
-  removed: keep ? [] : live.filter((l) => !wanted.some((w) => same(w, l))),
+  removed: keep ? [] : live.filter((l) => !wanted.some((w) => isSamePrincipal(w, l))),
 });
 
 export const permissionText = ({ added, changed, removed }: PermissionPlan): string => {

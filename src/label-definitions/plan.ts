@@ -1,9 +1,9 @@
 import { type Problem, problem } from '../core/problem.ts';
+import type { EditJson } from './api-types.ts';
 import { type Change, descriptionText } from './change.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
-import { waitsForPublish } from './choice-steps.ts';
-import { describe, fieldJson, fieldSteps } from './field-steps.ts';
-import type { EditJson } from './api-types.ts';
+import { describe, fieldJson, fieldSteps, newChoicesDisabled } from './field-steps.ts';
+import { type Transition, statePlan } from './state-plan.ts';
 
 /** What it takes to make the service's label that of the file. Pure data: shown, checked, then sent. */
 export type Plan = {
@@ -20,6 +20,10 @@ export type Plan = {
   /** Not part of a revision; set with calls of their own. */
   readonly copyMode?: string;
   readonly enabledApps?: readonly string[];
+  /** Publish, disable, enable: after the edits, in this order. */
+  readonly transitions: readonly Transition[];
+  /** Parts that are disabled by a second delta, once they were published. */
+  readonly deferred: readonly string[];
   /** Why it must not be sent. */
   readonly problems: readonly Problem[];
   readonly notes: readonly string[];
@@ -27,28 +31,40 @@ export type Plan = {
 export type PlanOptions = {
   /** Parts that are missing in the file are deleted; disabled otherwise. */
   readonly prune: boolean;
+  /** Publish what the file does not say a state of. */
+  readonly publish?: boolean;
 };
 
-const createPlan = (wanted: LabelDef): Plan => {
-  const { title, description, type, learnMoreUri, copyMode, enabledApps, fields } = wanted;
-  const create = {
-    labelType: type,
-    properties: { title, ...(description === undefined ? {} : { description }) },
-    ...(learnMoreUri === undefined ? {} : { learnMoreUri }),
-    ...(enabledApps === undefined || enabledApps.length === 0
-      ? {}
-      : { enabledAppSettings: { enabledApps: enabledApps.map((app) => ({ app })) } }),
-    fields: fields.map((field) => fieldJson(field)),
-  };
-  const parts = fields.flatMap((field) => [
+const createBody = (wanted: LabelDef) => ({
+  labelType: wanted.type ?? 'SHARED',
+  properties: {
+    title: wanted.title,
+    ...(wanted.description ? { description: wanted.description } : {}),
+  },
+  ...(wanted.learnMoreUri === undefined ? {} : { learnMoreUri: wanted.learnMoreUri }),
+  ...(wanted.enabledApps === undefined || wanted.enabledApps.length === 0
+    ? {}
+    : { enabledAppSettings: { enabledApps: wanted.enabledApps.map((app) => ({ app })) } }),
+  fields: (wanted.fields ?? []).map((field) => fieldJson(field)),
+});
+
+const typeProblems = (type: string | undefined): Problem[] =>
+  type === undefined || type === 'SHARED' || type === 'ADMIN'
+    ? []
+    : [problem('type', 'enum', `must be SHARED or ADMIN to be created; got ${type}`)];
+
+const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
+  const { title, type, copyMode, fields = [] } = wanted;
+  const deferred = fields.flatMap((field) => [
     ...(field.disabled ? [`field ${field.name}`] : []),
-    ...field.choices.filter((c) => c.disabled).map((c) => `choice ${c.name} of field ${field.name}`),
+    ...newChoicesDisabled(field),
   ]);
+  const states = statePlan(wanted, undefined, { hasEdits: true, deferred, publish: options.publish ?? false });
   return {
     action: 'create',
     title,
     changes: [
-      { kind: 'added', what: `label ${title}`, detail: type, part: {} },
+      { kind: 'added', what: `label ${title}`, detail: type ?? 'SHARED', part: {} },
       ...fields.map(
         (field): Change => ({
           kind: 'added',
@@ -57,43 +73,39 @@ const createPlan = (wanted: LabelDef): Plan => {
           part: {},
         }),
       ),
+      ...states.changes,
     ],
     edits: [],
-    create,
+    create: createBody(wanted),
     ...(copyMode === undefined || copyMode === 'DO_NOT_COPY' ? {} : { copyMode }),
-    problems:
-      type === 'SHARED' || type === 'ADMIN'
-        ? []
-        : [problem('type', 'enum', `must be SHARED or ADMIN to be created; got ${type}`)],
-    notes: parts.map(waitsForPublish),
+    transitions: states.transitions,
+    deferred: states.deferred,
+    problems: [...typeProblems(type), ...states.problems],
+    notes: states.notes,
   };
 };
 
 const labelEdit = (wanted: LabelDef, live: LiveLabel): { changes: Change[]; edits: EditJson[] } => {
+  const what = `label ${wanted.title}`;
   const changes: Change[] = [];
-  const mask: string[] = [];
+  const properties: Record<string, string> = {};
   if (wanted.title !== live.title) {
-    changes.push({ kind: 'renamed', what: `label ${wanted.title}`, detail: `from ${live.title}`, part: {} });
-    mask.push('title');
+    changes.push({ kind: 'renamed', what, detail: `from ${live.title}`, part: {} });
+    properties.title = wanted.title;
   }
-  if ((wanted.description ?? '') !== (live.description ?? '')) {
-    changes.push({
-      kind: 'changed',
-      what: `label ${wanted.title}`,
-      detail: descriptionText(live.description, wanted.description),
-      part: {},
-    });
-    mask.push('description');
+  if (wanted.description !== undefined && (wanted.description ?? '') !== (live.description ?? '')) {
+    const detail = descriptionText(live.description, wanted.description ?? undefined);
+    changes.push({ kind: 'changed', what, detail, part: {} });
+    properties.description = wanted.description ?? '';
   }
-  if (mask.length === 0) return { changes, edits: [] };
-  const all = { title: wanted.title, description: wanted.description ?? '' };
-  const properties = Object.fromEntries(Object.entries(all).filter(([key]) => mask.includes(key)));
-  return { changes, edits: [{ updateLabel: { properties, updateMask: mask.join(',') } }] };
+  if (changes.length === 0) return { changes, edits: [] };
+  const updateMask = Object.keys(properties).join(',');
+  return { changes, edits: [{ updateLabel: { properties, updateMask } }] };
 };
 
 /** The service sets these once and has no request that changes them. */
-const fixed = (wanted: LabelDef, live: LiveLabel): Problem[] => [
-  ...(wanted.type === live.type
+const fixedProblems = (wanted: LabelDef, live: LiveLabel): Problem[] => [
+  ...(wanted.type === undefined || wanted.type === live.type
     ? []
     : [problem('type', 'rule', `is ${live.type} and cannot become ${wanted.type}`)]),
   ...((wanted.learnMoreUri ?? live.learnMoreUri) === live.learnMoreUri
@@ -101,44 +113,64 @@ const fixed = (wanted: LabelDef, live: LiveLabel): Problem[] => [
     : [problem('learnMoreUri', 'rule', 'can be set only when a label is created')]),
 ];
 
-const sameApps = (a: readonly string[], b: readonly string[] = []): boolean =>
+const isSameList = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((app) => b.includes(app));
 
-const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune }: PlanOptions): Plan => {
-  const label = labelEdit(wanted, live);
-  const fields = fieldSteps(wanted.fields, live.fields, prune);
-  const copyMode =
-    wanted.copyMode !== undefined && wanted.copyMode !== live.copyMode ? wanted.copyMode : undefined;
-  const enabledApps =
-    wanted.enabledApps !== undefined && !sameApps(wanted.enabledApps, live.enabledApps)
-      ? wanted.enabledApps
-      : undefined;
-  const atOnce = (detail: string): Change => ({
+/** Copy mode and enabled apps hold at once, without a revision. */
+const settingsPlan = (wanted: LabelDef, live: LiveLabel) => {
+  const { copyMode, enabledApps } = wanted;
+  const isNewMode = copyMode !== undefined && copyMode !== live.copyMode;
+  const hasNewApps = enabledApps !== undefined && !isSameList(enabledApps, live.enabledApps);
+  const line = (detail: string): Change => ({
     kind: 'changed',
     what: `label ${wanted.title}`,
     detail: `${detail} (at once, without a revision)`,
     part: {},
   });
+  return {
+    changes: [
+      ...(isNewMode ? [line(`copy mode ${copyMode}`)] : []),
+      ...(hasNewApps ? [line(`enabled apps ${enabledApps.join(', ') || 'none'}`)] : []),
+    ],
+    ...(isNewMode ? { copyMode } : {}),
+    ...(hasNewApps ? { enabledApps } : {}),
+  };
+};
+
+const updatePlan = (wanted: LabelDef, live: LiveLabel, { prune, publish = false }: PlanOptions): Plan => {
+  const label = labelEdit(wanted, live);
+  const fields =
+    wanted.fields === undefined
+      ? { steps: [], problems: [], notes: [], deferred: [] }
+      : fieldSteps(wanted.fields, live.fields, prune);
+  const { changes: settings, ...settingsCalls } = settingsPlan(wanted, live);
+  const edits = [...label.edits, ...fields.steps.map((step) => step.edit)];
+  const states = statePlan(wanted, live, { hasEdits: edits.length > 0, deferred: fields.deferred, publish });
   const changes = [
     ...label.changes,
     ...fields.steps.flatMap((step) => step.changes),
-    ...(copyMode === undefined ? [] : [atOnce(`copy mode ${copyMode}`)]),
-    ...(enabledApps === undefined ? [] : [atOnce(`enabled apps ${enabledApps.join(', ') || 'none'}`)]),
+    ...settings,
+    ...states.changes,
   ];
   return {
-    action: changes.length === 0 ? 'none' : 'update',
+    action: changes.some(({ kind }) => kind !== 'published') ? 'update' : 'none',
     title: wanted.title,
     id: live.id,
     revisionId: live.revisionId,
     changes,
-    edits: [...label.edits, ...fields.steps.map((step) => step.edit)],
-    copyMode,
-    enabledApps,
-    problems: [...fixed(wanted, live), ...fields.problems],
-    notes: fields.notes,
+    edits,
+    ...settingsCalls,
+    transitions: states.transitions,
+    deferred: states.deferred,
+    problems: [...fixedProblems(wanted, live), ...fields.problems, ...states.problems],
+    notes: [...fields.notes, ...states.notes],
   };
 };
 
+/** Nothing to send at all: to publish what waits is more than that. */
+export const isIdle = ({ action, transitions }: Plan): boolean =>
+  action === 'none' && transitions.length === 0;
+
 /** What a file asks for, given the label as the service has it now (undefined: there is none). Pure. */
 export const planFrom = (wanted: LabelDef, live: LiveLabel | undefined, options: PlanOptions): Plan =>
-  live === undefined ? createPlan(wanted) : updatePlan(wanted, live, options);
+  live === undefined ? createPlan(wanted, options) : updatePlan(wanted, live, options);

@@ -1,19 +1,43 @@
-import { isAbsolute, join } from 'node:path';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { basename, isAbsolute, join } from 'node:path';
 import type { Context } from '../cli/command.ts';
+import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
+import { LOCK_FILE } from './lock-file.ts';
+import { SCHEMA_FILE } from './schema.ts';
+import { type Place, placeIn } from './yaml-places.ts';
+import { LineCounter, parseAllDocuments } from './yaml-package.ts';
 
 /** One YAML document of a file, or of standard input (`-`). */
-export type Document = { readonly source: string; readonly value: unknown };
+export type Document = {
+  readonly source: string;
+  readonly value: unknown;
+  /** The path of the file; undefined for standard input. */
+  readonly file?: string;
+  /** Which document of the file it is. */
+  readonly index: number;
+  /** True when nothing else is in that file. */
+  readonly isOnly: boolean;
+  /** Where a path such as `fields[2].name` stands. */
+  readonly placeOf: (path: string) => Place;
+};
 
+/** Rules of `labels lint`, beside the definitions. */
+export const LINT_FILE = 'labels.lint.yaml';
+const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const called = (file: string): string => (file === '-' ? 'standard input' : file);
+export const absolute = ({ host }: Context, file: string): string =>
+  isAbsolute(file) ? file : join(host.cwd, file);
 
-export const textOf = async ({ host }: Context, file: string): Promise<string> => {
+/** Problems with the file, the line and the column in which they stand. */
+export const placed = (document: Document, problems: readonly Problem[]): Problem[] =>
+  problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
+
+export const textOf = async (context: Context, file: string): Promise<string> => {
   if (file === '-') {
     const parts: Uint8Array[] = [];
-    for await (const part of host.terminal.stdin.bytes()) parts.push(part);
+    for await (const part of context.host.terminal.stdin.bytes()) parts.push(part);
     return Buffer.concat(parts).toString('utf8');
   }
-  const text = await host.files.read(isAbsolute(file) ? file : join(host.cwd, file));
+  const text = await context.host.files.read(absolute(context, file));
   if (text === undefined)
     throw usageError(`there is no file ${file}`, [
       problem('--file', 'rule', `names ${file}, which does not exist`),
@@ -21,47 +45,62 @@ export const textOf = async ({ host }: Context, file: string): Promise<string> =
   return text;
 };
 
+const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
+
+/** Names of the definition files in a directory: what lies beside them for other purposes is left out. */
+export const definitionFilesIn = async ({ host }: Context, path: string): Promise<string[]> =>
+  (await host.files.list(path)).filter(isDefinition).sort();
+
 const filesIn = async (context: Context, file: string): Promise<string[]> => {
   if (file === '-') return [file];
-  const path = isAbsolute(file) ? file : join(context.host.cwd, file);
+  const path = absolute(context, file);
   const info = await context.host.files.info(path);
-  if (info?.kind !== 'directory') return [file];
-  const names = (await context.host.files.list(path)).filter((name) => /\.(ya?ml|json)$/i.test(name)).sort();
+  if (info?.kind !== 'directory') {
+    if (!companions.has(basename(file))) return [file];
+    throw usageError(`${file} is no label definition`, [
+      problem('--file', 'rule', `names ${file}; name the directory instead`),
+    ]);
+  }
+  const names = await definitionFilesIn(context, path);
   if (names.length === 0)
     throw usageError(`${file} holds no .yaml, .yml or .json file`, [
       problem('--file', 'rule', `names the directory ${file}, which has no label files`),
     ]);
-  return names.map((name) => join(path, name));
+  return names.map((name) => join(file, name));
 };
 
-const documentsOf = async (file: string, text: string): Promise<Document[]> => {
-  const { parseAllDocuments } = await import('./yaml-package.ts');
-  const parsed = parseAllDocuments(text);
+export const documentsIn = (file: string, text: string): Document[] => {
+  const counter = new LineCounter();
+  const parsed = parseAllDocuments(text, { lineCounter: counter });
   const found = 'empty' in parsed ? [] : parsed;
-  return found.flatMap((document, i) => {
+  const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {
     const source = found.length > 1 ? `${called(file)} (document ${i + 1})` : called(file);
     const [error] = document.errors;
-    if (error)
+    if (error) {
+      const [place] = error.linePos ?? [];
+      const wrong = problem(
+        '--file',
+        'type',
+        `must name YAML or JSON files; line ${place?.line ?? 1} of ${source} is neither`,
+      );
       throw new AppError('usage', `${source} is not YAML: ${error.message.trimEnd()}`, {
         code: 'NOT_YAML',
-        problems: [
-          problem(
-            '--file',
-            'type',
-            `must name YAML or JSON files; line ${error.linePos?.[0].line ?? 1} of ${source} is neither`,
-          ),
-        ],
+        problems: [{ ...wrong, file: called(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
       });
+    }
     const value: unknown = document.toJS();
-    return value === null || value === undefined ? [] : [{ source, value }];
+    if (value === null || value === undefined) return [];
+    const placeOf = (path: string): Place => placeIn(document, counter, path);
+    return [{ source: called(file), value, ...(file === '-' ? {} : { file }), placeOf }];
   });
+  return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };
 
 /** Every document of the files in order; a directory stands for the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
   for (const file of (await Promise.all(files.map((one) => filesIn(context, one)))).flat())
-    documents.push(...(await documentsOf(file, await textOf(context, file))));
+    documents.push(...documentsIn(file, await textOf(context, file)));
   if (documents.length === 0)
     throw usageError(`${files.map(called).join(', ')}: there is no document in it`, [
       problem('--file', 'rule', 'is empty'),
@@ -70,8 +109,8 @@ export const readDocuments = async (context: Context, files: readonly string[]):
 };
 
 /** The one document of a file whose text was read already. */
-export const onlyDocument = async (file: string, text: string): Promise<Document> => {
-  const [document, second] = await documentsOf(file, text);
+export const onlyDocument = (file: string, text: string): Document => {
+  const [document, second] = documentsIn(file, text);
   if (document === undefined)
     throw usageError(`${called(file)}: there is no document in it`, [problem('--file', 'rule', 'is empty')]);
   if (second)

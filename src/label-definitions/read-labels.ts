@@ -1,5 +1,6 @@
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
+import { systemQuery } from '../api-specs/labels/system.ts';
 import type { Context } from '../cli/command.ts';
 import type { LabelJson, LimitsJson, LockJson, PermissionJson, UserCapabilitiesJson } from './api-types.ts';
 
@@ -7,14 +8,62 @@ const { table } = labelsService;
 export type Asking = { readonly admin?: boolean };
 const adminQuery = ({ admin }: Asking) => (admin ? { useAdminAccess: true } : {});
 
-/** Reads are made under --dry-run as well: a plan needs them. */
-const read = <T>(context: Context, operation: Operation, input: LooseInput): Promise<T> =>
-  context.call(labelsService, operation, input, { evenInDryRun: true }) as Promise<T>;
+/** Reads are made under --dry-run as well: a plan needs them. Line breaks and indents would be half of the bytes. */
+const read = <T>(context: Context, operation: Operation, input: LooseInput): Promise<T> => {
+  const { fields, prettyPrint } = systemQuery;
+  const compact = { ...operation, query: { ...operation.query, fields, prettyPrint } };
+  const query = { prettyPrint: false, ...input.query };
+  return context.call(labelsService, compact, { ...input, query }, { evenInDryRun: true }) as Promise<T>;
+};
 
+/** The members of a label that a definition is made of: a sixteenth of the bytes of a whole one. */
+const choiceMembers = 'choices(id,properties(displayName,description,badgeConfig),lifecycle(state,disabledPolicy))';
+const fieldMembers = [
+  'id,properties(displayName,required),lifecycle(state,disabledPolicy)',
+  'textOptions,integerOptions,dateOptions/dateFormatType,userOptions',
+  `selectionOptions(listOptions,${choiceMembers})`,
+].join();
+const definitionMembers = [
+  'name,id,revisionId,labelType,properties(title,description),learnMoreUri,createTime,lifecycle',
+  'appliedLabelPolicy/copyMode,enabledAppSettings,schemaCapabilities',
+  `fields(${fieldMembers})`,
+].join();
+
+/** A label as `labels get` shows it. */
 export const getLabel = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
+  });
+
+/** What a definition is made of, and nothing else. */
+export const getDefinition = (context: Context, name: string, asking: Asking = {}): Promise<LabelJson> =>
+  read(context, table.labels.get, {
+    params: { name },
+    query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
+  });
+
+/** All labels, as far as definitions are made of them. Pages of 50 keep the memory of one page small. */
+export const allDefinitions = (
+  context: Context,
+  asking: Asking,
+  more: Readonly<Record<string, unknown>> = {},
+): AsyncGenerator<LabelJson> =>
+  allLabels(context, {
+    view: 'LABEL_VIEW_FULL',
+    pageSize: 50,
+    fields: `labels(${definitionMembers}),nextPageToken`,
+    ...adminQuery(asking),
+    ...more,
+  });
+
+/** Titles and ids of all labels. */
+export const allTitles = (context: Context, asking: Asking): AsyncGenerator<LabelJson> =>
+  allLabels(context, {
+    pageSize: 200,
+    view: 'LABEL_VIEW_FULL',
+    fields: 'labels(id,labelType,revisionId,createTime,properties/title,lifecycle/state),nextPageToken',
+    ...adminQuery(asking),
   });
 
 type Page = { readonly nextPageToken?: string };

@@ -2,11 +2,11 @@ import { nearest } from '../core/nearest.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import type { Context } from '../cli/command.ts';
 import type { LabelJson } from './api-types.ts';
-import { type Asking, allLabels, getLabel } from './read-labels.ts';
+import { type Asking, allTitles, getLabel } from './read-labels.ts';
 import { rememberTitles } from './titles.ts';
 
-const folded = (text: string): string => text.trim().toLowerCase();
-const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
+export const folded = (text: string): string => text.trim().toLowerCase();
+export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
 
 /** `labels/x@2` and `x@published` keep their revision; a title keeps its @ as it is. */
 const parts = (text: string): { bare: string; revision: string } => {
@@ -15,7 +15,7 @@ const parts = (text: string): { bare: string; revision: string } => {
 };
 
 /** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
-const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
+export const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   const exact = labels.filter((label) => titleOf(label) === title);
   return exact.length > 0 ? exact : labels.filter((label) => folded(titleOf(label)) === folded(title));
 };
@@ -24,7 +24,7 @@ const titled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
 type Given = { readonly path: string; readonly hint: string };
 const argument: Given = { path: '<label>', hint: 'give the id' };
 
-const ambiguous = (title: string, found: readonly LabelJson[], { path, hint }: Given): AppError =>
+export const ambiguousTitle = (title: string, found: readonly LabelJson[], { path, hint }: Given): AppError =>
   usageError(
     `${found.length} labels have the title ${JSON.stringify(title)}: ${found.map((l) => `labels/${l.id} (${l.labelType})`).join(', ')}`,
     [problem(path, 'rule', 'is ambiguous', hint)],
@@ -39,14 +39,10 @@ export const findByTitle = async (
   given: Given = argument,
 ): Promise<{ label?: LabelJson; titles: string[]; ids: string[] }> => {
   const all: LabelJson[] = [];
-  for await (const label of allLabels(context, {
-    pageSize: 200,
-    ...(asking.admin ? { useAdminAccess: true } : {}),
-  }))
-    all.push(label);
+  for await (const label of allTitles(context, asking)) all.push(label);
   await rememberTitles(context, all);
   const found = titled(all, title);
-  if (found.length > 1) throw ambiguous(title, found, given);
+  if (found.length > 1) throw ambiguousTitle(title, found, given);
   return { label: found[0], titles: all.map(titleOf), ids: all.map(({ id = '' }) => id) };
 };
 

@@ -8,6 +8,7 @@ const marks: Readonly<Record<ChangeKind, string>> = {
   disabled: '-',
   enabled: '+',
   deleted: 'x',
+  published: '*',
 };
 
 /** `  ~ field Status renamed: from State` */

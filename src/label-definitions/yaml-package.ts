@@ -1,2 +1,11 @@
-// Static names for a CommonJS package: behind esbuild's splitting a lazy import of it would only have `default`.
-export { parseAllDocuments, stringify } from 'yaml';
+// Static names for a CommonJS package: behind the bundler's splitting a lazy import of it would only have `default`.
+export {
+  type Document as YamlDocument,
+  LineCounter,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  parseAllDocuments,
+  stringify,
+} from 'yaml';

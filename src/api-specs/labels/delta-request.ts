@@ -14,6 +14,7 @@ import {
 } from './field.ts';
 import { labelProperties } from './label.ts';
 import { fieldMask, labelView, schema } from './wire.ts';
+import { optionMembers } from './words.ts';
 
 const createFieldRequest = schema('DeltaUpdateLabelRequestCreateFieldRequest', {
   field: req(help(labelField, 'Field to add')),
@@ -75,7 +76,7 @@ const updateFieldTypeRequest = schema(
     ),
     userOptions: help(fieldUserOptions, 'Make it a user field'),
   },
-  [['textOptions', 'integerOptions', 'dateOptions', 'selectionOptions', 'userOptions']],
+  [optionMembers],
 );
 const updateLabelRequest = schema('DeltaUpdateLabelRequestUpdateLabelPropertiesRequest', {
   properties: req(help(labelProperties, 'New title/description')),

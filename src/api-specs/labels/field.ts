@@ -2,6 +2,7 @@
 import { bool, datetime, help, list, oneOf, out, str } from '../../core/field.ts';
 import { badgeColors, badgeConfig, calendarDate, lifecycle, lockStatus, userInfo } from './values.ts';
 import { int32, int64, needed, onlyIn, schema } from './wire.ts';
+import { optionMembers } from './words.ts';
 
 const fieldAppliedCapabilities = schema('FieldAppliedCapabilities', {
   canRead: help(bool(), 'Caller may read applied values'),
@@ -118,5 +119,5 @@ export const labelField = schema(
     updater: out(help(userInfo, 'User who last changed it')),
     userOptions: help(fieldUserOptions, 'Set = user field'),
   },
-  [['textOptions', 'integerOptions', 'dateOptions', 'selectionOptions', 'userOptions']],
+  [optionMembers],
 );

@@ -3,6 +3,7 @@ import { bool, datetime, help, list, out, req, str } from '../../core/field.ts';
 import { lifecycle, lifecycleDisabledPolicy, lockStatus, userInfo, writeControl } from './values.ts';
 import { labelField } from './field.ts';
 import { copyMode, fieldMask, int64, labelView, needed, openEnum, schema } from './wire.ts';
+import { ownLabelTypes } from './words.ts';
 
 const labelAppliedCapabilities = schema('LabelAppliedCapabilities', {
   canApply: help(bool(), 'Caller may apply the label'),
@@ -48,7 +49,7 @@ export const label = schema('Label', {
   id: out(help(str(), '([a-zA-Z0-9])+, same in every revision')),
   labelType: needed(
     help(
-      openEnum('LABEL_TYPE_UNSPECIFIED', 'SHARED', 'ADMIN', 'PROVIDER_APP'),
+      openEnum('LABEL_TYPE_UNSPECIFIED', ...ownLabelTypes, 'PROVIDER_APP'),
       'Kind of label; required on create',
     ),
   ),

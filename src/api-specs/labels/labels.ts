@@ -13,6 +13,7 @@ import {
   updateLabelEnabledAppSettingsRequest,
 } from './label.ts';
 import { adminQuery, labelName, languageQuery, pageQuery, viewQuery } from './wire.ts';
+import { labelRoles } from './words.ts';
 
 const params = { name: labelName };
 const columns = ['id', 'properties.title', 'labelType', 'lifecycle.state', 'revisionId'];
@@ -47,7 +48,7 @@ export const labels = {
       ...languageQuery,
       minimumRole: help(
         {
-          ...oneOf('LABEL_ROLE_UNSPECIFIED', 'READER', 'APPLIER', 'ORGANIZER', 'EDITOR'),
+          ...oneOf('LABEL_ROLE_UNSPECIFIED', ...labelRoles),
           default: 'READER',
         } as const,
         'Only labels on which the caller has this role',

@@ -1,6 +1,7 @@
 // spec/labels#labels names the methods; spec/labels#schemas gives the schemas: permissions and their batches.
 import { bool, help, list, oneOf, req, str } from '../../core/field.ts';
 import { needed, schema } from './wire.ts';
+import { labelRoles, principalMembers } from './words.ts';
 
 export const labelPermission = schema(
   'LabelPermission',
@@ -10,9 +11,9 @@ export const labelPermission = schema(
     group: help(str(), 'groups/<id>'),
     name: help(str(), 'Permission resource name'),
     person: help(str(), 'people/<id>'),
-    role: help(oneOf('LABEL_ROLE_UNSPECIFIED', 'READER', 'APPLIER', 'ORGANIZER', 'EDITOR'), 'Role granted'),
+    role: help(oneOf('LABEL_ROLE_UNSPECIFIED', ...labelRoles), 'Role granted'),
   },
-  [['person', 'group', 'audience']],
+  [principalMembers],
 );
 export const listLabelPermissionsResponse = schema('ListLabelPermissionsResponse', {
   labelPermissions: help(list(labelPermission), 'Permissions'),

@@ -10,6 +10,7 @@ import {
   req,
   str,
 } from '../../core/field.ts';
+import { copyModes } from './words.ts';
 
 /** A named JSON object. Any member may be absent, in an answer as well (spec/labels#errors: defaults may be left out, `fields` narrows). */
 export const schema = <const O extends Fields>(
@@ -37,7 +38,7 @@ export const needed = <const F extends Field>(field: F) =>
   ({ ...field, needed: true }) as F & { needed: true };
 
 export const labelView = oneOf('LABEL_VIEW_BASIC', 'LABEL_VIEW_FULL');
-export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', 'DO_NOT_COPY', 'ALWAYS_COPY', 'COPY_APPLIABLE');
+export const copyMode = oneOf('COPY_MODE_UNSPECIFIED', ...copyModes);
 
 /** spec/labels#parameters, path parameter patterns. */
 const name = (pattern: string, summary: string) => req(help(str(undefined, { pattern }), summary));

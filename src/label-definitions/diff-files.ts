@@ -1,0 +1,155 @@
+import type { Context } from '../cli/command.ts';
+import { prepareFiles } from './apply.ts';
+import { type Drift, driftText } from './drift.ts';
+import { changeRows, permissionLines } from './outcome.ts';
+import { isIdle } from './plan.ts';
+import { type Prepared, changesPermissions, lostOf } from './prepared.ts';
+import { driftRow } from './protect.ts';
+import { absolute } from './read-files.ts';
+import type { Options, Session } from './session.ts';
+import { changesText } from './text.ts';
+
+/** `drifted`: others changed what the file says; `changed`: the file differs otherwise; `new`: there is no such label yet. */
+export type DiffStatus = 'same' | 'changed' | 'new' | 'drifted';
+export type LabelDiff = {
+  readonly prepared: Prepared;
+  readonly status: DiffStatus;
+};
+export type FilesDiff = {
+  readonly deployment: string;
+  readonly labels: readonly LabelDiff[];
+  /** Labels of the lock file that no definition stands for any more. */
+  readonly orphans: readonly { readonly key: string; readonly id: string; readonly title: string }[];
+};
+
+const isSame = (prepared: Prepared): boolean => isIdle(prepared.plan) && !changesPermissions(prepared);
+
+const statusOf = (prepared: Prepared): DiffStatus => {
+  if (lostOf(prepared).length > 0) return 'drifted';
+  if (isSame(prepared)) return 'same';
+  return prepared.live === undefined ? 'new' : 'changed';
+};
+
+const orphansOf = (session: Session, prepared: readonly Prepared[]): FilesDiff['orphans'] => {
+  const bound = new Set(prepared.map(({ entry }) => `${entry?.directory}/${entry?.key}`));
+  return [...session.locks].flatMap(([directory, lock]) =>
+    Object.entries(lock?.labels ?? {}).flatMap(([key, { deployments }]) => {
+      const here = deployments[session.deployment];
+      return here === undefined || bound.has(`${directory}/${key}`) ? [] : [{ key, id: here.id, title: here.title }];
+    }),
+  );
+};
+
+/** Only a whole directory tells which definitions are gone. */
+const areWhole = async (context: Context, files: readonly string[]): Promise<boolean> => {
+  for (const file of files) {
+    const info = await context.host.files.info(absolute(context, file));
+    if (info?.kind !== 'directory') return false;
+  }
+  return true;
+};
+
+export const diffFiles = async (
+  context: Context,
+  files: readonly string[],
+  options: Options,
+): Promise<FilesDiff> => {
+  const { session, prepared } = await prepareFiles(context, files, options);
+  return {
+    deployment: session.deployment,
+    labels: prepared.map((one) => ({ prepared: one, status: statusOf(one) })),
+    orphans: (await areWhole(context, files)) ? orphansOf(session, prepared) : [],
+  };
+};
+
+export const isDifferent = ({ labels }: FilesDiff): boolean => labels.some(({ status }) => status !== 'same');
+
+/** As data for scripts: the file's changes and the drift stand apart. */
+export const diffData = ({ deployment, labels, orphans }: FilesDiff) => ({
+  deployment,
+  labels: labels.map(({ prepared, status }) => ({
+    file: prepared.wish.source,
+    title: prepared.wanted.title,
+    key: prepared.entry?.key ?? null,
+    id: prepared.live?.id ?? null,
+    revision: prepared.live?.revisionId ?? null,
+    applied_revision: prepared.base?.revision ?? null,
+    status,
+    changes: changeRows(prepared),
+    drift: prepared.drift.map(driftRow),
+    problems: prepared.plan.problems,
+    notes: prepared.plan.notes,
+  })),
+  orphans,
+});
+
+const heading = ({ prepared, status }: LabelDiff): string => {
+  const { wanted, live, wish } = prepared;
+  const name = live === undefined ? '' : ` (labels/${live.id}, revision ${live.revisionId})`;
+  return `label ${wanted.title}${name}, ${wish.source}: ${status}`;
+};
+
+const driftLine = (drift: Drift): string =>
+  `  ! changed in the service: ${driftText(drift)}${drift.isLost ? '' : ' (the file has it as well)'}`;
+
+const bodyLines = ({ prepared }: LabelDiff): string[] => [
+  ...prepared.drift.map(driftLine),
+  ...(prepared.plan.changes.length === 0 ? [] : changesText(prepared.plan.changes).split('\n')),
+  ...(prepared.permissions !== undefined && changesPermissions(prepared)
+    ? permissionLines(prepared.permissions.plan)
+    : []),
+  ...prepared.plan.problems.map((one) => `  fail: ${one.path} ${one.message}`),
+  ...prepared.plan.notes.map((note) => `  note: ${note}`),
+];
+
+const orphanLine = ({ id, title }: FilesDiff['orphans'][number]): string =>
+  `label ${title} (labels/${id}) has no definition file any more; to delete it: opsctl labels retire labels/${id}`;
+
+const countText = ({ labels }: FilesDiff): string => {
+  const count = (status: DiffStatus): number => labels.filter((one) => one.status === status).length;
+  const parts = (['new', 'changed', 'drifted', 'same'] as const)
+    .map((status) => ({ status, n: count(status) }))
+    .filter(({ n }) => n > 0);
+  return parts.map(({ status, n }) => `${n} ${status}`).join(', ');
+};
+
+export const diffText = (diff: FilesDiff): string =>
+  [
+    ...diff.labels.flatMap((one) => (one.status === 'same' ? [] : [heading(one), ...bodyLines(one)])),
+    ...diff.orphans.map(orphanLine),
+    `${diff.deployment}: ${countText(diff)}`,
+  ].join('\n');
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+/** For a comment on a pull request. */
+export const diffMarkdown = (diff: FilesDiff): string => {
+  const rows = diff.labels.map(
+    ({ prepared, status }) =>
+      `| ${cell(prepared.wanted.title)} | ${cell(prepared.wish.source)} | ${status} | ${prepared.plan.changes.length} | ${lostOf(prepared).length} |`,
+  );
+  const details = diff.labels.flatMap((one) =>
+    one.status === 'same'
+      ? []
+      : [`<details><summary>${cell(one.prepared.wanted.title)}</summary>`, '', '```diff', ...bodyLines(one).map(diffLine), '```', '', '</details>', ''],
+  );
+  return [
+    `### Labels: ${countText(diff)}`,
+    '',
+    `Compared with \`${diff.deployment}\`.`,
+    '',
+    '| label | file | status | changes | undone by the file |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+    ...details,
+    ...diff.orphans.map((one) => `- ${orphanLine(one)}`),
+  ].join('\n');
+};
+
+/** Marks that pages colour: + added, - taken away, ! everything else. */
+const diffLine = (line: string): string => {
+  const [, mark = ' ', rest = line] = /^ {2}(\S) (.*)$/.exec(line) ?? [];
+  const as = mark === '+' ? '+' : mark === '-' || mark === 'x' ? '-' : mark === ' ' ? ' ' : '!';
+  return `${as} ${rest.trim()}`;
+};

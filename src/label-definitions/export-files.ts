@@ -1,0 +1,175 @@
+import { dirname, join } from 'node:path';
+import type { Context } from '../cli/command.ts';
+import type { LabelDef, LiveLabel } from './definition.ts';
+import { deploymentOf } from './deployment.ts';
+import { type Exported, documentText, fileText } from './export.ts';
+import { labelKey, newLabelKey, recordFrom, slugOf } from './lock-keys.ts';
+import type { LockFile } from './lock-file.ts';
+import { changeLock, readLock, withRecord } from './lock-store.ts';
+import { match } from './match.ts';
+import { definitionFrom } from './parse.ts';
+import { absolute, definitionFilesIn, documentsIn } from './read-files.ts';
+import { SCHEMA_FILE, schemaLine, schemaText } from './schema.ts';
+
+/** A definition that lies in the directory already. */
+type Known = { readonly file: string; readonly definition: LabelDef };
+type Written = { readonly id: string; readonly title: string; readonly revision: string; readonly file: string; readonly moved_from?: string };
+
+/** Single definitions in a directory; files that cannot be read are somebody else's. */
+const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
+  const path = absolute(context, directory);
+  if ((await context.host.files.info(path))?.kind !== 'directory') return [];
+  const known: Known[] = [];
+  for (const file of await definitionFilesIn(context, path)) {
+    const documents = documentsIn(file, (await context.host.files.read(join(path, file))) ?? '');
+    const [only] = documents;
+    if (only !== undefined && documents.length === 1)
+      known.push({ file, definition: definitionFrom(only.value).definition });
+  }
+  return known;
+};
+
+const knownFor = (
+  known: readonly Known[],
+  { live }: Exported,
+  lock: LockFile | undefined,
+  deployment: string,
+): Known | undefined => {
+  const file = Object.values(lock?.labels ?? {}).find((one) => one.deployments[deployment]?.id === live.id)?.file;
+  return (
+    known.find((one) => one.definition.id === live.id) ??
+    known.find((one) => file !== undefined && one.file === file) ??
+    known.find(({ definition }) => definition.id === undefined && definition.title === live.title)
+  );
+};
+
+/** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
+const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): string => {
+  const plain = slugOf(title) || id || 'label';
+  return taken.has(`${plain}.yaml`) ? `${plain}-${id}.yaml` : `${plain}.yaml`;
+};
+
+/** A file that is named after the title follows a rename; another name was chosen by somebody and stays. */
+const nameFor = (live: LiveLabel, before: Known | undefined, taken: ReadonlySet<string>): string => {
+  if (before === undefined) return newName(live, taken);
+  const isNamedAfterTitle = before.file === `${slugOf(before.definition.title)}.yaml`;
+  const isRenamed = before.definition.title !== live.title;
+  return isRenamed && isNamedAfterTitle ? newName(live, taken) : before.file;
+};
+
+/** Keys are the file's own: an export keeps them. */
+const withKeys = (one: Exported, before: LabelDef | undefined): Exported => {
+  if (before === undefined) return one;
+  const { definition } = one;
+  const pairs = match(before.fields ?? [], one.live.fields, '').pairs;
+  const fields = definition.fields?.map((field) => {
+    const key = pairs.find((pair) => pair.live?.id === field.id)?.wanted.key;
+    return key === undefined ? field : { ...field, key };
+  });
+  return {
+    ...one,
+    definition: {
+      ...(before.key === undefined ? {} : { key: before.key }),
+      ...definition,
+      ...(fields === undefined ? {} : { fields }),
+    },
+  };
+};
+
+type Target = {
+  readonly context: Context;
+  readonly directory: string;
+  readonly known: readonly Known[];
+  readonly lock: LockFile | undefined;
+  readonly deployment: string;
+  readonly taken: Set<string>;
+};
+
+const writeOne = async (target: Target, found: Exported): Promise<{ written: Written; one: Exported }> => {
+  const { context, directory, taken } = target;
+  const before = knownFor(target.known, found, target.lock, target.deployment);
+  if (before !== undefined) taken.delete(before.file);
+  const file = nameFor(found.live, before, taken);
+  taken.add(file);
+  const one = withKeys(found, before?.definition);
+  const isMoved = before !== undefined && before.file !== file;
+  if (!context.isDryRun) {
+    const path = absolute(context, directory);
+    await context.host.files.replace(join(path, file), fileText(one));
+    if (isMoved) await context.host.files.remove(join(path, before.file));
+  }
+  const { id, title, revisionId } = one.live;
+  const written = {
+    id,
+    title,
+    revision: revisionId,
+    file: join(directory, file),
+    ...(isMoved ? { moved_from: join(directory, before.file) } : {}),
+  };
+  return { written, one };
+};
+
+const recordAll = async (
+  { context, directory, deployment }: Target,
+  all: readonly { readonly definition: LabelDef; readonly live: LiveLabel; readonly file: string }[],
+): Promise<void> => {
+  await changeLock(context, absolute(context, directory), (lock) =>
+    all.reduce((now, { definition, live, file }) => {
+      const key = labelKey(now, definition, deployment, file) ?? newLabelKey(now, definition, new Set());
+      const record = recordFrom(definition, live, now.labels[key], deployment, definition.permissions);
+      return withRecord(now, key, file, deployment, record);
+    }, lock),
+  );
+};
+
+const writeSchema = async (context: Context, directory: string): Promise<void> => {
+  if (context.isDryRun) return;
+  const path = absolute(context, directory);
+  await context.host.files.makeDirectory(path);
+  const file = join(path, SCHEMA_FILE);
+  if ((await context.host.files.read(file)) !== schemaText()) await context.host.files.replace(file, schemaText());
+};
+
+/** One file a label, in a directory; its lock file, if there is one, is brought up to date. */
+export async function* exportToDirectory(
+  context: Context,
+  directory: string,
+  labels: AsyncIterable<Exported>,
+  given: string | undefined,
+): AsyncGenerator<Written> {
+  const known = await knownIn(context, directory);
+  const lock = await readLock(context, absolute(context, directory));
+  const deployment = lock === undefined ? '' : await deploymentOf(context, given);
+  const target = { context, directory, known, lock, deployment, taken: new Set(known.map(({ file }) => file)) };
+  const recorded: { definition: LabelDef; live: LiveLabel; file: string }[] = [];
+  await writeSchema(context, directory);
+  for await (const found of labels) {
+    const { written, one } = await writeOne(target, found);
+    if (lock !== undefined)
+      recorded.push({ definition: one.definition, live: one.live, file: written.file.slice(join(directory, '/').length) });
+    yield written;
+  }
+  if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
+}
+
+/** All of them as the documents of one file. */
+export async function* exportToFile(
+  context: Context,
+  file: string,
+  labels: AsyncIterable<Exported>,
+): AsyncGenerator<Written> {
+  const written: Written[] = [];
+  const texts: string[] = [];
+  for await (const one of labels) {
+    const { id, title, revisionId } = one.live;
+    written.push({ id, title, revision: revisionId, file });
+    texts.push(documentText(one));
+  }
+  const path = absolute(context, file);
+  if (!context.isDryRun) {
+    await context.host.files.replace(path, schemaLine + texts.join('---\n'));
+    await writeSchema(context, dirname(path));
+  }
+  yield* written;
+}
+

@@ -1,0 +1,173 @@
+import type { ChoiceDef, FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from './definition.ts';
+import { contentDigest, fieldDigest } from './digest.ts';
+import type { DeploymentRecord, FieldRecord, LabelRecord, LockFile } from './lock-file.ts';
+import { match } from './match.ts';
+import { whoOf } from './permissions.ts';
+
+/** `Project phase` → `project-phase`. */
+export const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 80);
+
+const unusedKey = (wish: string, taken: ReadonlySet<string>): string => {
+  if (!taken.has(wish)) return wish;
+  for (let n = 2; ; n += 1) if (!taken.has(`${wish}-${n}`)) return `${wish}-${n}`;
+};
+
+type Identified = { readonly key?: string; readonly id?: string; readonly was?: string; readonly name: string };
+type Recorded = { readonly name: string; readonly id: string };
+type RecordMap = Readonly<Record<string, Recorded>>;
+
+/** Entries of all deployments under one key, this deployment's first. */
+const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] => maps.flatMap((map) => Object.entries(map));
+
+/**
+ * The key of a part of a file: its own `key`, else the key under which some deployment knows its id, else the one under
+ * which some deployment knows its name (or the name that it had). Pure.
+ */
+const keyOf = (part: Identified, maps: readonly RecordMap[]): string | undefined => {
+  if (part.key !== undefined) return part.key;
+  const entries = entriesFor(maps);
+  const find = (is: (one: Recorded) => boolean): string | undefined => entries.find(([, one]) => is(one))?.[0];
+  return (
+    (part.id === undefined ? undefined : find((one) => one.id === part.id)) ??
+    find((one) => one.name === part.name) ??
+    (part.was === undefined ? undefined : find((one) => one.name === part.was))
+  );
+};
+
+type Deployments = LabelRecord['deployments'];
+const fieldMaps = (deployments: Deployments, deployment: string): Readonly<Record<string, FieldRecord>>[] => {
+  const { [deployment]: here, ...others } = deployments;
+  return [here, ...Object.values(others)].flatMap((one) => (one?.fields ? [one.fields] : []));
+};
+const choiceMaps = (fields: readonly Readonly<Record<string, FieldRecord>>[], key: string): RecordMap[] =>
+  fields.flatMap((map) => {
+    const choices = map[key]?.choices;
+    return choices === undefined ? [] : [choices];
+  });
+
+const withId = <T extends { readonly id?: string }>(part: T, id: string | undefined): T =>
+  id === undefined || id === part.id ? part : { ...part, id };
+
+const choicesHere = (
+  field: FieldDef,
+  key: string,
+  maps: readonly Readonly<Record<string, FieldRecord>>[],
+  here: DeploymentRecord,
+): readonly ChoiceDef[] | undefined => {
+  const known = here.fields[key]?.choices ?? {};
+  return field.choices?.map((choice) => {
+    const choiceKey = keyOf(choice, choiceMaps(maps, key));
+    return withId(choice, choiceKey === undefined ? undefined : known[choiceKey]?.id);
+  });
+};
+
+/** A definition with the ids that one deployment has for its parts. Pure. */
+export const inDeployment = (wanted: LabelDef, record: LabelRecord | undefined, deployment: string): LabelDef => {
+  const here = record?.deployments[deployment];
+  if (record === undefined || here === undefined) return wanted;
+  const maps = fieldMaps(record.deployments, deployment);
+  const fields = wanted.fields?.map((field): FieldDef => {
+    const key = keyOf(field, maps);
+    if (key === undefined) return field;
+    const choices = choicesHere(field, key, maps, here);
+    return withId(choices === undefined ? field : { ...field, choices }, here.fields[key]?.id);
+  });
+  return { ...wanted, id: here.id, ...(fields === undefined ? {} : { fields }) };
+};
+
+/** The key of a definition in a lock file: its own, by an id, by a title, by its file. Undefined: it is new there. Pure. */
+export const labelKey = (
+  lock: LockFile,
+  wanted: LabelDef,
+  deployment: string,
+  file: string | undefined,
+): string | undefined => {
+  if (wanted.key !== undefined) return wanted.key;
+  const entries = Object.entries(lock.labels);
+  const find = (is: (one: DeploymentRecord) => boolean): string | undefined =>
+    entries.find(([, { deployments }]) => {
+      const here = deployments[deployment];
+      return here !== undefined && is(here);
+    })?.[0] ?? entries.find(([, { deployments }]) => Object.values(deployments).some(is))?.[0];
+  const byId = wanted.id === undefined ? undefined : find(({ id }) => id === wanted.id);
+  const byFile = file === undefined ? undefined : entries.find(([, one]) => one.file === file)?.[0];
+  return (
+    byId ??
+    find(({ title }) => title === wanted.title) ??
+    (wanted.was === undefined ? undefined : find(({ title }) => title === wanted.was)) ??
+    byFile
+  );
+};
+
+export const newLabelKey = (lock: LockFile, wanted: LabelDef, taken: ReadonlySet<string>): string =>
+  unusedKey(
+    slugOf(wanted.title) || (wanted.id ?? 'label'),
+    new Set([...Object.keys(lock.labels), ...taken]),
+  );
+
+const choiceRecords = (
+  field: FieldDef | undefined,
+  live: LiveField,
+  maps: readonly RecordMap[],
+): FieldRecord['choices'] | undefined => {
+  const taken = new Set<string>();
+  const records: Record<string, Recorded> = {};
+  for (const { wanted, live: known } of match(field?.choices ?? [], live.choices, '').pairs) {
+    if (known === undefined) continue;
+    const key = unusedKey(keyOf(wanted, maps) ?? wanted.id ?? (slugOf(known.name) || known.id), taken);
+    taken.add(key);
+    // An id that the file says and the deployment has is the link itself.
+    if (wanted.id === known.id && key === known.id) continue;
+    records[key] = { name: known.name, id: known.id };
+  }
+  return Object.keys(records).length === 0 ? undefined : records;
+};
+
+const fieldRecords = (wanted: LabelDef, live: LiveLabel, record: LabelRecord | undefined, deployment: string) => {
+  const maps = fieldMaps(record?.deployments ?? {}, deployment);
+  const pairs = match(wanted.fields ?? [], live.fields, '').pairs;
+  const taken = new Set<string>();
+  const records: Record<string, FieldRecord> = {};
+  for (const field of live.fields) {
+    const said = pairs.find((pair) => pair.live === field)?.wanted;
+    const wish = keyOf(said ?? { id: field.id, name: field.name }, maps) ?? (slugOf(field.name) || field.id);
+    const key = unusedKey(wish, taken);
+    taken.add(key);
+    const choices = choiceRecords(said, field, choiceMaps(maps, key));
+    records[key] = {
+      name: field.name,
+      id: field.id,
+      digest: fieldDigest(field),
+      ...(choices === undefined ? {} : { choices }),
+    };
+  }
+  return records;
+};
+
+/** What a lock file keeps of a label as one deployment has it after an apply, an export or an adoption. Pure. */
+export const recordFrom = (
+  wanted: LabelDef,
+  live: LiveLabel,
+  record: LabelRecord | undefined,
+  deployment: string,
+  permissions?: readonly PermissionDef[],
+): DeploymentRecord => ({
+  id: live.id,
+  title: live.title,
+  revision: live.revisionId,
+  state: live.state,
+  copyMode: live.copyMode,
+  enabledApps: live.enabledApps,
+  digest: contentDigest(live),
+  ...(permissions === undefined
+    ? {}
+    : { permissions: Object.fromEntries(permissions.map((one) => [whoOf(one), one.role])) }),
+  fields: fieldRecords(wanted, live, record, deployment),
+});

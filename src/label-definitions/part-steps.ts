@@ -1,0 +1,182 @@
+import { type Change, type Step, type Steps, type Touched, isSamePolicy, policyJson } from './change.ts';
+import type { LiveState, Policy } from './definition.ts';
+import { type Pair, match } from './match.ts';
+import { type Place, placesFrom } from './order.ts';
+
+type WantedPart = {
+  readonly id?: string;
+  readonly was?: string;
+  readonly name: string;
+  readonly disabled?: Policy | false;
+};
+type LivePart = {
+  readonly id: string;
+  readonly name: string;
+  readonly state: LiveState;
+  readonly disabled?: Policy;
+};
+/** One property that an edit may write: the member of the request, its new value, and the words for people. */
+export type Property = {
+  readonly kind: Change['kind'];
+  readonly member: string;
+  readonly value: unknown;
+  readonly detail: string;
+};
+/** What tells fields and choices apart; everything else about their edits is the same. */
+export type PartKind<W extends WantedPart, L extends LivePart> = {
+  /** `field Status`, `choice Signed of field Status`. */
+  readonly what: (name: string) => string;
+  /** The members that name a part in an edit, and in the check against locks. */
+  readonly ids: (id: string) => Readonly<Record<string, string>>;
+  readonly part: (id: string) => Touched;
+  readonly edits: {
+    readonly update: string;
+    readonly enable: string;
+    readonly disable: string;
+    readonly remove: string;
+  };
+  /** The member of the properties that says where a part stands. */
+  readonly insertBefore: string;
+  readonly properties: (wanted: W, live: L) => readonly Property[];
+  readonly create: (wanted: W, before: string) => Step;
+  /** What only this kind has: types of fields, and the choices inside them. */
+  readonly inner?: (wanted: W, live: L, path: string) => Steps;
+  readonly hints?: (added: readonly W[], missing: readonly L[]) => readonly string[];
+};
+
+const propertySteps = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  wanted: W,
+  live: L,
+  place: Place,
+  nameOf: (id: string) => string,
+): Step[] => {
+  const renamed: Property = {
+    kind: 'renamed',
+    member: 'displayName',
+    value: wanted.name,
+    detail: `from ${live.name}`,
+  };
+  const moved: Property = {
+    kind: 'moved',
+    member: kind.insertBefore,
+    value: place.before,
+    detail: place.before === '' ? 'to the end' : `before ${nameOf(place.before)}`,
+  };
+  const written = [
+    ...(wanted.name === live.name ? [] : [renamed]),
+    ...kind.properties(wanted, live),
+    ...(place.isMoved ? [moved] : []),
+  ];
+  if (written.length === 0) return [];
+  const properties = Object.fromEntries(
+    written.flatMap(({ member, value }) => (value === undefined ? [] : [[member, value]])),
+  );
+  const updateMask = written.map(({ member }) => member).join(',');
+  return [
+    {
+      changes: written.map((property) => ({
+        kind: property.kind,
+        what: kind.what(wanted.name),
+        detail: property.detail,
+        part: kind.part(live.id),
+      })),
+      edit: { [kind.edits.update]: { ...kind.ids(live.id), properties, updateMask } },
+    },
+  ];
+};
+
+const disableStep = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  id: string,
+  policy: Policy,
+  changes: readonly Change[],
+): Step => ({ changes, edit: { [kind.edits.disable]: { ...kind.ids(id), ...policyJson(policy) } } });
+
+const stateSteps = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  wanted: W,
+  live: L,
+): Step[] => {
+  if (wanted.disabled === undefined) return [];
+  const base = { what: kind.what(wanted.name), part: kind.part(live.id) };
+  const enable = { [kind.edits.enable]: kind.ids(live.id) };
+  if (wanted.disabled === false)
+    return live.disabled ? [{ changes: [{ kind: 'enabled', ...base }], edit: enable }] : [];
+  if (live.disabled && isSamePolicy(wanted.disabled, live.disabled)) return [];
+  const disable = disableStep(kind, live.id, wanted.disabled, [{ kind: 'disabled', ...base, takesAway: true }]);
+  // Only a published part can be disabled, so another policy means enabling it first.
+  if (live.disabled) return [{ changes: [], edit: enable }, disable];
+  return live.state === 'PUBLISHED' ? [disable] : [];
+};
+
+const goneSteps = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  live: L,
+  prune: boolean,
+): Step[] => {
+  const base = { what: kind.what(live.name), part: kind.part(live.id), takesAway: true as const };
+  const remove: Step = {
+    changes: [{ kind: 'deleted', ...base }],
+    edit: { [kind.edits.remove]: kind.ids(live.id) },
+  };
+  if (live.state === 'UNPUBLISHED_DRAFT') return [remove];
+  const line: Change = { kind: 'disabled', ...base, detail: 'it is not in the file' };
+  const policy = { hideInSearch: false, showInApply: false };
+  const disable = disableStep(kind, live.id, policy, prune ? [] : [line]);
+  return [...(live.state === 'PUBLISHED' ? [disable] : []), ...(prune ? [remove] : [])];
+};
+
+/** A part that is a draft cannot be disabled yet. */
+const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: Pair<W, L>): boolean =>
+  Boolean(wanted.disabled) && (live === undefined || live.state === 'UNPUBLISHED_DRAFT');
+
+type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
+
+/** What makes the parts of one kind those of the file. Removals first, so that limits are kept on the way. */
+export const partSteps = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  wanted: readonly W[],
+  live: readonly L[],
+  path: string,
+  prune: boolean,
+): Steps => {
+  const { pairs, missing, problems } = match(wanted, live, path);
+  const ids = live.map(({ id }) => id);
+  const places = placesFrom(
+    pairs.map((pair) => pair.live?.id),
+    ids,
+  );
+  const placeAt = (i: number): Place => places[i] ?? { before: '', isMoved: false };
+  const kept = pairs.flatMap(
+    (pair, i): Kept<W, L>[] => (pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : []),
+  );
+  const added = pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }]));
+  const nameOf = (id: string): string => live.find((part) => part.id === id)?.name ?? id;
+  const inner = kept.map((one) => kind.inner?.(one.wanted, one.live, one.path));
+  const within = inner.flatMap((one) => (one === undefined ? [] : [one]));
+  const steps: Step[] = [
+    ...missing.flatMap((part) => goneSteps(kind, part, prune)),
+    // Moves go from the last to the first: then every `before` stands right.
+    ...kept
+      .toReversed()
+      .flatMap((one) => propertySteps(kind, one.wanted, one.live, one.place, nameOf)),
+    ...kept.flatMap((one, i) => [...(inner[i]?.steps ?? []), ...stateSteps(kind, one.wanted, one.live)]),
+    ...added.map((one) => kind.create(one.wanted, one.place.before)),
+  ];
+  return {
+    steps,
+    problems: [...problems, ...within.flatMap((one) => one.problems)],
+    notes: [
+      ...(kind.hints?.(
+        added.map((one) => one.wanted),
+        missing,
+      ) ?? []),
+      ...within.flatMap((one) => one.notes),
+    ],
+    deferred: [
+      ...within.flatMap((one) => one.deferred),
+      ...pairs.filter(isDeferred).map((pair) => kind.what(pair.wanted.name)),
+    ],
+  };
+};

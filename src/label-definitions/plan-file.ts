@@ -1,0 +1,127 @@
+import type { Context } from '../cli/command.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
+import { digestOf } from './digest.ts';
+import { changeRows, planText } from './outcome.ts';
+import { isIdle } from './plan.ts';
+import { prepareAll } from './prepare.ts';
+import { type Prepared, changesPermissions } from './prepared.ts';
+import { refuseLost } from './protect.ts';
+import { absolute } from './read-files.ts';
+import { isPlain } from './read-values.ts';
+import { type Options, openSession } from './session.ts';
+import { type Wish, wishesFrom } from './wishes.ts';
+
+type PlannedDocument = {
+  readonly source: string;
+  readonly file?: string;
+  readonly index: number;
+  readonly isOnly: boolean;
+  readonly value: unknown;
+};
+/** A plan that was looked at: the definitions, and exactly what is going to be sent for each. */
+export type PlanFile = {
+  readonly kind: 'opsctl-labels-plan';
+  readonly version: 1;
+  readonly deployment: string;
+  readonly options: Options;
+  readonly documents: readonly PlannedDocument[];
+  readonly labels: readonly Record<string, unknown>[];
+  readonly digest: string;
+};
+
+/** What is sent for one label, and the revision that it is pinned to. */
+const sendingOf = ({ plan, permissions }: Prepared): Record<string, unknown> => ({
+  action: plan.action,
+  title: plan.title,
+  id: plan.id ?? null,
+  revision: plan.revisionId ?? null,
+  create: plan.create ?? null,
+  edits: plan.edits,
+  copy_mode: plan.copyMode ?? null,
+  enabled_apps: plan.enabledApps ?? null,
+  transitions: plan.transitions,
+  disabled_after_publishing: plan.deferred,
+  permissions: permissions?.plan ?? null,
+});
+
+const documentOf = ({ document }: Wish): PlannedDocument => {
+  const { source, file, index, isOnly, value } = document;
+  return { source, ...(file === undefined ? {} : { file }), index, isOnly, value };
+};
+
+/** `labels plan`: what an apply would send, without sending it. */
+export const planFiles = async (context: Context, files: readonly string[], options: Options) => {
+  const { session, prepared, wishes } = await prepareFiles(context, files, options);
+  refuseLost(session, prepared);
+  refuseProblems(prepared);
+  const plan: Omit<PlanFile, 'digest'> = {
+    kind: 'opsctl-labels-plan',
+    version: 1,
+    deployment: session.deployment,
+    options,
+    documents: wishes.map(documentOf),
+    labels: prepared.map((one) => ({ ...sendingOf(one), changes: changeRows(one), notes: one.plan.notes })),
+  };
+  const isChange = prepared.some((one) => !isIdle(one.plan) || changesPermissions(one));
+  const text = prepared.map(planText).join('\n');
+  return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };
+};
+
+const broken = (file: string, why: string): AppError =>
+  usageError(`${file} ${why}; nothing was sent`, [problem('--plan', 'format', why)], [
+    `opsctl labels plan -f <files> --out ${file}`,
+  ]);
+
+export const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
+  const text = await context.host.files.read(absolute(context, file));
+  if (text === undefined) throw broken(file, 'does not exist');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw broken(file, 'is not JSON');
+  }
+  if (!isPlain(value) || value.kind !== 'opsctl-labels-plan' || value.version !== 1)
+    throw broken(file, 'is not a plan of opsctl labels plan');
+  const { digest, ...rest } = value;
+  if (digest !== digestOf(rest)) throw broken(file, 'was changed after it was written');
+  return value as PlanFile;
+};
+
+const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
+  new AppError(
+    'unsafe',
+    `${file} no longer holds: ${changed.map(({ wanted }) => wanted.title).join(', ')} changed since it was made. Nothing was sent.\nNow it would be:\n${changed.map(planText).join('\n')}`,
+    {
+      code: 'PLAN_OUT_OF_DATE',
+      tryThis: [`opsctl labels plan -f <files> --out ${file}`],
+      data: { labels: changed.map(({ wanted, live }) => ({ title: wanted.title, revision: live?.revisionId ?? null })) },
+    },
+  );
+
+/** `labels apply --plan`: sends what was looked at, or nothing. A label that is as planned already counts as done. */
+export const applyPlan = async (context: Context, file: string) => {
+  const plan = await readPlan(context, file);
+  const wishes = wishesFrom(
+    context,
+    plan.documents.map((one) => ({ ...one, placeOf: () => ({ line: 1, column: 1 }) })),
+  );
+  const session = await openSession(context, plan.options, wishes);
+  if (session.deployment !== plan.deployment)
+    throw new AppError('unsafe', `${file} was made for ${plan.deployment}, this is ${session.deployment}. Nothing was sent.`, {
+      code: 'OTHER_DEPLOYMENT',
+      tryThis: ['name the service with OPSCTL_LABELS_URL or --profile'],
+    });
+  const prepared = await prepareAll(session, wishes);
+  const changed = prepared.filter((one, i) => {
+    const { changes: _, notes: __, ...planned } = plan.labels[i] ?? {};
+    const isDone = isIdle(one.plan) && !changesPermissions(one);
+    return !isDone && digestOf(sendingOf(one)) !== digestOf(planned);
+  });
+  if (changed.length > 0) throw outOfDate(file, changed);
+  context.log.info(prepared.map(planText).join('\n'));
+  refuseProblems(prepared);
+  await confirmLosses(context, prepared);
+  return applyPrepared(session, prepared);
+};

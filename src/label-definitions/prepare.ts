@@ -1,0 +1,218 @@
+import { basename } from 'node:path';
+import type { Context } from '../cli/command.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { baseOf, revisionOf } from './base.ts';
+import { limitProblems, lockProblems, rightProblems } from './checks.ts';
+import type { LabelDef, LiveLabel } from './definition.ts';
+import { type Drift, driftOf } from './drift.ts';
+import { type LiveLabels, readLive } from './find-live.ts';
+import { liveFrom } from './from-label.ts';
+import { inParallel } from './in-parallel.ts';
+import { inDeployment, labelKey, newLabelKey } from './lock-keys.ts';
+
+import { permissionPlan } from './permissions.ts';
+import { isIdle, planFrom } from './plan.ts';
+import type { LockEntry, Prepared } from './prepared.ts';
+import { placed } from './read-files.ts';
+import { type Asking, allLocks, allPermissions, getLimits, getUserCapabilities } from './read-labels.ts';
+import { ambiguousTitle } from './resolve-label.ts';
+import type { LimitsJson, UserCapabilitiesJson } from './api-types.ts';
+import type { Session } from './session.ts';
+import { type Wish, lockPlaceOf } from './wishes.ts';
+
+const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | undefined)[] => {
+  const taken = new Map<string, Wish>();
+  return wishes.map((wish) => {
+    const { directory, file } = lockPlaceOf(session.context, wish);
+    const lock = directory === undefined ? undefined : session.locks.get(directory);
+    if (directory === undefined || lock === undefined) return undefined;
+    const known = labelKey(lock, wish.wanted, session.deployment, file);
+    const here = [...taken.keys()].flatMap((one) => (one.startsWith(`${directory}/`) ? [basename(one)] : []));
+    const key = known ?? newLabelKey(lock, wish.wanted, new Set(here));
+    const other = taken.get(`${directory}/${key}`);
+    if (other !== undefined) {
+      const text = `means the same label (${key} in the lock file) as ${other.source}`;
+      const wrong = problem('title', 'rule', text, 'say `key:` or `was:` in both files');
+      throw usageError('a label is defined twice; nothing was sent', placed(wish.document, [wrong]));
+    }
+    taken.set(`${directory}/${key}`, wish);
+    return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
+  });
+};
+
+type Sought = { readonly wish: Wish; readonly entry: LockEntry | undefined };
+const recordHere = ({ deployment }: Session, entry: LockEntry | undefined) =>
+  entry?.record?.deployments[deployment];
+
+const seekOf = (session: Session, { wish, entry }: Sought) => {
+  const { wanted } = wish;
+  const ids = [recordHere(session, entry)?.id, wanted.id].flatMap((id) => (id === undefined ? [] : [id]));
+  return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
+};
+
+/** Labels that other definitions are bound to: a title that they happen to have is no reason to take them. */
+const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<string> =>
+  new Set(
+    sought.flatMap((one) => {
+      const id = recordHere(session, one.entry)?.id;
+      return id === undefined ? [] : [id];
+    }),
+  );
+
+/** By the lock file's id, by the file's, else by title or by the old title in `was`. */
+const liveOf = (
+  session: Session,
+  sought: Sought,
+  labels: LiveLabels,
+  owned: ReadonlySet<string>,
+): LiveLabel | undefined => {
+  const { ids, titles } = seekOf(session, sought);
+  for (const id of ids) {
+    const label = labels.withId(id);
+    if (label !== undefined) return liveFrom(label);
+  }
+  for (const title of titles) {
+    const found = labels.withTitle(title).filter(({ id }) => !owned.has(id ?? ''));
+    if (found.length > 1) {
+      const { line, column } = sought.wish.document.placeOf('title');
+      const path = `${sought.wish.source}:${line}:${column}: title`;
+      throw ambiguousTitle(title, found, { path, hint: 'add the id: of the one that is meant' });
+    }
+    if (found[0] !== undefined) return liveFrom(found[0]);
+  }
+  return undefined;
+};
+
+/** What freezes at publish is the published revision's, which differs from a newer draft. */
+const withPublished = async (context: Context, live: LiveLabel, asking: Asking): Promise<LiveLabel> => {
+  if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined))
+    return live;
+  const then = await revisionOf(context, live.id, 'published', asking);
+  const fields = live.fields.map((field) => {
+    const publishedEntries = then?.fields.find(({ id }) => id === field.id)?.maxEntries;
+    return publishedEntries === undefined ? field : { ...field, publishedEntries };
+  });
+  return { ...live, fields };
+};
+
+const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drift[] =>
+  live === undefined && id !== undefined
+    ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }]
+    : [];
+
+const withDrift = async (
+  session: Session,
+  { wish, entry }: Sought,
+  wanted: LabelDef,
+  live: LiveLabel | undefined,
+  permissions: Prepared['permissions'],
+): Promise<Pick<Prepared, 'base' | 'drift'>> => {
+  const record = recordHere(session, entry);
+  if (live === undefined) return { base: undefined, drift: deletedDrift(live, record?.id) };
+  const base = await baseOf(session.context, wish.wanted, live, record, session.options);
+  if (base === 'gone') {
+    const what = 'nobody can say what, because that revision is gone';
+    return { base: undefined, drift: [{ what, isLost: true, at: {} }] };
+  }
+  const said = permissions?.live.map((one) => ({ ...one, role: one.role ?? '' }));
+  return { base, drift: base === undefined ? [] : driftOf(wanted, base, live, said) };
+};
+
+type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
+
+/** What the service would refuse, found before anything is sent; asked only about labels that change. */
+const problemsOf = async (
+  { context }: Session,
+  wanted: LabelDef,
+  live: LiveLabel | undefined,
+  plan: Prepared['plan'],
+  known: Known,
+) => {
+  if (isIdle(plan) && plan.problems.length === 0) return [];
+  const locks = live === undefined ? [] : await allLocks(context, `labels/${live.id}`);
+  const user = plan.action === 'create' ? await known.user() : undefined;
+  return [
+    ...plan.problems,
+    ...limitProblems(wanted, live, known.limits),
+    ...lockProblems(plan, locks),
+    ...rightProblems(plan, live, user),
+  ];
+};
+
+const permissionsOf = async (
+  { context, options }: Session,
+  { permissions: wanted }: LabelDef,
+  live: LiveLabel | undefined,
+): Promise<Prepared['permissions']> => {
+  if (wanted === undefined) return undefined;
+  const now = live === undefined ? [] : await allPermissions(context, `labels/${live.id}`, options);
+  return { live: now, plan: permissionPlan(wanted, now, false) };
+};
+
+const prepareOne = async (
+  session: Session,
+  sought: Sought,
+  found: LiveLabel | undefined,
+  known: Known,
+): Promise<Prepared> => {
+  const { context, options, deployment } = session;
+  const { wish, entry } = sought;
+  const wanted = inDeployment(wish.wanted, entry?.record, deployment);
+  const live = found && (await withPublished(context, found, options));
+  const made = planFrom(wanted, live, { prune: options.prune, publish: options.publish });
+  const planned = await permissionsOf(session, wanted, live);
+  const drift = await withDrift(session, sought, wanted, live, planned);
+  const problems = await problemsOf(session, wanted, live, made, known);
+  return {
+    wish,
+    wanted,
+    entry,
+    live,
+    ...drift,
+    plan: { ...made, problems },
+    ...(planned === undefined ? {} : { permissions: planned }),
+  };
+};
+
+const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
+  let value: Promise<T> | undefined;
+  return () => (value ??= read());
+};
+
+/** All definitions with what the service has: pages of labels once, then only what changes, some reads at a time. */
+export const prepareAll = async (session: Session, wishes: readonly Wish[]): Promise<Prepared[]> => {
+  const { context, options } = session;
+  const entries = entriesOf(session, wishes);
+  const sought = wishes.map((wish, i): Sought => ({ wish, entry: entries[i] }));
+  const [limits, labels] = await Promise.all([
+    getLimits(context),
+    readLive(
+      context,
+      sought.map((one) => seekOf(session, one)),
+      options,
+    ),
+  ]);
+  const owned = ownedBy(session, sought);
+  const lives = sought.map((one) => {
+    const others = new Set(owned);
+    others.delete(recordHere(session, one.entry)?.id ?? '');
+    return liveOf(session, one, labels, others);
+  });
+  refuseShared(sought, lives);
+  const known: Known = { limits, user: once(() => getUserCapabilities(context)) };
+  return inParallel(sought, (one, i) => prepareOne(session, one, lives[i], known));
+};
+
+/** Two definitions that lead to one label would undo each other. */
+const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | undefined)[]): void => {
+  for (const [i, live] of lives.entries()) {
+    const first = live === undefined ? -1 : lives.findIndex((other) => other?.id === live.id);
+    const [other, one] = [sought[first], sought[i]];
+    if (live === undefined || first === i || other === undefined || one === undefined) continue;
+    const text = `means labels/${live.id}, as ${other.wish.source} does`;
+    throw new AppError('usage', 'a label is defined twice; nothing was sent', {
+      problems: placed(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
+    });
+  }
+};
+

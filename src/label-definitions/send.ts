@@ -1,0 +1,176 @@
+import { labelsService } from '../api-specs/labels/index.ts';
+import type { LooseInput, Operation } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+import type { LabelJson } from './api-types.ts';
+import type { LiveLabel } from './definition.ts';
+import { definitionOf, liveFrom } from './from-label.ts';
+import { permissionPlan } from './permissions.ts';
+import { type Plan, isIdle, planFrom } from './plan.ts';
+import type { Prepared } from './prepared.ts';
+import { allPermissions, getDefinition } from './read-labels.ts';
+import { pinned } from './revision.ts';
+import { sendPermissions } from './send-permissions.ts';
+import { type Session, adminBody } from './session.ts';
+import type { Transition } from './state-plan.ts';
+import { changesText } from './text.ts';
+
+const { labels } = labelsService.table;
+const again = 'run the same command again to see the new difference';
+const pin = (live: LiveLabel) => ({ writeControl: { requiredRevisionId: live.revisionId } });
+
+/** A label while its changes are sent: every write is pinned to the revision that the one before made. */
+type Sending = {
+  readonly session: Session;
+  readonly prepared: Prepared;
+  live: LiveLabel;
+  /** Requests that changed something. */
+  count: number;
+  stands: string;
+};
+
+/** Nobody is in the way when the label is already what the file says: another apply of the same file was here. */
+const isAsWanted = ({ prepared, session }: Sending, now: LiveLabel): boolean =>
+  isIdle(planFrom(prepared.wanted, now, { ...session.options, prune: session.options.prune }));
+
+const write = async (sending: Sending, operation: Operation, more: object): Promise<LabelJson> => {
+  const { session, live } = sending;
+  const { context, options } = session;
+  const name = `labels/${live.id}`;
+  const body = { ...adminBody(session), ...pin(live), ...more };
+  const shown = {
+    name,
+    title: live.title,
+    revisionId: live.revisionId,
+    asking: options,
+    stands: sending.stands,
+  };
+  const since = (now: LabelJson) => changesText(planFrom(definitionNow(now), live, { prune: true }).changes);
+  const answer = await pinned(context, shown, again, since, () =>
+    context.call(labelsService, operation, { params: { name }, body }),
+  );
+  return answer as LabelJson;
+};
+const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
+
+/** Some answers carry the short view: then the label is read. */
+const moved = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
+  const { context, options } = sending.session;
+  const isWhole = label.lifecycle !== undefined;
+  sending.live = liveFrom(isWhole ? label : await getDefinition(context, `labels/${sending.live.id}`, options));
+  sending.count += 1;
+  sending.stands = stands;
+};
+
+const sendEdits = async (sending: Sending, edits: Plan['edits']): Promise<void> => {
+  if (edits.length === 0) return;
+  const body = { requests: edits, view: 'LABEL_VIEW_FULL' };
+  const { updatedLabel } = (await write(sending, labels.delta, body)) as { updatedLabel?: LabelJson };
+  await moved(sending, updatedLabel ?? {}, 'The draft was saved, nothing was published.');
+};
+
+/** What could not be disabled while it was a draft. */
+const sendDeferred = async (sending: Sending): Promise<void> => {
+  const { prepared, session } = sending;
+  if (prepared.plan.deferred.length === 0) return;
+  const { edits } = planFrom(prepared.wanted, sending.live, { ...session.options });
+  if (edits.length === 0) return;
+  await sendEdits(sending, edits);
+  await moved(sending, await write(sending, labels.publish, {}), 'The label was published.');
+};
+
+const transit = async (sending: Sending, transition: Transition): Promise<void> => {
+  const { disabledPolicy } = sending.prepared.wanted;
+  switch (transition) {
+    case 'publish':
+      await moved(sending, await write(sending, labels.publish, {}), 'The label was published.');
+      return sendDeferred(sending);
+    case 'enable':
+      return moved(sending, await write(sending, labels.enable, {}), 'The label was enabled.');
+    case 'disable': {
+      const policy = disabledPolicy === undefined ? {} : { disabledPolicy, updateMask: '*' };
+      return moved(sending, await write(sending, labels.disable, policy), 'The label was disabled.');
+    }
+  }
+};
+
+/** Copy mode and enabled apps: calls of their own, without a revision. */
+const sendSettings = async (sending: Sending): Promise<void> => {
+  const { plan } = sending.prepared;
+  const set = async (operation: Operation, more: object): Promise<void> => {
+    const { context } = sending.session;
+    const input: LooseInput = {
+      params: { name: `labels/${sending.live.id}` },
+      body: { ...adminBody(sending.session), ...more, view: 'LABEL_VIEW_FULL' },
+    };
+    const label = (await context.call(labelsService, operation, input)) as LabelJson;
+    await moved(sending, label, sending.stands);
+  };
+  if (plan.copyMode) await set(labels.updateLabelCopyMode, { copyMode: plan.copyMode });
+  if (plan.enabledApps) {
+    const enabledAppSettings = { enabledApps: plan.enabledApps.map((app) => ({ app })) };
+    await set(labels.updateLabelEnabledAppSettings, { enabledAppSettings });
+  }
+};
+
+const setPermissions = async (sending: Sending): Promise<void> => {
+  const { wanted } = sending.prepared;
+  const { context, options } = sending.session;
+  if (wanted.permissions === undefined) return;
+  const parent = `labels/${sending.live.id}`;
+  const isNew = sending.prepared.live === undefined;
+  const plan = isNew
+    ? permissionPlan(wanted.permissions, await allPermissions(context, parent, options), false)
+    : sending.prepared.permissions?.plan;
+  if (plan !== undefined) sending.count += await sendPermissions(context, parent, plan, adminBody(sending.session));
+};
+
+const create = async (session: Session, body: Readonly<Record<string, unknown>>): Promise<LiveLabel> => {
+  const query = adminBody(session);
+  return liveFrom((await session.context.call(labelsService, labels.create, { body, query })) as LabelJson);
+};
+
+export type Sent = {
+  readonly live: LiveLabel;
+  readonly count: number;
+  readonly isPublished: boolean;
+  readonly isCreated: boolean;
+};
+
+const sendAll = async (sending: Sending): Promise<void> => {
+  const { plan } = sending.prepared;
+  await sendEdits(sending, plan.edits);
+  await sendSettings(sending);
+  for (const transition of plan.transitions) await transit(sending, transition);
+  await setPermissions(sending);
+};
+
+/** Sends what a plan says; the label as it is afterwards. */
+export const sendPlan = async (session: Session, prepared: Prepared): Promise<Sent> => {
+  const { plan } = prepared;
+  const isCreated = prepared.live === undefined;
+  const live = prepared.live ?? (await create(session, plan.create ?? {}));
+  const sending: Sending = {
+    session,
+    prepared,
+    live,
+    count: isCreated ? 1 : 0,
+    stands: isCreated ? 'The label was created as a draft.' : 'Nothing was changed.',
+  };
+  const outcome = (): Sent => ({
+    live: sending.live,
+    count: sending.count,
+    isPublished: plan.transitions.includes('publish'),
+    isCreated,
+  });
+  try {
+    await sendAll(sending);
+    return outcome();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.detail.code !== 'CHANGED_MEANWHILE') throw error;
+    const now = liveFrom(await getDefinition(session.context, `labels/${live.id}`, session.options));
+    if (!isAsWanted(sending, now)) throw error;
+    sending.live = now;
+    await setPermissions(sending);
+    return outcome();
+  }
+};
