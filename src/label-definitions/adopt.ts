@@ -21,7 +21,11 @@ export type Adopted = {
 };
 
 /** A file that names the revision it was written from keeps that protection: the record starts there. */
-const startOf = async (context: Context, { wish, live }: Prepared, asking: Asking): Promise<LiveLabel | undefined> => {
+const startOf = async (
+  context: Context,
+  { wish, live }: Prepared,
+  asking: Asking,
+): Promise<LiveLabel | undefined> => {
   if (live === undefined || wish.wanted.revision === undefined) return live;
   const base = await baseOf(context, wish.wanted, live, undefined, asking);
   const then = typeof base === 'object' ? base.label : undefined;
@@ -96,7 +100,8 @@ export const adoptFiles = async (
     groups.set(directory, [...(groups.get(directory) ?? []), { prepared: one, start }]);
   }
   const adopted: Adopted[] = [];
-  for (const [directory, rows] of groups) adopted.push(...(await adoptInto(context, directory, rows, deployment)));
+  for (const [directory, rows] of groups)
+    adopted.push(...(await adoptInto(context, directory, rows, deployment)));
   if (!context.isDryRun) await withoutRevision(context, prepared);
   return adopted;
 };

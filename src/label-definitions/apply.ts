@@ -33,9 +33,13 @@ export const confirmLosses = async (context: Context, prepared: readonly Prepare
       : plan.changes.filter((c) => c.kind === 'deleted').map((c) => `${c.what} of ${plan.title}`),
   );
   if (gone.length > 0)
-    await context.confirm(`Delete ${gone.join(', ')}? Their values disappear from items when it is published.`);
+    await context.confirm(
+      `Delete ${gone.join(', ')}? Their values disappear from items when it is published.`,
+    );
   const losing = prepared.flatMap(({ permissions, plan }) =>
-    (permissions?.plan.removed.length ?? 0) > 0 ? [`${permissions?.plan.removed.length} of ${plan.title}`] : [],
+    (permissions?.plan.removed.length ?? 0) > 0
+      ? [`${permissions?.plan.removed.length} of ${plan.title}`]
+      : [],
   );
   if (losing.length > 0) await context.confirm(`Remove permissions: ${losing.join(', ')}?`);
 };

@@ -48,7 +48,8 @@ export const baseOf = async (
   record: DeploymentRecord | undefined,
   asking: Asking,
 ): Promise<Base | 'gone' | undefined> => {
-  if (record !== undefined) return record.id === live.id ? fromRecord(context, record, live, asking) : undefined;
+  if (record !== undefined)
+    return record.id === live.id ? fromRecord(context, record, live, asking) : undefined;
   const { revision, id } = wanted;
   // The number means something only where the id was found: another deployment counts for itself.
   if (revision === undefined || id !== live.id) return undefined;

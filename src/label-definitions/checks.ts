@@ -55,7 +55,7 @@ const stayingFields = (wanted: readonly FieldDef[], live: LiveLabel | undefined)
   ).length;
 };
 
-/** The limits that the service names, on everything the file says. facts labels 6. */
+/** The limits that the service names, on everything the file says. spec/labels#limits. */
 export const limitProblems = (
   wanted: LabelDef,
   live: LiveLabel | undefined,
@@ -75,7 +75,7 @@ const covers = (outer: Touched, inner: Touched): boolean =>
   !outer.fieldId ||
   (outer.fieldId === inner.fieldId && (!outer.choiceId || outer.choiceId === inner.choiceId));
 
-/** facts labels 6: a locked part refuses the change; taking a part away meets the locks inside it as well. */
+/** spec/labels#locks-1: a locked part refuses the change; taking a part away meets the locks inside it as well. */
 export const lockProblems = (plan: Plan, locks: readonly LockJson[]): Problem[] =>
   plan.changes.flatMap((change) => {
     const lock = locks.find((l) => covers(l, change.part) || (change.takesAway && covers(change.part, l)));
@@ -114,8 +114,7 @@ const transitionProblems = (plan: Plan, live: LiveLabel): Problem[] => {
 };
 
 const updateProblems = (plan: Plan, live: LiveLabel): Problem[] => {
-  const isEdit =
-    plan.edits.length > 0 || plan.copyMode !== undefined || plan.enabledApps !== undefined;
+  const isEdit = plan.edits.length > 0 || plan.copyMode !== undefined || plan.enabledApps !== undefined;
   if (isEdit && !live.rights.canUpdate) {
     const why = 'may not be changed by this account: it is locked, read only, or the role EDITOR is missing';
     return [problem(`label ${plan.title}`, 'rule', why, roleHint)];

@@ -35,7 +35,9 @@ const orphansOf = (session: Session, prepared: readonly Prepared[]): FilesDiff['
   return [...session.locks].flatMap(([directory, lock]) =>
     Object.entries(lock?.labels ?? {}).flatMap(([key, { deployments }]) => {
       const here = deployments[session.deployment];
-      return here === undefined || bound.has(`${directory}/${key}`) ? [] : [{ key, id: here.id, title: here.title }];
+      return here === undefined || bound.has(`${directory}/${key}`)
+        ? []
+        : [{ key, id: here.id, title: here.title }];
     }),
   );
 };
@@ -131,7 +133,16 @@ export const diffMarkdown = (diff: FilesDiff): string => {
   const details = diff.labels.flatMap((one) =>
     one.status === 'same'
       ? []
-      : [`<details><summary>${cell(one.prepared.wanted.title)}</summary>`, '', '```diff', ...bodyLines(one).map(diffLine), '```', '', '</details>', ''],
+      : [
+          `<details><summary>${cell(one.prepared.wanted.title)}</summary>`,
+          '',
+          '```diff',
+          ...bodyLines(one).map(diffLine),
+          '```',
+          '',
+          '</details>',
+          '',
+        ],
   );
   return [
     `### Labels: ${countText(diff)}`,

@@ -1,4 +1,12 @@
-import type { ChoiceDef, FieldDef, LabelDef, LiveChoice, LiveField, LiveLabel, PermissionDef } from './definition.ts';
+import type {
+  ChoiceDef,
+  FieldDef,
+  LabelDef,
+  LiveChoice,
+  LiveField,
+  LiveLabel,
+  PermissionDef,
+} from './definition.ts';
 import { contentDigest, fieldDigest } from './digest.ts';
 import { isSameEntries } from './frozen.ts';
 import type { DeploymentRecord } from './lock-file.ts';
@@ -143,7 +151,9 @@ const partsDrift = <W extends Part, L extends LivePart>(
   });
   const gone = base.flatMap(({ id, name }): Drift[] => {
     if (live.some((now) => now.id === id)) return [];
-    const isSaid = pairs.some((pair) => pair.live === undefined && (pair.wanted.id === id || pair.wanted.name === name));
+    const isSaid = pairs.some(
+      (pair) => pair.live === undefined && (pair.wanted.id === id || pair.wanted.name === name),
+    );
     return isSaid ? [{ what: `${kind.word(name)} (gone)`, was: name, isLost: true, at: kind.at(id) }] : [];
   });
   const ids = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id);
@@ -157,7 +167,9 @@ const partsDrift = <W extends Part, L extends LivePart>(
   return [
     ...found,
     ...gone,
-    ...(isUndone ? [{ what: `the order of the ${kind.word('').trim()}s`, isLost: true, at: { member: 'order' } }] : []),
+    ...(isUndone
+      ? [{ what: `the order of the ${kind.word('').trim()}s`, isLost: true, at: { member: 'order' } }]
+      : []),
   ];
 };
 
@@ -198,9 +210,19 @@ const stateWords = { UNPUBLISHED_DRAFT: 'draft', PUBLISHED: 'published', DISABLE
 /** State, copy mode and apps hold at once for every revision: only the lock file knows how they were. */
 const settingsDrift = (wanted: LabelDef, record: DeploymentRecord, live: LiveLabel): Drift[] => {
   const facts = [
-    ['state', record.state, live.state, wanted.state && Object.entries(stateWords).find(([, w]) => w === wanted.state)?.[0]],
+    [
+      'state',
+      record.state,
+      live.state,
+      wanted.state && Object.entries(stateWords).find(([, w]) => w === wanted.state)?.[0],
+    ],
     ['copyMode', record.copyMode, live.copyMode, wanted.copyMode],
-    ['enabledApps', [...record.enabledApps].sort(), [...live.enabledApps].sort(), wanted.enabledApps && [...wanted.enabledApps].sort()],
+    [
+      'enabledApps',
+      [...record.enabledApps].sort(),
+      [...live.enabledApps].sort(),
+      wanted.enabledApps && [...wanted.enabledApps].sort(),
+    ],
   ] as const;
   return facts.flatMap(([member, was, is, said]): Drift[] =>
     said === undefined || text(was) === text(is)
@@ -220,14 +242,25 @@ const permissionDrift = (
     all.find((one) => isSamePrincipal(one, who))?.role;
   const then = Object.entries(record.permissions).map(([who, role]): PermissionDef => {
     const member = /^(people|groups|audiences)\//.exec(who)?.[1];
-    return { role, [member === undefined ? 'email' : member === 'people' ? 'person' : member.slice(0, -1)]: who };
+    return {
+      role,
+      [member === undefined ? 'email' : member === 'people' ? 'person' : member.slice(0, -1)]: who,
+    };
   });
   const everybody = [...then, ...live.filter((one) => roleIn(then, one) === undefined)];
   return everybody.flatMap((who): Drift[] => {
     const [was, is, said] = [roleIn(then, who), roleIn(live, who), roleIn(permissions, who)];
     return was === is
       ? []
-      : [{ what: `permission of ${whoOf(who)}`, was: was ?? null, is: is ?? null, isLost: said !== is, at: { member: 'permissions' } }];
+      : [
+          {
+            what: `permission of ${whoOf(who)}`,
+            was: was ?? null,
+            is: is ?? null,
+            isLost: said !== is,
+            at: { member: 'permissions' },
+          },
+        ];
   });
 };
 

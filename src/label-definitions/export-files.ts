@@ -13,7 +13,13 @@ import { SCHEMA_FILE, schemaLine, schemaText } from './schema.ts';
 
 /** A definition that lies in the directory already. */
 type Known = { readonly file: string; readonly definition: LabelDef };
-type Written = { readonly id: string; readonly title: string; readonly revision: string; readonly file: string; readonly moved_from?: string };
+type Written = {
+  readonly id: string;
+  readonly title: string;
+  readonly revision: string;
+  readonly file: string;
+  readonly moved_from?: string;
+};
 
 /** Single definitions in a directory; files that cannot be read are somebody else's. */
 const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
@@ -35,7 +41,9 @@ const knownFor = (
   lock: LockFile | undefined,
   deployment: string,
 ): Known | undefined => {
-  const file = Object.values(lock?.labels ?? {}).find((one) => one.deployments[deployment]?.id === live.id)?.file;
+  const file = Object.values(lock?.labels ?? {}).find(
+    (one) => one.deployments[deployment]?.id === live.id,
+  )?.file;
   return (
     known.find((one) => one.definition.id === live.id) ??
     known.find((one) => file !== undefined && one.file === file) ??
@@ -49,12 +57,18 @@ const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): string =
   return taken.has(`${plain}.yaml`) ? `${plain}-${id}.yaml` : `${plain}.yaml`;
 };
 
-/** A file that is named after the title follows a rename; another name was chosen by somebody and stays. */
-const nameFor = (live: LiveLabel, before: Known | undefined, taken: ReadonlySet<string>): string => {
+/** A file that is named after the title, now or when it was adopted, follows a rename; a name that somebody chose stays. */
+const nameFor = (
+  live: LiveLabel,
+  before: Known | undefined,
+  { lock, taken }: Pick<Target, 'lock' | 'taken'>,
+): string => {
   if (before === undefined) return newName(live, taken);
-  const isNamedAfterTitle = before.file === `${slugOf(before.definition.title)}.yaml`;
-  const isRenamed = before.definition.title !== live.title;
-  return isRenamed && isNamedAfterTitle ? newName(live, taken) : before.file;
+  const key = Object.entries(lock?.labels ?? {}).find(([, { file }]) => file === before.file)?.[0];
+  const isNamedAfterTitle = [slugOf(before.definition.title), key].includes(
+    before.file.replace(/\.yaml$/, ''),
+  );
+  return isNamedAfterTitle ? newName(live, taken) : before.file;
 };
 
 /** Keys are the file's own: an export keeps them. */
@@ -89,7 +103,7 @@ const writeOne = async (target: Target, found: Exported): Promise<{ written: Wri
   const { context, directory, taken } = target;
   const before = knownFor(target.known, found, target.lock, target.deployment);
   if (before !== undefined) taken.delete(before.file);
-  const file = nameFor(found.live, before, taken);
+  const file = nameFor(found.live, before, target);
   taken.add(file);
   const one = withKeys(found, before?.definition);
   const isMoved = before !== undefined && before.file !== file;
@@ -127,7 +141,8 @@ const writeSchema = async (context: Context, directory: string): Promise<void> =
   const path = absolute(context, directory);
   await context.host.files.makeDirectory(path);
   const file = join(path, SCHEMA_FILE);
-  if ((await context.host.files.read(file)) !== schemaText()) await context.host.files.replace(file, schemaText());
+  if ((await context.host.files.read(file)) !== schemaText())
+    await context.host.files.replace(file, schemaText());
 };
 
 /** One file a label, in a directory; its lock file, if there is one, is brought up to date. */
@@ -140,13 +155,24 @@ export async function* exportToDirectory(
   const known = await knownIn(context, directory);
   const lock = await readLock(context, absolute(context, directory));
   const deployment = lock === undefined ? '' : await deploymentOf(context, given);
-  const target = { context, directory, known, lock, deployment, taken: new Set(known.map(({ file }) => file)) };
+  const target = {
+    context,
+    directory,
+    known,
+    lock,
+    deployment,
+    taken: new Set(known.map(({ file }) => file)),
+  };
   const recorded: { definition: LabelDef; live: LiveLabel; file: string }[] = [];
   await writeSchema(context, directory);
   for await (const found of labels) {
     const { written, one } = await writeOne(target, found);
     if (lock !== undefined)
-      recorded.push({ definition: one.definition, live: one.live, file: written.file.slice(join(directory, '/').length) });
+      recorded.push({
+        definition: one.definition,
+        live: one.live,
+        file: written.file.slice(join(directory, '/').length),
+      });
     yield written;
   }
   if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
@@ -172,4 +198,3 @@ export async function* exportToFile(
   }
   yield* written;
 }
-

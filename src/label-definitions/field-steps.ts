@@ -121,7 +121,11 @@ export const newChoicesDisabled = (field: FieldDef): string[] =>
   (field.choices ?? []).filter((c) => c.disabled).map((c) => `choice ${c.name} of field ${field.name}`);
 
 /** What makes the fields of a label those of the file. */
-export const fieldSteps = (wanted: readonly FieldDef[], live: readonly LiveField[], prune: boolean): Steps => {
+export const fieldSteps = (
+  wanted: readonly FieldDef[],
+  live: readonly LiveField[],
+  prune: boolean,
+): Steps => {
   const made = partSteps(fieldKind(prune), wanted, live, 'fields', prune);
   const created = new Set(made.steps.flatMap(({ edit }) => namesCreated(edit)));
   const inside = wanted.filter(({ name }) => created.has(name)).flatMap(newChoicesDisabled);

@@ -22,16 +22,14 @@ const entriesProblem = (wanted: FieldDef, live: LiveField, path: string): Proble
   if (maxEntries === undefined || isSameEntries(maxEntries, live.maxEntries)) return [];
   if (maxEntries === null || live.maxEntries === undefined) {
     const then = live.maxEntries === undefined ? 'for one value' : 'for several values';
-    return [
-      problem(`${path}.maxEntries`, 'rule', `field ${live.name} was published ${then}; that is fixed`),
-    ];
+    return [problem(`${path}.maxEntries`, 'rule', `field ${live.name} was published ${then}; that is fixed`)];
   }
   const floor = live.publishedEntries ?? live.maxEntries;
   const text = `field ${live.name} was published with maxEntries ${floor}; it cannot shrink to ${maxEntries}`;
   return maxEntries < floor ? [problem(`${path}.maxEntries`, 'rule', text)] : [];
 };
 
-/** facts labels 3 "Rules that bite after publish", judged before anything is sent. */
+/** spec/labels#lifecycle-7, judged before anything is sent. */
 export const frozenProblems = (wanted: FieldDef, live: LiveField, path: string): Problem[] => {
   if (live.state === 'UNPUBLISHED_DRAFT') return [];
   const type = typeProblem(wanted, live, path);

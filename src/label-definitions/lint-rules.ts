@@ -17,7 +17,10 @@ const namesIn = ({ title, fields = [] }: LabelDef): Part[] => [
   { path: 'title', name: title },
   ...fields.flatMap((field, i) => [
     { path: `fields[${i}].name`, name: field.name },
-    ...(field.choices ?? []).map((choice, c) => ({ path: `fields[${i}].choices[${c}].name`, name: choice.name })),
+    ...(field.choices ?? []).map((choice, c) => ({
+      path: `fields[${i}].choices[${c}].name`,
+      name: choice.name,
+    })),
   ]),
 ];
 
@@ -26,11 +29,15 @@ const description = (wanted: LabelDef, options: LintOptions['description']): Obj
   const message = 'has no description';
   const choices = (wanted.fields ?? []).flatMap((field, i) =>
     (field.choices ?? []).flatMap((choice, c) =>
-      choice.description ? [] : [{ path: `fields[${i}].choices[${c}]`, message: `choice ${choice.name} ${message}` }],
+      choice.description
+        ? []
+        : [{ path: `fields[${i}].choices[${c}]`, message: `choice ${choice.name} ${message}` }],
     ),
   );
   return [
-    ...(options.labels && !wanted.description ? [{ path: 'title', message: `label ${wanted.title} ${message}` }] : []),
+    ...(options.labels && !wanted.description
+      ? [{ path: 'title', message: `label ${wanted.title} ${message}` }]
+      : []),
     ...(options.choices ? choices : []),
   ];
 };
@@ -71,10 +78,17 @@ const badgeContrast = (wanted: LabelDef, { against, min }: LintOptions['badge_co
 const editors = (wanted: LabelDef, allowed: readonly string[]): Objection[] =>
   (wanted.permissions ?? []).flatMap((permission, i) => {
     const who = whoOf(permission);
-    const isAllowed = allowed.some((one) => one === '*' || one === who || (one.startsWith('@') && who.endsWith(one)));
+    const isAllowed = allowed.some(
+      (one) => one === '*' || one === who || (one.startsWith('@') && who.endsWith(one)),
+    );
     return permission.role !== labelRoles[labelRoles.length - 1] || isAllowed
       ? []
-      : [{ path: `permissions[${i}]`, message: `${who} may not be EDITOR; allowed: ${allowed.join(', ') || 'nobody'}` }];
+      : [
+          {
+            path: `permissions[${i}]`,
+            message: `${who} may not be EDITOR; allowed: ${allowed.join(', ') || 'nobody'}`,
+          },
+        ];
   });
 
 type Rule<K extends keyof LintOptions> = {

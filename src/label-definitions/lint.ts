@@ -25,7 +25,9 @@ const optionOf = (value: unknown, standard: unknown): unknown => {
 const wrongOption = (name: string, value: unknown): string | undefined => {
   switch (name) {
     case 'name_pattern':
-      return typeof value === 'string' || typeof value === 'boolean' ? undefined : 'must be a regular expression';
+      return typeof value === 'string' || typeof value === 'boolean'
+        ? undefined
+        : 'must be a regular expression';
     case 'editors':
       return Array.isArray(value) || typeof value === 'boolean' ? undefined : 'must be a list of principals';
     default:
@@ -40,7 +42,9 @@ const readOptions = async (context: Context, file: string | undefined): Promise<
   const problems = Object.entries(document.value).flatMap(([name, value]) => {
     if (!names.some((known) => known === name)) {
       const close = nearest(name, names);
-      return [problem(name, 'unknown', `is not a rule (${names.join(', ')})`, close && `did you mean ${close}?`)];
+      return [
+        problem(name, 'unknown', `is not a rule (${names.join(', ')})`, close && `did you mean ${close}?`),
+      ];
     }
     const wrong = wrongOption(name, value);
     return wrong === undefined ? [] : [problem(name, 'type', wrong)];
@@ -61,7 +65,11 @@ const check = <K extends keyof LintOptions>(name: K, wish: Wish, options: Wanted
 };
 
 /** A definition that the lock file does not know, or a record whose file is gone: one of them was forgotten. */
-const orphans = async (context: Context, directory: string | undefined, wishes: readonly Wish[]): Promise<Finding[]> => {
+const orphans = async (
+  context: Context,
+  directory: string | undefined,
+  wishes: readonly Wish[],
+): Promise<Finding[]> => {
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (lock === undefined) return [];
   const keys = wishes.map((wish) => labelKey(lock, wish.wanted, '', undefined));
@@ -72,7 +80,13 @@ const orphans = async (context: Context, directory: string | undefined, wishes: 
   );
   const forgotten = Object.entries(lock.labels)
     .filter(([key]) => !keys.includes(key))
-    .map(([key, { file }]) => problem('', 'rule', `labels.lock.yaml has ${key}, whose definition is gone${file === undefined ? '' : ` (${file})`}`));
+    .map(([key, { file }]) =>
+      problem(
+        '',
+        'rule',
+        `labels.lock.yaml has ${key}, whose definition is gone${file === undefined ? '' : ` (${file})`}`,
+      ),
+    );
   return [...unknown, ...forgotten].map((one) => ({ ...one, lint: 'orphans' }));
 };
 

@@ -19,12 +19,18 @@ const unusedKey = (wish: string, taken: ReadonlySet<string>): string => {
   for (let n = 2; ; n += 1) if (!taken.has(`${wish}-${n}`)) return `${wish}-${n}`;
 };
 
-type Identified = { readonly key?: string; readonly id?: string; readonly was?: string; readonly name: string };
+type Identified = {
+  readonly key?: string;
+  readonly id?: string;
+  readonly was?: string;
+  readonly name: string;
+};
 type Recorded = { readonly name: string; readonly id: string };
 type RecordMap = Readonly<Record<string, Recorded>>;
 
 /** Entries of all deployments under one key, this deployment's first. */
-const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] => maps.flatMap((map) => Object.entries(map));
+const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] =>
+  maps.flatMap((map) => Object.entries(map));
 
 /**
  * The key of a part of a file: its own `key`, else the key under which some deployment knows its id, else the one under
@@ -33,7 +39,8 @@ const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] => maps.fl
 const keyOf = (part: Identified, maps: readonly RecordMap[]): string | undefined => {
   if (part.key !== undefined) return part.key;
   const entries = entriesFor(maps);
-  const find = (is: (one: Recorded) => boolean): string | undefined => entries.find(([, one]) => is(one))?.[0];
+  const find = (is: (one: Recorded) => boolean): string | undefined =>
+    entries.find(([, one]) => is(one))?.[0];
   return (
     (part.id === undefined ? undefined : find((one) => one.id === part.id)) ??
     find((one) => one.name === part.name) ??
@@ -69,7 +76,11 @@ const choicesHere = (
 };
 
 /** A definition with the ids that one deployment has for its parts. Pure. */
-export const inDeployment = (wanted: LabelDef, record: LabelRecord | undefined, deployment: string): LabelDef => {
+export const inDeployment = (
+  wanted: LabelDef,
+  record: LabelRecord | undefined,
+  deployment: string,
+): LabelDef => {
   const here = record?.deployments[deployment];
   if (record === undefined || here === undefined) return wanted;
   const maps = fieldMaps(record.deployments, deployment);
@@ -107,10 +118,7 @@ export const labelKey = (
 };
 
 export const newLabelKey = (lock: LockFile, wanted: LabelDef, taken: ReadonlySet<string>): string =>
-  unusedKey(
-    slugOf(wanted.title) || (wanted.id ?? 'label'),
-    new Set([...Object.keys(lock.labels), ...taken]),
-  );
+  unusedKey(slugOf(wanted.title) || (wanted.id ?? 'label'), new Set([...Object.keys(lock.labels), ...taken]));
 
 const choiceRecords = (
   field: FieldDef | undefined,
@@ -130,7 +138,12 @@ const choiceRecords = (
   return Object.keys(records).length === 0 ? undefined : records;
 };
 
-const fieldRecords = (wanted: LabelDef, live: LiveLabel, record: LabelRecord | undefined, deployment: string) => {
+const fieldRecords = (
+  wanted: LabelDef,
+  live: LiveLabel,
+  record: LabelRecord | undefined,
+  deployment: string,
+) => {
   const maps = fieldMaps(record?.deployments ?? {}, deployment);
   const pairs = match(wanted.fields ?? [], live.fields, '').pairs;
   const taken = new Set<string>();

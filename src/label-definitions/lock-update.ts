@@ -14,7 +14,10 @@ export type Outcome = {
   readonly live: LiveLabel;
 };
 
-const byDirectory = <T>(items: readonly T[], directoryOf: (item: T) => string | undefined): Map<string, T[]> => {
+const byDirectory = <T>(
+  items: readonly T[],
+  directoryOf: (item: T) => string | undefined,
+): Map<string, T[]> => {
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const directory = directoryOf(item);

@@ -1,5 +1,6 @@
 import { changeRow, changesText } from './text.ts';
 import { type PermissionPlan, permissionText } from './permissions.ts';
+import type { LiveLabel } from './definition.ts';
 import type { Plan } from './plan.ts';
 import { type Prepared, changesPermissions } from './prepared.ts';
 import { driftLines } from './protect.ts';
@@ -15,6 +16,8 @@ export type Applied = {
   readonly name: string;
   readonly revision?: string;
   readonly published: boolean;
+  /** Of the newest revision, after this apply. */
+  readonly state?: 'draft' | 'published' | 'disabled';
   /** Edits of the definition; 1 for a new label. */
   readonly sent: number;
   /** Requests that changed something. */
@@ -65,7 +68,18 @@ export const changeRows = (prepared: Prepared): unknown[] => [
   ...permissionRows(prepared),
 ];
 
-export const appliedFrom = (prepared: Prepared, sent: Sent | undefined, more: readonly string[] = []): Applied => {
+const stateNow = (live: LiveLabel | undefined): Pick<Applied, 'state'> => {
+  if (live === undefined) return {};
+  if (live.state === 'DISABLED') return { state: 'disabled' };
+  const isDraft = live.state === 'UNPUBLISHED_DRAFT' || live.hasUnpublishedChanges;
+  return { state: isDraft ? 'draft' : 'published' };
+};
+
+export const appliedFrom = (
+  prepared: Prepared,
+  sent: Sent | undefined,
+  more: readonly string[] = [],
+): Applied => {
   const { plan, entry } = prepared;
   const id = sent?.live.id ?? plan.id;
   const revision = sent?.live.revisionId ?? plan.revisionId;
@@ -76,6 +90,7 @@ export const appliedFrom = (prepared: Prepared, sent: Sent | undefined, more: re
     ...named(id, plan.title),
     ...(revision === undefined ? {} : { revision }),
     published: sent?.isPublished ?? false,
+    ...stateNow(sent?.live ?? prepared.live),
     sent: sent === undefined ? 0 : sent.isCreated ? 1 : plan.edits.length,
     requests: sent?.count ?? 0,
     changes: changeRows(prepared),
@@ -83,10 +98,11 @@ export const appliedFrom = (prepared: Prepared, sent: Sent | undefined, more: re
   };
 };
 
-const outcomeText = ({ action, title, id, revision, published, requests }: Applied, isDryRun: boolean): string => {
+const outcomeText = (one: Applied, isDryRun: boolean): string => {
+  const { action, title, id, revision, published, state, requests } = one;
   if (isDryRun) return `${title}: nothing was sent (dry run)`;
   if (action === 'none' && !published && requests === 0) return `${title}: up to date`;
-  return `${title}: labels/${id}, revision ${revision}${published ? ', published' : ''}`;
+  return `${title}: labels/${id}, revision ${revision}${state === undefined ? '' : `, ${state}`}`;
 };
 
 export const outcomesText = (done: readonly Applied[], isDryRun: boolean): string =>

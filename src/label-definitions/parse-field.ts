@@ -1,6 +1,13 @@
 import { problem } from '../core/problem.ts';
 import { isHex } from './color.ts';
-import { type Badge, type ChoiceDef, type FieldDef, type FieldKind, badgeWith, fieldKinds } from './definition.ts';
+import {
+  type Badge,
+  type ChoiceDef,
+  type FieldDef,
+  type FieldKind,
+  badgeWith,
+  fieldKinds,
+} from './definition.ts';
 import { badgeMembers, choiceMembers, fieldMembers } from './format.ts';
 import {
   type Plain,

@@ -73,7 +73,8 @@ const fromWire = (json: LabelJson): LabelDef => {
     ...rest,
     ...(live.revisionId === '' ? {} : { revision: live.revisionId }),
     type: type === '' ? undefined : type,
-    description: json.properties?.description === undefined && json.lifecycle === undefined ? undefined : description,
+    description:
+      json.properties?.description === undefined && json.lifecycle === undefined ? undefined : description,
     copyMode: json.appliedLabelPolicy === undefined ? undefined : copyMode,
     enabledApps: json.enabledAppSettings === undefined ? undefined : enabledApps,
     fields: json.fields === undefined && json.lifecycle === undefined ? undefined : fields,

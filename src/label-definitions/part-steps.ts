@@ -104,7 +104,9 @@ const stateSteps = <W extends WantedPart, L extends LivePart>(
   if (wanted.disabled === false)
     return live.disabled ? [{ changes: [{ kind: 'enabled', ...base }], edit: enable }] : [];
   if (live.disabled && isSamePolicy(wanted.disabled, live.disabled)) return [];
-  const disable = disableStep(kind, live.id, wanted.disabled, [{ kind: 'disabled', ...base, takesAway: true }]);
+  const disable = disableStep(kind, live.id, wanted.disabled, [
+    { kind: 'disabled', ...base, takesAway: true },
+  ]);
   // Only a published part can be disabled, so another policy means enabling it first.
   if (live.disabled) return [{ changes: [], edit: enable }, disable];
   return live.state === 'PUBLISHED' ? [disable] : [];
@@ -148,8 +150,8 @@ export const partSteps = <W extends WantedPart, L extends LivePart>(
     ids,
   );
   const placeAt = (i: number): Place => places[i] ?? { before: '', isMoved: false };
-  const kept = pairs.flatMap(
-    (pair, i): Kept<W, L>[] => (pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : []),
+  const kept = pairs.flatMap((pair, i): Kept<W, L>[] =>
+    pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : [],
   );
   const added = pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }]));
   const nameOf = (id: string): string => live.find((part) => part.id === id)?.name ?? id;
@@ -158,9 +160,7 @@ export const partSteps = <W extends WantedPart, L extends LivePart>(
   const steps: Step[] = [
     ...missing.flatMap((part) => goneSteps(kind, part, prune)),
     // Moves go from the last to the first: then every `before` stands right.
-    ...kept
-      .toReversed()
-      .flatMap((one) => propertySteps(kind, one.wanted, one.live, one.place, nameOf)),
+    ...kept.toReversed().flatMap((one) => propertySteps(kind, one.wanted, one.live, one.place, nameOf)),
     ...kept.flatMap((one, i) => [...(inner[i]?.steps ?? []), ...stateSteps(kind, one.wanted, one.live)]),
     ...added.map((one) => kind.create(one.wanted, one.place.before)),
   ];

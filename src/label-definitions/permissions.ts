@@ -30,7 +30,11 @@ export const permissionIn = (value: unknown, path: string, problems: Problem[]):
   const role = String(given.role ?? '').toUpperCase();
   if (!labelRoles.some((one) => one === role))
     problems.push(
-      problem(`${path}.role`, 'enum', `must be one of ${labelRoles.join(', ')}; got ${given.role ?? 'nothing'}`),
+      problem(
+        `${path}.role`,
+        'enum',
+        `must be one of ${labelRoles.join(', ')}; got ${given.role ?? 'nothing'}`,
+      ),
     );
   const set = members.filter((key) => given[key] !== undefined);
   // A listed permission has an address and a principal; the address says it all.

@@ -69,9 +69,11 @@ export const planFiles = async (context: Context, files: readonly string[], opti
 };
 
 const broken = (file: string, why: string): AppError =>
-  usageError(`${file} ${why}; nothing was sent`, [problem('--plan', 'format', why)], [
-    `opsctl labels plan -f <files> --out ${file}`,
-  ]);
+  usageError(
+    `${file} ${why}; nothing was sent`,
+    [problem('--plan', 'format', why)],
+    [`opsctl labels plan -f <files> --out ${file}`],
+  );
 
 export const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   const text = await context.host.files.read(absolute(context, file));
@@ -96,7 +98,12 @@ const outOfDate = (file: string, changed: readonly Prepared[]): AppError =>
     {
       code: 'PLAN_OUT_OF_DATE',
       tryThis: [`opsctl labels plan -f <files> --out ${file}`],
-      data: { labels: changed.map(({ wanted, live }) => ({ title: wanted.title, revision: live?.revisionId ?? null })) },
+      data: {
+        labels: changed.map(({ wanted, live }) => ({
+          title: wanted.title,
+          revision: live?.revisionId ?? null,
+        })),
+      },
     },
   );
 
@@ -109,10 +116,14 @@ export const applyPlan = async (context: Context, file: string) => {
   );
   const session = await openSession(context, plan.options, wishes);
   if (session.deployment !== plan.deployment)
-    throw new AppError('unsafe', `${file} was made for ${plan.deployment}, this is ${session.deployment}. Nothing was sent.`, {
-      code: 'OTHER_DEPLOYMENT',
-      tryThis: ['name the service with OPSCTL_LABELS_URL or --profile'],
-    });
+    throw new AppError(
+      'unsafe',
+      `${file} was made for ${plan.deployment}, this is ${session.deployment}. Nothing was sent.`,
+      {
+        code: 'OTHER_DEPLOYMENT',
+        tryThis: ['name the service with OPSCTL_LABELS_URL or --profile'],
+      },
+    );
   const prepared = await prepareAll(session, wishes);
   const changed = prepared.filter((one, i) => {
     const { changes: _, notes: __, ...planned } = plan.labels[i] ?? {};
@@ -124,4 +135,9 @@ export const applyPlan = async (context: Context, file: string) => {
   refuseProblems(prepared);
   await confirmLosses(context, prepared);
   return applyPrepared(session, prepared);
+};
+
+export const writePlan = async (context: Context, file: string, plan: PlanFile): Promise<void> => {
+  if (!context.isDryRun)
+    await context.host.files.replace(absolute(context, file), `${JSON.stringify(plan, undefined, 2)}\n`);
 };

@@ -59,7 +59,11 @@ const createPlan = (wanted: LabelDef, options: PlanOptions): Plan => {
     ...(field.disabled ? [`field ${field.name}`] : []),
     ...newChoicesDisabled(field),
   ]);
-  const states = statePlan(wanted, undefined, { hasEdits: true, deferred, publish: options.publish ?? false });
+  const states = statePlan(wanted, undefined, {
+    hasEdits: true,
+    deferred,
+    publish: options.publish ?? false,
+  });
   return {
     action: 'create',
     title,

@@ -96,9 +96,7 @@ const withPublished = async (context: Context, live: LiveLabel, asking: Asking):
 };
 
 const deletedDrift = (live: LiveLabel | undefined, id: string | undefined): Drift[] =>
-  live === undefined && id !== undefined
-    ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }]
-    : [];
+  live === undefined && id !== undefined ? [{ what: `labels/${id} (deleted)`, isLost: true, at: {} }] : [];
 
 const withDrift = async (
   session: Session,
@@ -215,4 +213,3 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
     });
   }
 };
-

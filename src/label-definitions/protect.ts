@@ -6,7 +6,9 @@ import type { Session } from './session.ts';
 const since = ({ base, entry, wanted, live }: Prepared, { deployment }: Session): string => {
   const revision = base?.revision ?? entry?.record?.deployments[deployment]?.revision ?? wanted.revision;
   const verb = entry === undefined ? 'was exported' : 'was applied';
-  return live === undefined ? `revision ${revision} ${verb}` : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
+  return live === undefined
+    ? `revision ${revision} ${verb}`
+    : `revision ${revision} ${verb}, and is now at ${live.revisionId},`;
 };
 
 const lineOf = (session: Session, prepared: Prepared): string => {

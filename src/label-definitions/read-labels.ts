@@ -17,7 +17,8 @@ const read = <T>(context: Context, operation: Operation, input: LooseInput): Pro
 };
 
 /** The members of a label that a definition is made of: a sixteenth of the bytes of a whole one. */
-const choiceMembers = 'choices(id,properties(displayName,description,badgeConfig),lifecycle(state,disabledPolicy))';
+const choiceMembers =
+  'choices(id,properties(displayName,description,badgeConfig),lifecycle(state,disabledPolicy))';
 const fieldMembers = [
   'id,properties(displayName,required),lifecycle(state,disabledPolicy)',
   'textOptions,integerOptions,dateOptions/dateFormatType,userOptions',

@@ -20,14 +20,17 @@ export const refuseUnknown = (value: Plain, members: Members, path: string, read
     if (known.includes(key)) continue;
     const close = nearest(key, known);
     const hint = close && `did you mean ${close}?`;
-    reader.problems.push(
-      problem(at(path, key), 'unknown', `is not a known key (${known.join(', ')})`, hint),
-    );
+    reader.problems.push(problem(at(path, key), 'unknown', `is not a known key (${known.join(', ')})`, hint));
   }
 };
 
 /** The member as text; `null` is none, which is told apart from absent. */
-export const textOrNone = (value: Plain, key: string, path: string, reader: Reader): string | null | undefined => {
+export const textOrNone = (
+  value: Plain,
+  key: string,
+  path: string,
+  reader: Reader,
+): string | null | undefined => {
   const given = value[key];
   if (given === undefined || given === null || typeof given === 'string') return given;
   if (typeof given === 'number' || typeof given === 'boolean') return String(given);
@@ -57,13 +60,16 @@ export const oneOfIn = <T extends string>(
   const text = textIn(value, key, path, reader);
   const found = words.find((word) => word === text);
   if (text !== undefined && found === undefined)
-    reader.problems.push(
-      problem(at(path, key), 'enum', `must be one of ${words.join(', ')}; got ${text}`),
-    );
+    reader.problems.push(problem(at(path, key), 'enum', `must be one of ${words.join(', ')}; got ${text}`));
   return found;
 };
 
-export const flagIn = (value: Plain, key: string, path: string, { problems }: Reader): boolean | undefined => {
+export const flagIn = (
+  value: Plain,
+  key: string,
+  path: string,
+  { problems }: Reader,
+): boolean | undefined => {
   const given = value[key];
   if (given === undefined) return undefined;
   if (given !== null && typeof given !== 'boolean')
@@ -72,7 +78,12 @@ export const flagIn = (value: Plain, key: string, path: string, { problems }: Re
 };
 
 /** The entries of a list; a plain name stands for `{name}`. Absent stays absent, `null` is an empty list. */
-export const entriesIn = (value: Plain, key: string, path: string, { problems }: Reader): Plain[] | undefined => {
+export const entriesIn = (
+  value: Plain,
+  key: string,
+  path: string,
+  { problems }: Reader,
+): Plain[] | undefined => {
   const given = value[key];
   if (given === undefined) return undefined;
   if (given !== null && !Array.isArray(given)) {

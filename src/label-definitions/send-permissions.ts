@@ -4,7 +4,7 @@ import type { PermissionPlan } from './permissions.ts';
 
 const { permissions } = labelsService.table;
 
-/** facts labels 5: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
+/** spec/labels#permissions-4: each batch is atomic. Grants come first, so that nobody who keeps a role is without one in between. */
 export const sendPermissions = async (
   context: Context,
   parent: string,

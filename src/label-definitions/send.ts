@@ -56,7 +56,9 @@ const definitionNow = (now: LabelJson) => definitionOf(liveFrom(now));
 const moved = async (sending: Sending, label: LabelJson, stands: string): Promise<void> => {
   const { context, options } = sending.session;
   const isWhole = label.lifecycle !== undefined;
-  sending.live = liveFrom(isWhole ? label : await getDefinition(context, `labels/${sending.live.id}`, options));
+  sending.live = liveFrom(
+    isWhole ? label : await getDefinition(context, `labels/${sending.live.id}`, options),
+  );
   sending.count += 1;
   sending.stands = stands;
 };
@@ -121,7 +123,8 @@ const setPermissions = async (sending: Sending): Promise<void> => {
   const plan = isNew
     ? permissionPlan(wanted.permissions, await allPermissions(context, parent, options), false)
     : sending.prepared.permissions?.plan;
-  if (plan !== undefined) sending.count += await sendPermissions(context, parent, plan, adminBody(sending.session));
+  if (plan !== undefined)
+    sending.count += await sendPermissions(context, parent, plan, adminBody(sending.session));
 };
 
 const create = async (session: Session, body: Readonly<Record<string, unknown>>): Promise<LiveLabel> => {

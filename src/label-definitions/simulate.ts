@@ -1,4 +1,13 @@
-import type { ChoiceDef, FieldDef, LabelDef, LiveChoice, LiveField, LiveLabel, LiveState, Policy } from './definition.ts';
+import type {
+  ChoiceDef,
+  FieldDef,
+  LabelDef,
+  LiveChoice,
+  LiveField,
+  LiveLabel,
+  LiveState,
+  Policy,
+} from './definition.ts';
 import { match } from './match.ts';
 import { present } from './read-values.ts';
 

@@ -15,7 +15,7 @@ export type StatePlan = {
 const waitsForPublish = (name: string): string =>
   `${name} is a draft: it can be disabled only after it was published; apply the file again then`;
 
-/** doc3 A "States and transitions": a published label never becomes a draft again. */
+/** spec/labels#lifecycle: a published label never becomes a draft again. */
 const cannotBeDraft = (live: LiveLabel): Problem =>
   problem(
     'state',
@@ -23,7 +23,7 @@ const cannotBeDraft = (live: LiveLabel): Problem =>
     `label ${live.title} was published and cannot become a draft again`,
     'remove `state`, or say published or disabled',
   );
-/** doc3 A "States and transitions": publish leads from draft to published; a disabled label is enabled first. */
+/** spec/labels#lifecycle-2: publish leads from draft to published; a disabled label is enabled first. */
 const isDisabledProblem = (live: LiveLabel): Problem =>
   problem(
     'state',
@@ -92,11 +92,17 @@ const changeOf = (transition: Transition, what: string): Change => {
 
 /** Publishing publishes everything that waits, not only what this file changes: that is said beforehand. */
 const waiting = (live: LiveLabel | undefined, transitions: readonly Transition[]): string[] =>
-  live && transitions.includes('publish') && (live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT')
+  live &&
+  transitions.includes('publish') &&
+  (live.hasUnpublishedChanges || live.state === 'UNPUBLISHED_DRAFT')
     ? [`revision ${live.revisionId} has changes that are not published yet; they are published as well`]
     : [];
 
-const keptAsDraft = (state: DefinedState | undefined, live: LiveLabel | undefined, { hasEdits }: Asked): string[] =>
+const keptAsDraft = (
+  state: DefinedState | undefined,
+  live: LiveLabel | undefined,
+  { hasEdits }: Asked,
+): string[] =>
   state === 'disabled' && live?.state === 'DISABLED' && hasEdits
     ? ['the label stays disabled: its changes are kept as a draft until it is enabled']
     : [];

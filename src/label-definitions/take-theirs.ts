@@ -35,7 +35,12 @@ const setMember = (document: YamlDocument, path: readonly Step[], member: string
 };
 
 /** Adds what is missing, drops what is gone and puts the rest into the order of the service. */
-const alignList = (document: YamlDocument, list: List, drifts: readonly Drift[], idOf: (d: Drift) => string): void => {
+const alignList = (
+  document: YamlDocument,
+  list: List,
+  drifts: readonly Drift[],
+  idOf: (d: Drift) => string,
+): void => {
   const items = itemsAt(document, list.path);
   const { pairs } = match(list.wanted, list.live, '');
   const rows = pairs.map((pair, i) => ({ id: pair.live?.id, part: pair.wanted, item: items[i] }));
@@ -61,7 +66,9 @@ const alignList = (document: YamlDocument, list: List, drifts: readonly Drift[],
 const setLabel = (document: YamlDocument, { live, permissions }: Prepared, member: string): void => {
   if (live === undefined) return;
   if (member === 'permissions') {
-    const all = (permissions?.live ?? []).map((one) => permissionText({ ...one, role: one.role ?? '' } as PermissionDef));
+    const all = (permissions?.live ?? []).map((one) =>
+      permissionText({ ...one, role: one.role ?? '' } as PermissionDef),
+    );
     document.set('permissions', document.createNode(all));
     return;
   }
@@ -88,7 +95,12 @@ const alignChoices = (document: YamlDocument, prepared: Prepared, drifts: readon
       const choice = known.choices.find((one) => one.id === id);
       return choice === undefined ? {} : choiceText(choice);
     };
-    alignList(document, { path, wanted: field.choices, live: known.choices, plain }, own, ({ at }) => at.choiceId ?? '');
+    alignList(
+      document,
+      { path, wanted: field.choices, live: known.choices, plain },
+      own,
+      ({ at }) => at.choiceId ?? '',
+    );
   }
 };
 
@@ -99,7 +111,9 @@ const alignFields = (document: YamlDocument, { live, wanted }: Prepared, drifts:
     const field = all.find((one) => one.id === id);
     return field === undefined ? {} : fieldText(field);
   };
-  const own = drifts.filter(({ at }) => at.choiceId === undefined && (at.fieldId !== undefined || at.member === 'order'));
+  const own = drifts.filter(
+    ({ at }) => at.choiceId === undefined && (at.fieldId !== undefined || at.member === 'order'),
+  );
   const { pairs } = match(wanted.fields, live.fields, '');
   for (const { at } of own) {
     const index = pairs.findIndex((pair) => pair.live?.id === at.fieldId);

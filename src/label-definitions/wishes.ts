@@ -29,8 +29,7 @@ const eachOf = (document: Document): Document[] =>
 const wishFrom = (context: Context, document: Document, problems: Problem[]): Wish => {
   const read = definitionFrom(document.value);
   problems.push(...placed(document, read.problems));
-  const path =
-    document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
+  const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
   return {
     document,
     source: document.source,
@@ -60,7 +59,8 @@ const repeatedProblems = (wishes: readonly Wish[]): Problem[] =>
     const byKey = repeats('key', ({ wanted }) => wanted.key === key);
     const byTitle = repeats(
       'title',
-      ({ wanted }) => wanted.title === title && (wanted.id === undefined || id === undefined || wanted.id === id),
+      ({ wanted }) =>
+        wanted.title === title && (wanted.id === undefined || id === undefined || wanted.id === id),
     );
     return [...byId, ...byKey, ...(byId.length + byKey.length > 0 ? [] : byTitle)];
   });

@@ -1,11 +1,11 @@
-/** facts labels 9: the kinds of a field; each has an option member named after it (`textOptions`). */
+/** spec/labels#schemas: the kinds of a field; each has an option member named after it (`textOptions`). */
 export const fieldKinds = ['text', 'integer', 'date', 'selection', 'user'] as const;
 export type FieldKind = (typeof fieldKinds)[number];
 export const optionsOf = (kind: FieldKind) => `${kind}Options` as const;
 /** At most one of them is set in a field. */
 export const optionMembers = fieldKinds.map(optionsOf);
 
-/** facts labels 5, lowest first: each role implies the ones before it. */
+/** spec/labels#permissions-2, lowest first: each role implies the ones before it. */
 export const labelRoles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'] as const;
 export type LabelRole = (typeof labelRoles)[number];
 

@@ -1,27 +1,8 @@
-import { bool, list, str } from '../../core/field.ts';
-import { defineCommand, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { bool, oneOf, str } from '../../core/field.ts';
+import { problem } from '../../core/problem.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
-import { adminFlag } from './flags.ts';
-
-const flags = {
-  file: {
-    field: list(str()),
-    short: 'f',
-    repeat: true,
-    required: true,
-    summary: 'File or directory; - is standard input',
-    value: 'file',
-    complete: 'file',
-  },
-  publish: { field: bool(), summary: 'Publish the changes as well' },
-  force: {
-    field: bool(),
-    summary: 'Apply a file even when it undoes what others changed since it was exported',
-  },
-  prune: { field: bool(), summary: 'Delete what the file no longer has, instead of disabling it' },
-  admin: adminFlag,
-} as const satisfies Flags;
-export type ApplyValues = ValuesOf<typeof flags>;
+import { comparingFlags, comparingOptions, filesFlag } from './flags.ts';
 
 export const apply = labelCommand(
   defineCommand({
@@ -29,22 +10,54 @@ export const apply = labelCommand(
     summary: 'Make labels what their files say',
     about: [
       'Reads label definitions (YAML or JSON, several documents and files, a directory), compares each with the service, shows the',
-      'difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted) and sends it as one atomic delta that is pinned',
-      'to the revision that was shown. A second run sends nothing. A label is found by its id, else by its title.',
+      'difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted, * published) and sends it as one atomic delta,',
+      'pinned to the revision that was shown. A second run sends nothing.',
       '',
-      'Fields and choices that are missing in the file are disabled, or deleted with --prune; drafts are deleted at once.',
-      'A file that names the revision it came from (as `labels export` writes it) never undoes what others changed since.',
-      'Say `was: Old name` to rename without an id. Limits, locks, rights and frozen types are checked before anything is sent.',
+      'A member that the file does not have is left as it is; null, [] or false is none. Fields and choices that a list leaves out',
+      'are disabled, or deleted with --prune; drafts are deleted at once.',
+      'Limits, locks, rights and frozen types are checked before anything is sent.',
+      '',
+      'With labels.lock.yaml in the directory (see `opsctl labels adopt`) definitions keep their labels across renames and',
+      'deployments, and what others changed since the last apply is never undone: exit 10, until --take says who wins.',
     ].join('\n'),
-    flags,
+    flags: {
+      file: filesFlag,
+      plan: {
+        field: str(),
+        summary: 'Send exactly this plan of `labels plan`',
+        value: 'plan.json',
+        complete: 'file',
+      },
+      take: {
+        field: oneOf('ours', 'theirs'),
+        summary:
+          'Where others changed what the file says: undo it (ours), or write it into the file (theirs)',
+      },
+      force: { field: bool(), summary: 'The same as --take ours' },
+      ...comparingFlags,
+    },
     examples: [
       { line: 'opsctl labels apply -f contract.yaml --dry-run', says: 'Show what would be changed' },
       { line: 'opsctl labels apply -f contract.yaml --publish', says: 'Change and publish' },
+      { line: 'opsctl labels apply --plan plan.json', says: 'Send what was reviewed, or nothing' },
       {
         line: 'opsctl labels export Contract | opsctl labels apply -f -',
         says: 'Sends nothing: the export is the definition',
       },
     ],
-    run: async (context, values) => (await import('./run-apply.ts')).runApply(context, values),
+    check: ({ file, plan, take, force }) => {
+      if (plan !== undefined && (file ?? []).length > 0)
+        return [problem('--plan', 'exclusive', 'cannot be given together with --file')];
+      if (take === 'theirs' && force) return [problem('--force', 'exclusive', 'contradicts --take theirs')];
+      return plan === undefined && (file ?? []).length === 0
+        ? [problem('--file', 'required', 'is required', 'or --plan')]
+        : [];
+    },
+    run: async (context, values) => {
+      const { apply: run, applyResult } = await import('../../label-definitions/apply-result.ts');
+      const take = values.force ? 'ours' : values.take;
+      const options = { ...comparingOptions(values), ...(take === undefined ? {} : { take }) };
+      return applyResult(context, await run(context, values.plan, values.file ?? [], options));
+    },
   }),
 );

@@ -1,32 +1,8 @@
 import { bool, list, str } from '../../core/field.ts';
-import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { defineCommand } from '../../cli/command.ts';
 import { problem } from '../../core/problem.ts';
 import { labelCommand } from './access.ts';
-import { adminFlag } from './flags.ts';
-
-const flags = {
-  all: { field: bool(), summary: 'All labels' },
-  directory: {
-    field: str(),
-    short: 'f',
-    summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
-    value: 'directory|file.yaml',
-    complete: 'file',
-  },
-  published: { field: bool(), summary: 'The published revisions instead of the newest ones' },
-  admin: adminFlag,
-} as const satisfies Flags;
-const args = [
-  {
-    name: 'labels',
-    field: list(str()),
-    summary: 'Titles, ids or labels/<id>',
-    optional: true,
-    rest: true,
-    complete: 'label',
-  },
-] as const satisfies readonly Argument[];
-export type ExportValues = ValuesOf<typeof flags, typeof args>;
+import { adminFlag, deploymentFlag } from './flags.ts';
 
 export const exportLabels = labelCommand(
   defineCommand({
@@ -34,10 +10,33 @@ export const exportLabels = labelCommand(
     summary: 'Write labels as definition files',
     about: [
       'Prints YAML documents as the pages arrive, with -o json one list of them, or writes one file a label with --directory; --directory with the name of a YAML file writes them into that one.',
+      'A file that is there follows a rename of its label; labels.lock.yaml, if there is one, is brought up to date.',
       '`labels apply` reads all of these back and changes nothing.',
     ].join('\n'),
-    args,
-    flags,
+    args: [
+      {
+        name: 'labels',
+        field: list(str()),
+        summary: 'Titles, ids or labels/<id>',
+        optional: true,
+        rest: true,
+        complete: 'label',
+      },
+    ],
+    flags: {
+      all: { field: bool(), summary: 'All labels' },
+      directory: {
+        field: str(),
+        short: 'f',
+        summary: 'Write one file a label into this directory; a name in .yaml is one file for all',
+        value: 'directory|file.yaml',
+        complete: 'file',
+      },
+      published: { field: bool(), summary: 'The published revisions (default: the newest ones)' },
+      permissions: { field: bool(), summary: 'With the permissions; one more request for each label' },
+      deployment: deploymentFlag,
+      admin: adminFlag,
+    },
     examples: [
       { line: 'opsctl labels export Contract > contract.yaml', says: 'One label' },
       { line: 'opsctl labels export --all -f labels/', says: 'Every label, a file each' },
@@ -48,6 +47,11 @@ export const exportLabels = labelCommand(
         return [problem('--all', 'exclusive', 'cannot be given together with labels')];
       return isNamed || values.all ? [] : [problem('<labels>', 'required', 'is required', 'or --all')];
     },
-    run: async (context, values) => (await import('./run-export.ts')).runExport(context, values),
+    run: async (context, values) => {
+      const { exportResult } = await import('../../label-definitions/export-result.ts');
+      const { all = false, published = false, permissions = false, admin = false } = values;
+      const options = { all, published, permissions, admin };
+      return exportResult(context, values.labels ?? [], options, values.directory, values.deployment);
+    },
   }),
 );

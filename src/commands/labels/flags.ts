@@ -1,5 +1,5 @@
-import { bool, str } from '../../core/field.ts';
-import type { Argument, Flag } from '../../cli/command.ts';
+import { bool, list, str } from '../../core/field.ts';
+import type { Argument, Flag, Flags } from '../../cli/command.ts';
 import { TITLES } from '../../label-definitions/titles.ts';
 
 export const labelArgument = {
@@ -12,3 +12,38 @@ export const adminFlag = {
   field: bool(),
   summary: 'Act with admin rights (useAdminAccess)',
 } as const satisfies Flag;
+
+export const filesFlag = {
+  field: list(str()),
+  short: 'f',
+  repeat: true,
+  summary: 'File or directory; - is standard input',
+  value: 'file',
+  complete: 'file',
+} as const satisfies Flag;
+export const deploymentFlag = {
+  field: str(),
+  summary: 'Name of the service in labels.lock.yaml (default: its base URL)',
+  value: 'name',
+} as const satisfies Flag;
+
+/** What `apply`, `plan` and `diff -f` share: how files are compared with the service. */
+export const comparingFlags = {
+  publish: { field: bool(), summary: 'Publish labels whose file does not say a state' },
+  prune: { field: bool(), summary: 'Delete what the file no longer has (default: disable it)' },
+  deployment: deploymentFlag,
+  admin: adminFlag,
+} as const satisfies Flags;
+
+type Comparing = {
+  readonly publish?: boolean | undefined;
+  readonly prune?: boolean | undefined;
+  readonly deployment?: string | undefined;
+  readonly admin?: boolean | undefined;
+};
+export const comparingOptions = ({ publish, prune, deployment, admin }: Comparing) => ({
+  publish: publish ?? false,
+  prune: prune ?? false,
+  admin: admin ?? false,
+  ...(deployment === undefined ? {} : { deployment }),
+});

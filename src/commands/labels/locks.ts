@@ -1,10 +1,9 @@
-import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
 const flags = { admin: adminFlag } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-export type LocksValues = ValuesOf<typeof flags, typeof args>;
 
 export const locks = labelCommand(
   defineCommand({
@@ -15,6 +14,9 @@ export const locks = labelCommand(
     args,
     flags,
     examples: [{ line: 'opsctl labels locks Contract', says: 'Label, fields and choices with their locks' }],
-    run: async (context, values) => (await import('./run-locks.ts')).runLocks(context, values),
+    run: async (context, values) => {
+      const { showLocks } = await import('../../label-definitions/lock-tree.ts');
+      return showLocks(context, values.label, { admin: values.admin ?? false });
+    },
   }),
 );

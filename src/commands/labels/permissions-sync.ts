@@ -1,5 +1,6 @@
 import { bool, str } from '../../core/field.ts';
-import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { usageError } from '../../core/problem.ts';
+import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
@@ -16,7 +17,24 @@ const flags = {
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-export type PermissionsSyncValues = ValuesOf<typeof flags, typeof args>;
+
+const csvRows = async (source: string, text: string): Promise<unknown[]> => {
+  const { readRows } = await import('../../bulk/rows.ts');
+  const bytes = (async function* () {
+    yield new TextEncoder().encode(text);
+  })();
+  const rows: unknown[] = [];
+  for await (const lines of readRows(bytes, 'csv')) {
+    for (const { line, row, problem: wrong } of lines) {
+      if (wrong)
+        throw usageError(`${source} is not a CSV table; nothing was sent`, [
+          { ...wrong, file: source, line },
+        ]);
+      rows.push(row);
+    }
+  }
+  return rows;
+};
 
 export const permissionsSync = labelCommand(
   defineCommand({
@@ -34,7 +52,10 @@ export const permissionsSync = labelCommand(
         says: 'Show what would change',
       },
     ],
-    run: async (context, values) =>
-      (await import('./run-permissions-sync.ts')).runPermissionsSync(context, values),
+    run: async (context, values) => {
+      const { syncPermissions } = await import('../../label-definitions/sync-permissions.ts');
+      const { file, keep = false, admin = false } = values;
+      return syncPermissions(context, values.label, { file, keep, admin }, csvRows);
+    },
   }),
 );

@@ -1,6 +1,6 @@
 import { str } from '../../core/field.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
-import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
@@ -10,7 +10,6 @@ const flags = {
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-export type PublishValues = ValuesOf<typeof flags, typeof args>;
 
 export const publish = labelCommand(
   defineCommand({
@@ -27,6 +26,14 @@ export const publish = labelCommand(
       { line: "opsctl labels publish 'Project phase' --yes", says: 'From a script' },
     ],
     operation: { service: labelsService, operation: labelsService.table.labels.publish },
-    run: async (context, values) => (await import('./run-publish.ts')).runPublish(context, values),
+    run: async (context, values) => {
+      const { publishLabel } = await import('../../label-definitions/publish.ts');
+      const { revision, 'language-code': languageCode, admin = false } = values;
+      return publishLabel(context, values.label, {
+        admin,
+        ...(revision === undefined ? {} : { revision }),
+        ...(languageCode === undefined ? {} : { languageCode }),
+      });
+    },
   }),
 );

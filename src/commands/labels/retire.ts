@@ -1,5 +1,5 @@
 import { str } from '../../core/field.ts';
-import { defineCommand, type Argument, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
 import { labelCommand } from './access.ts';
 import { adminFlag, labelArgument } from './flags.ts';
 
@@ -8,7 +8,6 @@ const flags = {
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-export type RetireValues = ValuesOf<typeof flags, typeof args>;
 
 export const retire = labelCommand(
   defineCommand({
@@ -21,6 +20,9 @@ export const retire = labelCommand(
     args,
     flags,
     examples: [{ line: 'opsctl labels retire Archive --yes --title Archive', says: 'From a script' }],
-    run: async (context, values) => (await import('./run-retire.ts')).runRetire(context, values),
+    run: async (context, values) => {
+      const { retireLabel } = await import('../../label-definitions/retire.ts');
+      return retireLabel(context, values.label, { admin: values.admin ?? false }, values.title);
+    },
   }),
 );

@@ -18,7 +18,7 @@ test('each of the 26 rows has one command, and all words differ', () => {
     expect(row(operation.method, operation.path).map((c) => c.path.join(' '))).toHaveLength(1);
   const words = commands.map((c) => c.path.join(' '));
   expect(new Set(words).size).toBe(words.length);
-  expect(words).toHaveLength(26 + 6);
+  expect(words).toHaveLength(26 + 11);
 });
 
 test('list follows every page; --limit stops; nothing is cut in silence', async () => {

@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../../src/commands/labels/commands.ts';
 import { answering, surrounding } from './around.ts';
@@ -26,6 +28,10 @@ test.each(lines)('%s works on the demo data', async (line) => {
       'contract.yaml',
       (await at.run('export', 'Contract')).stdout.replace('State and parties', 'Parties and state'),
     );
+    await mkdir(join(at.directory, 'labels'));
+    const phases = (await at.run('export', 'Project phase')).stdout;
+    await at.file('labels/phase.yaml', phases.replace('title: Project phase', 'title: Phase'));
+    if (line.includes('--plan')) await at.run('plan', '-f', 'labels/', '--out', 'plan.json');
     await at.file('readers.yaml', '- {email: reader@example.com, role: READER}\n');
     const [first = ''] = line.split(/ [>|] /);
     const { code, stderr } = await at.runOn(asked, ...words(first).slice(2));

@@ -17,7 +17,7 @@ const requests = async (): Promise<number> => (await around.server.send('GET', '
 
 test.each([
   ['title: "  "\ntype: SHARED\n', 'title is required'],
-  ['- a\n- b\n', 'label.yaml: [0] must be a label: title, type, fields'],
+  ['- a\n- b\n', 'label.yaml: [0]:1:3: must be a label: title, type, fields'],
   [
     'title: T\nfields:\n  - {name: S, choices: [{name: x, id: a-b}]}\n',
     'fields[0].choices[0].id must consist of letters, digits and _; got a-b',
@@ -39,15 +39,15 @@ test('every mistake of a file is told at once', async () => {
     'title: ""\ncolour: red\nfields:\n  - {name: A, type: txt}\n  - {nme: B, type: date, dateFormat: LONGISH}\n  - {name: A, type: text, choices: [x]}\n';
   const { stderr } = await around.run('apply', '-f', await around.file('bad.yaml', text));
   for (const place of [
-    'colour',
-    'fields[0].type',
-    'fields[1].nme',
-    'fields[1].dateFormat',
-    'fields[1].name',
-    'fields[2].choices',
-    'title is required',
+    '1:1: title is required',
+    '2:1: colour',
+    '4:15: fields[0].type',
+    '5:6: fields[1].nme',
+    '5:26: fields[1].dateFormat',
+    '5:5: fields[1].name',
+    '6:27: fields[2].choices',
   ])
-    expect(stderr).toContain(`bad.yaml: ${place}`);
+    expect(stderr).toContain(`bad.yaml:${place}`);
 });
 
 test('a file whose title two labels have says how to name the one that is meant', async () => {
@@ -57,7 +57,7 @@ test('a file whose title two labels have says how to name the one that is meant'
   expect([code, stderr]).toEqual([
     2,
     expect.stringMatching(
-      /twin\.yaml: title is ambiguous \(add the id: of the one that is meant\)\n {2}try: id: \w+/,
+      /twin\.yaml:1:1: title is ambiguous \(add the id: of the one that is meant\)\n {2}try: id: \w+/,
     ),
   ]);
 });
@@ -93,7 +93,7 @@ test('files of exported labels have names without accents', async () => {
     (label: any) => label.properties.title === '日本',
   );
   expect((await readdir(join(around.directory, 'out'))).sort()).toEqual(
-    ['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`].sort(),
+    ['a-b.yaml', 'arger-uberblick.yaml', `${japan.id}.yaml`, 'labels.schema.json'].sort(),
   );
 });
 
@@ -137,7 +137,12 @@ test('create without a title names the flag', async () => {
 
 test('a plan shows both descriptions, long ones cut', async () => {
   await around.run('apply', '-f', await around.file('d.yaml', `title: D\ndescription: ${'ä'.repeat(61)}\n`));
-  const { stderr } = await around.run('apply', '-f', await around.file('d.yaml', 'title: D\n'), '--dry-run');
+  const { stderr } = await around.run(
+    'apply',
+    '-f',
+    await around.file('d.yaml', 'title: D\ndescription:\n'),
+    '--dry-run',
+  );
   expect(stderr).toContain(`~ label D changed: description "${'ä'.repeat(60)}…" becomes none`);
 });
 

@@ -1,3 +1,5 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import { type Surrounding, surrounding } from './around.ts';
@@ -43,21 +45,31 @@ test(`${rounds} rounds of two editors on one label lose no change; one of each p
       text.replace(`description: a${round}`, `description: a${round + 1}`),
     ben: (text: string, round: number) => text.replace(`name: n${round}`, `name: n${round + 1}`),
   };
-  const edited = async (who: keyof typeof own, round: number): Promise<string> =>
-    at.file(`${who}.yaml`, own[who]((await at.run('export', 'Shared')).stdout, round));
+  const names = ['ana', 'ben'] as const;
+  const directory = (who: keyof typeof own): string => join(at.directory, who);
+  const edited = async (who: keyof typeof own, round: number): Promise<void> => {
+    const file = join(directory(who), 'shared.yaml');
+    await at.run('export', 'Shared', '-f', directory(who));
+    await writeFile(file, own[who](await readFile(file, 'utf8'), round));
+  };
+  for (const who of names) {
+    await mkdir(directory(who));
+    await at.run('export', 'Shared', '-f', directory(who));
+    expect((await at.run('adopt', '-f', directory(who))).code).toBe(0);
+  }
   for (let round = 0; round < rounds; round++) {
-    const files = { ana: await edited('ana', round), ben: await edited('ben', round) };
+    for (const who of names) await edited(who, round);
     const together = gate();
-    const [ana, ben] = await Promise.all([
-      at.runOn(together, 'apply', '-f', files.ana),
-      at.runOn(together, 'apply', '-f', files.ben),
-    ]);
-    expect([ana.code, ben.code].sort()).toEqual([0, 10]);
-    const loser = ana.code === 10 ? 'ana' : 'ben';
-    expect(loser === 'ana' ? ana.stderr : ben.stderr).toContain('changed by somebody else meanwhile');
+    const [ana, ben] = await Promise.all(
+      names.map((who) => at.runOn(together, 'apply', '-f', directory(who))),
+    );
+    expect([ana?.code, ben?.code].sort()).toEqual([0, 10]);
+    const loser = ana?.code === 10 ? 'ana' : 'ben';
+    expect(loser === 'ana' ? ana?.stderr : ben?.stderr).toContain('changed by somebody else meanwhile');
     // The same file once more would undo the other's change: it is refused again, until the label was looked at.
-    expect((await at.run('apply', '-f', files[loser])).code).toBe(10);
-    expect((await at.run('apply', '-f', await edited(loser, round))).code).toBe(0);
+    expect((await at.run('apply', '-f', directory(loser))).code).toBe(10);
+    await edited(loser, round);
+    expect((await at.run('apply', '-f', directory(loser))).code).toBe(0);
     const { json } = await at.server.send('GET', `/labels/${await at.id('Shared')}?view=LABEL_VIEW_FULL`);
     expect({
       description: json.properties.description,

@@ -1,14 +1,14 @@
-import { AppError } from '../../core/problem.ts';
-import { type Result, recordResult } from '../../core/result.ts';
-import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context } from '../../cli/command.ts';
-import { pinned } from '../../label-definitions/revision.ts';
-import { liveFrom } from '../../label-definitions/from-label.ts';
-import { labelText } from '../../label-definitions/label-text.ts';
-import { changesText } from '../../label-definitions/text.ts';
-import type { LabelJson } from '../../label-definitions/api-types.ts';
-import { type Compared, compare, unpublished } from './run-diff.ts';
-import type { PublishValues } from './publish.ts';
+import { AppError } from '../core/problem.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import { labelsService } from '../api-specs/labels/index.ts';
+import type { Context } from '../cli/command.ts';
+import { pinned } from './revision.ts';
+import { liveFrom } from './from-label.ts';
+import { labelText } from './label-text.ts';
+import { changesText } from './text.ts';
+import type { LabelJson } from './api-types.ts';
+import type { Asking } from './read-labels.ts';
+import { type Compared, compare, unpublished } from './compare.ts';
 
 const isDisabled = ({ draft }: Compared): boolean => draft.state === 'DISABLED';
 const hasNothing = ({ draft, published }: Compared): boolean =>
@@ -45,11 +45,17 @@ const asItIs = (context: Context, { label, draft }: Compared): Result => {
   return recordResult(label, { text: labelText(label) });
 };
 
-export const runPublish = async (context: Context, values: PublishValues): Promise<Result> => {
-  const asking = { admin: values.admin ?? false };
-  const seen = await compare(context, values.label, asking);
+export type PublishOptions = Asking & { readonly revision?: string; readonly languageCode?: string };
+
+/** Shows what is going to be published, asks, and publishes exactly the revision that was shown. */
+export const publishLabel = async (
+  context: Context,
+  typed: string,
+  asking: PublishOptions,
+): Promise<Result> => {
+  const seen = await compare(context, typed, asking);
   const { name, draft } = seen;
-  refuseOther(seen, values.revision);
+  refuseOther(seen, asking.revision);
   if (hasNothing(seen)) return asItIs(context, seen);
   refuseDisabled(seen);
   context.log.info(
@@ -60,7 +66,7 @@ export const runPublish = async (context: Context, values: PublishValues): Promi
   const body = {
     writeControl: { requiredRevisionId: draft.revisionId },
     ...(asking.admin ? { useAdminAccess: true } : {}),
-    ...(values['language-code'] === undefined ? {} : { languageCode: values['language-code'] }),
+    ...(asking.languageCode === undefined ? {} : { languageCode: asking.languageCode }),
   };
   const since = (now: LabelJson) => changesText(unpublished(liveFrom(now), draft));
   const again = `opsctl labels diff ${name}`;

@@ -1,16 +1,15 @@
-import { AppError, problem, usageError } from '../../core/problem.ts';
-import { type Result, recordResult } from '../../core/result.ts';
-import { labelsService } from '../../api-specs/labels/index.ts';
-import type { Context } from '../../cli/command.ts';
-import { pinned } from '../../label-definitions/revision.ts';
-import type { LiveLabel } from '../../label-definitions/definition.ts';
-import { liveFrom } from '../../label-definitions/from-label.ts';
-import { changesText } from '../../label-definitions/text.ts';
-import type { LabelJson, LockJson, PermissionJson } from '../../label-definitions/api-types.ts';
-import { unpublished } from './run-diff.ts';
-import { type Asking, allLocks, allPermissions, getLabel } from '../../label-definitions/read-labels.ts';
-import { withLabel } from '../../label-definitions/resolve-label.ts';
-import type { RetireValues } from './retire.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import { labelsService } from '../api-specs/labels/index.ts';
+import type { Context } from '../cli/command.ts';
+import { pinned } from './revision.ts';
+import type { LiveLabel } from './definition.ts';
+import { liveFrom } from './from-label.ts';
+import { changesText } from './text.ts';
+import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
+import { unpublished } from './compare.ts';
+import { type Asking, allLocks, allPermissions, getLabel } from './read-labels.ts';
+import { withLabel } from './resolve-label.ts';
 
 const { labels } = labelsService.table;
 
@@ -109,16 +108,21 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
   return mustDisable;
 };
 
-export const runRetire = async (context: Context, values: RetireValues): Promise<Result> => {
-  const asking = { admin: values.admin ?? false };
-  const target = await withLabel(context, values.label, asking, async (found) => {
+/** Disables a label when it must be, and deletes the very revision that was shown; `title` is the confirmation of a script. */
+export const retireLabel = async (
+  context: Context,
+  typed: string,
+  asking: Asking,
+  title: string | undefined,
+): Promise<Result> => {
+  const target = await withLabel(context, typed, asking, async (found) => {
     const [name = ''] = found.split('@');
     return { name, live: liveFrom(await getLabel(context, name, asking)), asking };
   });
   const { name, live } = target;
   refuseLocked(live.title, await allLocks(context, name));
   context.log.info(lossText(live, await allPermissions(context, name, asking)));
-  await confirmTitle(context, live.title, values.title);
+  await confirmTitle(context, live.title, title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
   if (context.isDryRun)
     return recordResult(

@@ -1,11 +1,10 @@
-import { type Result, recordResult } from '../../core/result.ts';
-import type { Context } from '../../cli/command.ts';
-import type { LiveLabel } from '../../label-definitions/definition.ts';
-import { liveFrom } from '../../label-definitions/from-label.ts';
-import type { LockJson } from '../../label-definitions/api-types.ts';
-import { allLocks, getLabel } from '../../label-definitions/read-labels.ts';
-import { withLabel } from '../../label-definitions/resolve-label.ts';
-import type { LocksValues } from './locks.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import type { Context } from '../cli/command.ts';
+import type { LiveLabel } from './definition.ts';
+import { liveFrom } from './from-label.ts';
+import type { LockJson } from './api-types.ts';
+import { type Asking, allLocks, getLabel } from './read-labels.ts';
+import { withLabel } from './resolve-label.ts';
 
 type Node = {
   readonly what: string;
@@ -61,11 +60,10 @@ export const treeText = (node: Node, lead = '', branch = ''): string[] => {
   ];
 };
 
-export const runLocks = (context: Context, values: LocksValues): Promise<Result> => {
-  const asking = { admin: values.admin ?? false };
-  return withLabel(context, values.label, asking, async (name) => {
+/** What of a label is locked, as a tree. */
+export const showLocks = (context: Context, typed: string, asking: Asking): Promise<Result> =>
+  withLabel(context, typed, asking, async (name) => {
     const label = liveFrom(await getLabel(context, name, asking));
     const tree = lockTree(label, await allLocks(context, `labels/${label.id}`));
     return recordResult(tree, { text: treeText(tree).join('\n') });
   });
-};

@@ -1,15 +1,14 @@
-import { AppError } from '../../core/problem.ts';
-import { type Result, recordResult } from '../../core/result.ts';
-import type { Context } from '../../cli/command.ts';
-import type { Change } from '../../label-definitions/change.ts';
-import type { LiveLabel } from '../../label-definitions/definition.ts';
-import { liveFrom } from '../../label-definitions/from-label.ts';
-import { planFrom } from '../../label-definitions/plan.ts';
-import { changeRow, changesText } from '../../label-definitions/text.ts';
-import type { LabelJson } from '../../label-definitions/api-types.ts';
-import { type Asking, getLabel } from '../../label-definitions/read-labels.ts';
-import { withLabel } from '../../label-definitions/resolve-label.ts';
-import type { DiffValues } from './diff.ts';
+import { AppError } from '../core/problem.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import type { Context } from '../cli/command.ts';
+import type { Change } from './change.ts';
+import type { LiveLabel } from './definition.ts';
+import { definitionOf, liveFrom } from './from-label.ts';
+import { planFrom } from './plan.ts';
+import { changeRow, changesText } from './text.ts';
+import type { LabelJson } from './api-types.ts';
+import { type Asking, getLabel } from './read-labels.ts';
+import { withLabel } from './resolve-label.ts';
 
 /** A label with its draft and what is published. */
 export type Compared = {
@@ -23,9 +22,9 @@ export type Compared = {
 
 /** What is not published yet: every part of a label that never was, else the edits that lead from there to the draft. Pure. */
 export const unpublished = (draft: LiveLabel, published: LiveLabel | undefined): readonly Change[] => {
-  const { changes } = planFrom(draft, published, { prune: true });
   // Disabled, enabled and deleted in the draft are states there, and the plan from one to the other has them as such.
-  return changes;
+  const { state: _, copyMode: __, enabledApps: ___, ...content } = definitionOf(draft);
+  return planFrom(content, published, { prune: true }).changes;
 };
 
 const publishedOf = async (
@@ -50,10 +49,8 @@ export const compare = (context: Context, typed: string, asking: Asking): Promis
     return { name, label, draft, published, changes: unpublished(draft, published) };
   });
 
-export const runDiff = async (context: Context, values: DiffValues): Promise<Result> => {
-  const { name, draft, published, changes } = await compare(context, values.label, {
-    admin: values.admin ?? false,
-  });
+export const diffDraft = async (context: Context, typed: string, asking: Asking): Promise<Result> => {
+  const { name, draft, published, changes } = await compare(context, typed, asking);
   const data = {
     label: name,
     title: draft.title,

@@ -1,0 +1,64 @@
+import { usageError } from '../core/problem.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import type { Context } from '../cli/command.ts';
+import { permissionPlan, permissionText, permissionsFrom, whoOf } from './permissions.ts';
+import { type Asking, allPermissions } from './read-labels.ts';
+import { onlyDocument, textOf } from './read-files.ts';
+import { sendPermissions } from './send-permissions.ts';
+import { withLabel } from './resolve-label.ts';
+
+const column = '"?(?:name|role|email|person|group|audience)"?';
+/** A table with a header, as `labels permissions list -o csv` writes it: by the name of the file, or by its first line. */
+const isCsv = (file: string, text: string): boolean =>
+  /\.csv$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
+
+/** Rows of a CSV text; the caller has the reader. */
+export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
+
+const listIn = async (
+  context: Context,
+  file: string,
+  rowsIn: ReadRows,
+): Promise<{ source: string; value: unknown }> => {
+  const text = await textOf(context, file);
+  if (!isCsv(file, text)) return onlyDocument(file, text);
+  const source = file === '-' ? 'standard input' : file;
+  return { source, value: await rowsIn(source, text) };
+};
+
+const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
+  const { source, value } = await listIn(context, file, rowsIn);
+  const { wanted, problems } = permissionsFrom(value);
+  if (problems.length > 0) {
+    throw usageError(
+      `${source}: the list of permissions is wrong; nothing was sent`,
+      problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })),
+    );
+  }
+  return wanted;
+};
+
+export type SyncOptions = Asking & { readonly file: string; readonly keep: boolean };
+
+/** Makes the permissions of a label those of a list; what the list does not have goes, unless it is kept. */
+export const syncPermissions = async (
+  context: Context,
+  typed: string,
+  asking: SyncOptions,
+  rowsIn: ReadRows,
+): Promise<Result> => {
+  const wanted = await wantedFrom(context, asking.file, rowsIn);
+  return withLabel(context, typed, asking, async (found) => {
+    const [parent = ''] = found.split('@');
+    const plan = permissionPlan(wanted, await allPermissions(context, parent, asking), asking.keep);
+    const text = permissionText(plan);
+    context.log.info(`permissions of ${parent}:\n${text}`);
+    const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
+    if (plan.removed.length > 0 && !context.isDryRun)
+      await context.confirm(`Remove the permissions of ${plan.removed.map(whoOf).join(', ')} on ${typed}?`);
+    if (isChange && !context.isDryRun)
+      await sendPermissions(context, parent, plan, asking.admin ? { useAdminAccess: true } : {});
+    const data = { label: parent, ...plan, sent: isChange && !context.isDryRun };
+    return recordResult(data, { name: 'label', text: isChange ? text.replace(/^ {2}/gm, '') : 'no changes' });
+  });
+};
