@@ -4,6 +4,7 @@ import { commandTree } from './cli/tree.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './core/exit.ts';
+import { formatNames, formatRow } from './core/output-format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
@@ -31,6 +32,14 @@ const groupTable = (): string =>
     '',
   ].join('\n');
 
+const formatTable = (): string =>
+  [
+    '| `-o` | what it prints |',
+    '|---|---|',
+    ...formatNames.map((name) => `| \`${name}\` | ${formatRow(name).summary} |`),
+    '',
+  ].join('\n');
+
 const environmentTable = (): string =>
   [
     '| variable | what it sets |',
@@ -38,12 +47,14 @@ const environmentTable = (): string =>
     ...environmentRows().map(([name, says]) => `| \`${name}\` | ${says.replaceAll('|', '\\|')} |`),
     '',
   ].join('\n');
+const blocks: Readonly<Record<string, () => string>> = {
+  'exit-codes': exitTable,
+  commands: groupTable,
+  formats: formatTable,
+  environment: environmentTable,
+};
 const readme = (page: string): string =>
-  between(
-    between(between(page, 'exit-codes', exitTable()), 'commands', groupTable()),
-    'environment',
-    environmentTable(),
-  );
+  Object.entries(blocks).reduce((text, [name, table]) => between(text, name, table()), page);
 
 /**
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files

@@ -433,6 +433,16 @@ test('a command written by hand takes the types of its values from its flags', (
   expect(untyped).toEqual([]);
 });
 
+test('what a format is like is read from its row', () => {
+  const compared = files
+    .filter(
+      (file) =>
+        !file.startsWith('bulk/') && /\bformat [!=]== '(?:table|json|ndjson|csv|name)'/.test(text(file)),
+    )
+    .map((file) => `${file}: ask formatRow(format) of core/output-format.ts, which the next format has too.`);
+  expect(compared).toEqual([]);
+});
+
 test('module state does not change', () => {
   expect(
     files.filter((file) => !file.startsWith('platform/node/') && /^(let|var) /m.test(text(file))),

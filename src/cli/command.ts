@@ -1,5 +1,6 @@
 import type { Field, Value } from '../core/field.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
+import type { OutputFormat } from '../core/output-format.ts';
 import type { Problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
@@ -150,7 +151,7 @@ export type Context = {
   readonly settings: Settings;
   readonly log: Logger;
   /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */
-  readonly format: string;
+  readonly format: OutputFormat;
   /** True when -o, --jq or --columns was given: then a text made for people gives way. */
   readonly isFormatGiven?: boolean;
   /** The columns asked for with --columns. */

@@ -1,13 +1,14 @@
 import { bool, duration, list, oneOf, str } from '../core/field.ts';
+import { formatNames } from '../core/output-format.ts';
 import type { Flags, ValuesOf } from './command.ts';
 
 /** Flags of every command. A command's own flag of the same name wins in that command. */
 export const globalFlags = {
   output: {
-    field: oneOf('table', 'json', 'ndjson', 'yaml', 'csv', 'name'),
+    field: oneOf(...formatNames),
     short: 'o',
     summary: 'Format of the answer (default table on a terminal, json elsewhere)',
-    value: 'table|json|ndjson|yaml|csv|name',
+    value: formatNames.join('|'),
   },
   columns: {
     field: list(str()),

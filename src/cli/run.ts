@@ -5,11 +5,12 @@ import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { parseDuration } from '../core/duration.ts';
+import { formatNames, formatRow } from '../core/output-format.ts';
 import { AppError, type Category, problem, usageError } from '../core/problem.ts';
 import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeLogger } from '../output/logger.ts';
-import type { Format, OutputOptions, Redactor } from '../output/types.ts';
+import type { OutputOptions, Redactor } from '../output/types.ts';
 import { without, wordsOf } from './argv.ts';
 import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
@@ -19,12 +20,13 @@ import { readBodies } from './read-bodies.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
 const early = (argv: readonly string[]): OutputOptions => {
-  const asked = argv.map(
-    (token, i) =>
-      /^(?:--output=|-o=?)(json|ndjson)$/.exec(token)?.[1] ??
-      (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined),
-  );
-  const format = asked.find((word): word is 'json' | 'ndjson' => word === 'json' || word === 'ndjson');
+  const asked = argv.flatMap((token, i) => {
+    const word =
+      /^(?:--output=|-o=?)(.+)$/.exec(token)?.[1] ??
+      (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined);
+    return formatNames.find((name) => name === word) ?? [];
+  });
+  const format = asked.find((name) => formatRow(name).isJson);
   return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
 };
 const outputOptions = (globals: Globals): OutputOptions => ({

@@ -3,7 +3,6 @@ import { NetworkError } from '../platform/host.ts';
 import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 import { defaultRow, rowOf, versionFields } from '../api-specs/etcd/versions.ts';
 import type { VersionRow } from '../api-specs/etcd/versions.ts';
-import type { ClusterTls } from './certificates.ts';
 import { callDirect, isGatewaysOwn, isSwitchedOff } from './direct.ts';
 import type { PastGateway } from './grpc-call.ts';
 import type { Credentials, Endpoint, Json, Versions, Connection } from './endpoint.ts';

@@ -1,3 +1,4 @@
+import { formatRow } from '../core/output-format.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import { formatOf } from './formats.ts';
@@ -5,7 +6,8 @@ import type { OutputOptions } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
 export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[] => {
-  if (jq !== undefined && format !== undefined && format !== 'json' && format !== 'ndjson') {
+  const { isJson, isOneField } = format === undefined ? { isJson: true } : formatRow(format);
+  if (jq !== undefined && !isJson) {
     return [
       problem(
         '--jq',
@@ -19,8 +21,8 @@ export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[
     return [
       problem('--columns', 'exclusive', 'cannot be given together with --jq', "--jq 'map({id, name})'"),
     ];
-  if (columns !== undefined && format === 'name')
-    return [problem('--columns', 'exclusive', 'cannot be given together with -o name')];
+  if (columns !== undefined && isOneField)
+    return [problem('--columns', 'exclusive', `cannot be given together with -o ${format}`)];
   return [];
 };
 

@@ -1,3 +1,4 @@
+import { formatRow } from '../core/output-format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
 import { AppError, type Category, type Problem, problemText } from '../core/problem.ts';
@@ -118,7 +119,7 @@ export const renderError = async (
   redactor: Redactor,
 ): Promise<Category> => {
   const error = appErrorFrom(thrown, host.env);
-  const isJson = options.format === 'json' || options.format === 'ndjson';
+  const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
   const text = isJson
     ? JSON.stringify(errorJson(error, options.notes?.splice(0) ?? []))
     : await errorText(error, options, host);

@@ -2,7 +2,7 @@ import { jsonOfAnyDepth } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf } from './batches.ts';
-import type { Format } from './types.ts';
+import { type OutputFormat, isJsonStream } from '../core/output-format.ts';
 
 /** Text as it is, everything else as JSON on one line. */
 const FLAGS = ['-M', '-c', '-r'];
@@ -46,9 +46,12 @@ const partial = (error: unknown, hasOutput: boolean): unknown =>
     : error;
 
 /** Starts jq; a program that does not compile is refused in jq's words, before anything is sent. */
-export const startFilter = async (host: Host, program: string, format?: Format): Promise<JqRun> => {
+export const startFilter = async (host: Host, program: string, format?: OutputFormat): Promise<JqRun> => {
   // --unbuffered: each result is seen as soon as it is known.
-  const run = await host.jq(program, format === 'ndjson' ? [...FLAGS, '--unbuffered'] : FLAGS);
+  const run = await host.jq(
+    program,
+    format !== undefined && isJsonStream(format) ? [...FLAGS, '--unbuffered'] : FLAGS,
+  );
   if ((await run.compiled) === 'yes') return run;
   const { stderr } = await run.finished;
   throw failure('usage', stderr);
@@ -57,12 +60,12 @@ export const startFilter = async (host: Host, program: string, format?: Format):
 type Source = { readonly data: unknown } | Rows;
 
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
-async function* jsonOf(source: Source, format: Format): AsyncGenerator<string | Bytes> {
+async function* jsonOf(source: Source, format: OutputFormat): AsyncGenerator<string | Bytes> {
   if ('data' in source) {
     yield jsonOfAnyDepth(source.data ?? null);
     return;
   }
-  const [open, between, close] = format === 'ndjson' ? ['', '\n', '\n'] : ['[', ',', ']'];
+  const [open, between, close] = isJsonStream(format) ? ['', '\n', '\n'] : ['[', ',', ']'];
   let isFirst = true;
   yield open;
   for await (const burst of batchesOf(source)) {
@@ -96,7 +99,7 @@ const feed = async (
 export async function* jqPieces(
   run: JqRun,
   source: Source,
-  format: Format,
+  format: OutputFormat,
   note: (text: string) => Promise<void>,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();

@@ -1,3 +1,4 @@
+import { formatRow } from '../core/output-format.ts';
 import type { Host } from '../platform/host.ts';
 import { signsFor } from './ascii.ts';
 import { isColored } from './color.ts';
@@ -106,8 +107,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     stderr.isTty &&
     !options.quiet &&
     !host.env.CI &&
-    options.format !== 'json' &&
-    options.format !== 'ndjson';
+    (options.format === undefined || !formatRow(options.format).isJson);
   return {
     info(text) {
       if (!options.quiet) write(clean(text));

@@ -1,3 +1,4 @@
+import { formatRow } from '../core/output-format.ts';
 import type { Host } from '../platform/host.ts';
 import type { OutputOptions } from './types.ts';
 
@@ -6,7 +7,7 @@ const HOLD_MS = 1000;
 
 /** Whether a message is to wait; the time counts from the start of the command. */
 export const isHeld = ({ format, notes }: OutputOptions, elapsedMs: number): boolean =>
-  notes !== undefined && (format === 'json' || format === 'ndjson') && elapsedMs < HOLD_MS;
+  notes !== undefined && format !== undefined && formatRow(format).isJson === true && elapsedMs < HOLD_MS;
 
 /** Keeps a message back until the command has ended with it, or has gone on for so long that somebody watches. */
 export const holdNote = ({ notes }: OutputOptions, host: Host, text: string, elapsedMs: number): void => {

@@ -1,3 +1,4 @@
+import { type OutputFormat, formatRow } from '../core/output-format.ts';
 import type { Host } from '../platform/host.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
@@ -6,16 +7,15 @@ import { type Rows, valuesOf } from './batches.ts';
 import { type Row, cellText, isRecord, project } from './cells.ts';
 import { columnsAreKnown } from './columns.ts';
 import type { Formatter } from './formatter.ts';
-import { formatOf, formatterFor, tableOptions } from './formats.ts';
-import { jsonText } from './json.ts';
+import { documentWriter, formatOf, formatterFor, tableOptions } from './formats.ts';
 import { releaseNotes } from './notes.ts';
 import { oneLine, printable } from './printable.ts';
-import type { Format, OutputOptions, Redactor } from './types.ts';
+import type { OutputOptions, Redactor } from './types.ts';
 
 type Environment = {
   readonly options: OutputOptions;
   readonly host: Host;
-  readonly format: Format;
+  readonly format: OutputFormat;
   readonly warn: (text: string) => Promise<void>;
   /** Before the first row is written: are there such columns? */
   readonly checkColumns: (rows: readonly Row[]) => Promise<void>;
@@ -31,7 +31,7 @@ async function* rowPieces(rows: Rows, formatter: Formatter, around: Environment)
     yield await formatter.rows(burst);
   }
   yield formatter.close();
-  if (isFirst && around.format === 'table' && around.host.terminal.stdout.isTty)
+  if (isFirst && formatRow(around.format).isForPeople && around.host.terminal.stdout.isTty)
     await around.warn('nothing found');
 }
 
@@ -48,9 +48,8 @@ async function* filtered(
 const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;
   if (isRecord(data)) await around.checkColumns([data]);
-  if (format === 'json') return jsonText(isRecord(data) ? project(data, options.columns) : data);
-  if (format === 'yaml')
-    return (await import('./yaml.ts')).yamlText(isRecord(data) ? project(data, options.columns) : data);
+  const write = documentWriter(format);
+  if (write !== undefined) return write(isRecord(data) ? project(data, options.columns) : data);
   if (view.text !== undefined && options.columns === undefined)
     return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
   if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;
@@ -67,10 +66,8 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
 
 async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {
   const { format } = around;
-  const isOne =
-    format === 'json' ||
-    format === 'yaml' ||
-    (format === 'table' && !(Array.isArray(data) && view.text === undefined));
+  const { isByRow, isForPeople } = formatRow(format);
+  const isOne = !isByRow || (isForPeople && !(Array.isArray(data) && view.text === undefined));
   if (isOne) yield await recordPiece(data, view, around);
   else
     yield* rowPieces(
@@ -177,10 +174,8 @@ export const render = async (
   const note = (text: string): Promise<void> =>
     stderr.write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
-  const isDrawn =
-    format === 'table' &&
-    options.jq === undefined &&
-    (view.text === undefined || options.columns !== undefined);
+  const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
+  const isDrawn = isForPeople && (view.text === undefined || options.columns !== undefined);
   const hints: string[] = [];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
   releaseNotes(options, host);
@@ -192,7 +187,7 @@ export const render = async (
       await writePaged(texts.join(''), host, options);
     } else if (result.kind === 'raw') await writeRaw(result.chunks, host);
     else {
-      const drawing = { isTable: isDrawn, isForPeople: format === 'table' && options.jq === undefined };
+      const drawing = { isTable: isDrawn, isForPeople };
       await writeText(
         pieces(result, view, { options, host, format, warn, checkColumns, hint: (text) => hints.push(text) }),
         drawing,

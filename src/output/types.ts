@@ -1,12 +1,12 @@
+import type { OutputFormat } from '../core/output-format.ts';
 import type { Category } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import type { Host, JqRun } from '../platform/host.ts';
 
-export type Format = 'table' | 'json' | 'ndjson' | 'yaml' | 'csv' | 'name';
 /** What the flags and the environment decided, once for a run. */
 export type OutputOptions = {
   /** Undefined: table on a terminal, json elsewhere. */
-  readonly format?: Format;
+  readonly format?: OutputFormat;
   readonly columns?: readonly string[];
   /** The names in `columns` are those of the table of the service: one that no row has is only left out. */
   readonly areColumnsKnown?: boolean;

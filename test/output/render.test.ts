@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { type Result, nothing, rawResult, recordResult, rowsResult } from '../../src/core/result.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import type { Format, OutputOptions } from '../../src/output/types.ts';
+import { type OutputFormat as Format, formatNames, outputFormats } from '../../src/core/output-format.ts';
+import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHost, type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 
 const quiet: OutputOptions = { header: true, quiet: false, verbose: false };
@@ -25,23 +27,21 @@ const labels = [
 ];
 
 describe('rows in each format', () => {
-  test.each<[Format, string]>([
-    [
-      'table',
+  const rowsAs: Readonly<Record<Format, string>> = {
+    table:
       'ID  NAME    STATS        TAGS  COLOR\n1   bug     {"open":2}   a, b\n22  a, "b"  {"open":10}        #ff0000\n',
-    ],
-    ['json', `${JSON.stringify(labels, null, 2)}\n`],
-    ['ndjson', labels.map((label) => `${JSON.stringify(label)}\n`).join('')],
-    [
-      'csv',
-      'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n',
-    ],
-    ['name', '1\n22\n'],
-    [
-      'yaml',
-      '- id: 1\n  name: bug\n  stats:\n    open: 2\n  tags:\n    - a\n    - b\n  color: null\n- id: 22\n  name: a, "b"\n  stats:\n    open: 10\n  tags: []\n  color: "#ff0000"\n',
-    ],
-  ])('%s', async (format, expected) => {
+    json: `${JSON.stringify(labels, null, 2)}\n`,
+    ndjson: labels.map((label) => `${JSON.stringify(label)}\n`).join(''),
+    csv: 'id,name,stats,tags,color\n1,bug,"{""open"":2}","[""a"",""b""]",\n22,"a, ""b""","{""open"":10}",[],#ff0000\n',
+    name: '1\n22\n',
+    yaml: '- id: 1\n  name: bug\n  stats:\n    open: 2\n  tags:\n    - a\n    - b\n  color: null\n- id: 22\n  name: a, "b"\n  stats:\n    open: 10\n  tags: []\n  color: "#ff0000"\n',
+  };
+  test.each(formatNames)('%s', async (format) => {
+    const expected: string | undefined = rowsAs[format];
+    expect(
+      expected,
+      `add what these rows are as ${format} to rowsAs in test/output/render.test.ts`,
+    ).toBeDefined();
     expect(await rendered(rowsResult(labels), { format })).toMatchObject({
       exit: 'done',
       out: expected,
@@ -471,4 +471,12 @@ describe('a record nested deeper than any stack', () => {
       'nested too deep for YAML',
     );
   });
+});
+
+test('README has the row of every format', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  for (const name of formatNames)
+    expect(readme, `run npm run docs: README.md has no row of ${name}`).toContain(
+      `| \`${name}\` | ${outputFormats[name].summary} |`,
+    );
 });

@@ -1,4 +1,5 @@
 import type { Context, Target } from '../../cli/command.ts';
+import { formatRow } from '../../core/output-format.ts';
 import { jsonOf, refuseRedirect } from '../../api-client/response.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
@@ -113,7 +114,6 @@ const columnsOf = (items: readonly unknown[]): string[] => {
     .slice(0, 6);
 };
 
-const byItem = new Set(['table', 'csv', 'ndjson', 'name']);
 /** The answer as it came; its items in formats that are made of rows. */
 const shown = (context: Context, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
@@ -124,7 +124,7 @@ const shown = (context: Context, read: HttpResponse, path: string): Result => {
   if (!/\b(json|html)\b/.test(type)) return rawResult(read.text);
   const data = jsonOf(read, what);
   const items = (data as { items?: unknown } | null)?.items;
-  if (!byItem.has(context.format) || !Array.isArray(items)) return recordResult(data);
+  if (!formatRow(context.format).isByRow || !Array.isArray(items)) return recordResult(data);
   return rowsResult(items, { columns: columnsOf(items), name: 'id' });
 };
 

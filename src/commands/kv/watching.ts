@@ -1,3 +1,4 @@
+import { isJsonStream } from '../../core/output-format.ts';
 import { dirname, join } from 'node:path';
 import type { Result } from '../../core/result.ts';
 import { columnsOf, wrap } from '../../core/wrap.ts';
@@ -107,7 +108,7 @@ const inLines = async (context: Context, conduct: Conduct): Promise<SessionResul
 
 /** Runs with the sink that fits the place: a live table on a terminal, plain lines elsewhere, events on stdout with `-o ndjson`. */
 export const watched = async (context: Context, conduct: Conduct): Promise<Result> => {
-  if (context.format !== 'ndjson')
+  if (!isJsonStream(context.format))
     return finished(context, await (hasLiveTable(context) ? onTable : inLines)(context, conduct));
   return followed(context, conduct);
 };

@@ -1,3 +1,4 @@
+import { formatRow } from '../../core/output-format.ts';
 import { bool, int, str } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
@@ -91,7 +92,7 @@ const SHORT_VIEW: ReadonlySet<string> = new Set(['name', 'id', 'revisionId', 'la
 /** The state of a label is in the full view only: a person wants to see it, and a script may name such a column. */
 const needsFullView = ({ format, columns }: Context): boolean =>
   columns === undefined
-    ? format === 'table'
+    ? formatRow(format).isForPeople === true
     : columns.some((column) => !SHORT_VIEW.has(column.split('.')[0] ?? ''));
 
 /** `--admin`, `--revision`, `--title` as the members that the row has for them. */

@@ -1,3 +1,4 @@
+import { type OutputFormat, formatRow } from '../../core/output-format.ts';
 import type { Field } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { type Result, nothing } from '../../core/result.ts';
@@ -32,7 +33,7 @@ const madeBy = ({ responses = [] }: Delta): string =>
  * An answer as people and pipes read it: a label on a terminal is drawn (its members as a table would be pages of JSON),
  * -o name prints resource names, and an empty answer has nothing to print but JSON.
  */
-export const shown = async (operation: Operation, format: string, result: Result): Promise<Result> => {
+export const shown = async (operation: Operation, format: OutputFormat, result: Result): Promise<Result> => {
   if (result.kind !== 'record') return result;
   const { data } = result;
   const view = { ...result.view, name: 'name' };
@@ -49,14 +50,14 @@ export const shown = async (operation: Operation, format: string, result: Result
         },
       };
     case 'BatchUpdateLabelPermissionsResponse':
-      if (['json', 'yaml'].includes(format)) return result;
+      if (!formatRow(format).isByRow) return result;
       return {
         kind: 'rows',
         rows: (data as { permissions?: unknown[] }).permissions ?? [],
         view: { ...view, columns: permissionColumns },
       };
     case 'Empty':
-      return ['json', 'yaml', 'ndjson'].includes(format) ? result : nothing(result.view?.message);
+      return formatRow(format).isNested ? result : nothing(result.view?.message);
     default:
       return { ...result, view };
   }

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { bool, list, oneOf, str } from '../../core/field.ts';
-import { nothing } from '../../core/result.ts';
 import { type Argument, type Flags, defineCommand } from '../../cli/command.ts';
 import { portFlag } from './server-flags.ts';
 

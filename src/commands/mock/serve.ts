@@ -1,9 +1,8 @@
+import { formatRow } from '../../core/output-format.ts';
 import { bool } from '../../core/field.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import type { Launched } from './launch.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
-
-const isJson = (format: string): boolean => format === 'json' || format === 'ndjson';
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
@@ -16,7 +15,7 @@ const serve = async function* (context: Context, server: Launched): AsyncGenerat
   try {
     const { banner } = await import('./banner.ts');
     const { ready } = server;
-    yield isJson(context.format) ? `${JSON.stringify(ready)}\n` : banner(ready, server.directory);
+    yield formatRow(context.format).isJson ? `${JSON.stringify(ready)}\n` : banner(ready, server.directory);
     await Promise.race([aborted(context.signal), server.mock.shutdownAsked]);
   } finally {
     await server.close();

@@ -24,7 +24,6 @@ import type { Run } from '../run.ts';
 import type {
   CanaryReport,
   ClusterFile,
-  Observation,
   Plan,
   Report,
   Sink,

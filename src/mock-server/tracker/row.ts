@@ -27,7 +27,6 @@ import type {
   group,
   member,
   memberInfo,
-  repository,
   webhook,
 } from '../../api-specs/tracker/workspace-records.ts';
 
