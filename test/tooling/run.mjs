@@ -91,6 +91,12 @@ else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test
 else if (built && kind !== 'nodes') {
   step('unused code', bin('knip'), ['--no-progress']);
   vitest('tests', ['--project', 'fast'], env);
+  // A few changes of the code that moves data, by this run's seed; the soak makes one in each file and demands nine of ten.
+  step('mutants', process.execPath, [
+    'test/tooling/mutate.mjs',
+    ...['--seed', seed],
+    ...(kind === 'soak' ? ['--least', '0.9'] : ['--sample', '3']),
+  ]);
   vitest('tests on real parts: processes, browser, clusters, peers', ['--project', 'real'], env);
 }
 // `npm run test:soak` also runs everything on the other Nodes; `node test/tooling/run.mjs nodes` only that.

@@ -1,0 +1,26 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const root = new URL('../../', import.meta.url).pathname;
+const page = readFileSync(`${root}src/ARCHITECTURE.md`, 'utf8');
+
+test('the page names every directory of src, and no other', () => {
+  const directories = readdirSync(`${root}src`, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name),
+  );
+  expect(rows.sort(), 'the table of src/ARCHITECTURE.md').toEqual(directories.map(({ name }) => name).sort());
+});
+
+test('every file that the page names exists', () => {
+  const named = [...page.matchAll(/`((?:[a-z-]+\/)+[a-z-]+\.ts)`/g)].map(([, name = '']) => name);
+  expect(named.length).toBeGreaterThan(10);
+  const missing = named.filter((name) => !existsSync(`${root}src/${name}`) && !existsSync(`${root}${name}`));
+  expect(missing).toEqual([]);
+});
+
+test('it is one page', () => {
+  expect(page.split('\n').length).toBeLessThanOrEqual(75);
+});
