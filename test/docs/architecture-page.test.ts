@@ -8,7 +8,7 @@ test('the page names every directory of src, and no other', () => {
   const directories = readdirSync(`${root}src`, { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),
   );
-  const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+) \|/gm)].flatMap(([, cell = '']) =>
+  const rows = [...page.matchAll(/^\| ((?:`[a-z-]+`(?:, )?)+)\s*\|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name),
   );
   expect(rows.sort(), 'the table of src/ARCHITECTURE.md').toEqual(directories.map(({ name }) => name).sort());
