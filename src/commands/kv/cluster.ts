@@ -185,4 +185,8 @@ export const openCluster = async (
 };
 
 export const driverFor = async (context: Context, cluster: ClusterFile): Promise<Driver> =>
-  (await import('../../kv-upgrade/supervisors/open.ts')).openDriver(context.host, cluster);
+  (await import('../../kv-upgrade/supervisors/open.ts')).openDriver(
+    context.host,
+    cluster,
+    context.settings.directories.state,
+  );

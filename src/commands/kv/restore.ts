@@ -92,7 +92,7 @@ const carriedOut = async (
   ]);
   const [driver, shellFor] = await Promise.all([
     driverFor(context, parts.cluster),
-    shellsOf(host, parts.cluster),
+    shellsOf(host, parts.cluster, settings.directories.state),
   ]);
   const directory = runDirectory(settings.directories.clusters, parts.cluster.name, parts.plan.run);
   return carryOut({ ...parts, host, driver, shellFor, directory, log: log.info });

@@ -4,6 +4,7 @@ import { filled } from '../cluster/command-line.ts';
 import { migrateConfig } from '../configuration/configuration.ts';
 import { recordPlacement } from '../placement/placements.ts';
 import { configOn, startVersion } from '../placement/switch-version.ts';
+import { mayBeDown } from '../supervisors/driver.ts';
 import type { Which } from '../supervisors/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
 import type { Gate } from './gate.ts';
@@ -253,6 +254,7 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
   const gate = openGate(run, name, which === 'new' ? run.plan.to : run.plan.from);
   const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
     (error: unknown) => {
+      if (mayBeDown(error)) throw error;
       throw new MemberFailure(
         name,
         `${name} could not be started: ${error instanceof Error ? error.message : String(error)}`,

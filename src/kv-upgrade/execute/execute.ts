@@ -8,7 +8,7 @@ import { revertMember } from './revert-member.ts';
 import { observe } from '../observe/observe.ts';
 import { decide, progressOf } from '../journal/progress.ts';
 import type { Decision } from '../journal/progress.ts';
-import { hasProcess } from '../supervisors/driver.ts';
+import { hasProcess, mayBeDown } from '../supervisors/driver.ts';
 import { withoutTokens } from '../watch/log-lines.ts';
 import { MemberFailure, memberOf, stopReason } from '../run.ts';
 import type { Detail, Run } from '../run.ts';
@@ -82,7 +82,7 @@ const within = async (run: Run, step: Step, act: () => Promise<Detail | undefine
 const memberIsDown =
   (step: Step) =>
   (error: unknown): never => {
-    if (error instanceof MemberFailure) throw error;
+    if (error instanceof MemberFailure || mayBeDown(error)) throw error;
     const name = step.member as string;
     const reason = error instanceof Error ? error.message : String(error);
     throw new MemberFailure(

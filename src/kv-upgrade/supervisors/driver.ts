@@ -1,3 +1,4 @@
+import { AppError } from '../../core/problem.ts';
 import type { Exit } from '../../platform/host.ts';
 import type { DriverKind, HostFacts, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 
@@ -44,6 +45,11 @@ export type Driver = {
   /** The commands of a step, for people. */
   describe(kind: StepKind, member: MemberSpec, which: Which): readonly string[];
 };
+
+/** A host that could not be reached for the whole grace period, while its member was stopped: that says nothing against a version. */
+export const MAY_BE_DOWN = 'MEMBER_MAY_BE_DOWN';
+export const mayBeDown = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.code === MAY_BE_DOWN;
 
 /** Whether there is a process, for those who only ask that; undefined when it could not be seen. */
 export const hasProcess = ({ state }: ProcessState): boolean | undefined =>

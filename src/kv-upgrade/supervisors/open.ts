@@ -5,21 +5,25 @@ import type { Driver } from './driver.ts';
 import type { Service } from './service.ts';
 import type { Shell } from './shell.ts';
 
-/** The driver that the cluster file names. Only what it needs is loaded. */
-export const openDriver = async (host: Host, cluster: ClusterFile): Promise<Driver> => {
+/** The driver that the cluster file names. Only what it needs is loaded. `state`: the directory of this user's state. */
+export const openDriver = async (host: Host, cluster: ClusterFile, state?: string): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
   const size = cluster.members.length;
   if (kind === 'local') return calmStart((await import('./local.ts')).localDriver(host), size);
   const { scriptDriver } = await import('./script-driver.ts');
-  const service = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
-  const driver = scriptDriver(
-    host,
-    cluster,
-    await shellsOf(host, cluster),
-    await serviceOf(service, cluster),
-  );
+  const by = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
+  const shells = await shellsOf(host, cluster, state);
+  const driver = scriptDriver(host, cluster, shells, await serviceOf(by, cluster));
+  const patient =
+    kind === 'ssh'
+      ? (await import('./reconnect.ts')).reconnecting(
+          driver,
+          host,
+          (cluster.timeouts?.stop_seconds ?? 120) * 1000,
+        )
+      : driver;
   // Units, containers and hooks have an environment of their own.
-  return service === 'local' ? calmStart(driver, size) : driver;
+  return by === 'local' ? calmStart(patient, size) : patient;
 };
 
 const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile): Promise<Service> => {
@@ -39,7 +43,16 @@ const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile)
 };
 
 /** A shell where each member lives: over ssh, or here. */
-export const shellsOf = async (host: Host, cluster: ClusterFile): Promise<(member: MemberSpec) => Shell> => {
-  const { localShell, sshShell } = await import('./shell.ts');
-  return (member) => (cluster.driver === 'ssh' ? sshShell(host, cluster, member) : localShell(host));
+export const shellsOf = async (
+  host: Host,
+  cluster: ClusterFile,
+  state?: string,
+): Promise<(member: MemberSpec) => Shell> => {
+  if (cluster.driver !== 'ssh') {
+    const { localShell } = await import('./shell.ts');
+    return () => localShell(host);
+  }
+  const { openSsh, sshShell } = await import('./ssh.ts');
+  const ssh = openSsh(host, cluster, state);
+  return (member) => sshShell(ssh, member);
 };

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
-import { sshWords } from '../../../src/kv-upgrade/supervisors/shell.ts';
+import { sshWords } from '../../../src/kv-upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../src/kv-upgrade/supervisors/host-facts.ts';
 import type { ClusterFile, MemberSpec } from '../../../src/kv-upgrade/types.ts';
 import { realHost } from '../../support/real-host.ts';
@@ -250,9 +250,12 @@ describe('small parts', () => {
     expect(versionInText(text)).toBe(version);
   });
   it('ssh never asks, and takes jump host and options from the cluster file', () => {
-    const words = sshWords(real.host, { ssh: { proxy_jump: 'bastion', options: ['-p', '2222'] } });
-    expect(words.join(' ')).toContain('BatchMode=yes');
-    expect(words.slice(-4)).toEqual(['-J', 'bastion', '-p', '2222']);
+    const words = sshWords(
+      { ssh: { proxy_jump: 'bastion', options: ['-p', '2222'] } },
+      '/run/user/1/opsctl',
+      'h',
+    );
+    expect(words.slice(0, 7)).toEqual(['-T', '-o', 'BatchMode=yes', '-J', 'bastion', '-p', '2222']);
   });
   it('a clock that is two seconds off is seen', async () => {
     expect(
