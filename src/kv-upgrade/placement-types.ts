@@ -28,7 +28,12 @@ export type Installed = {
 };
 
 /** As whom and where the process ran that was stopped: its successor runs the same way. */
-export type Identity = { readonly uid?: number; readonly gid?: number; readonly cwd?: string };
+export type Identity = {
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly groups?: readonly number[];
+  readonly cwd?: string;
+};
 
 /** What a member ran with before its switch, and what it is switched to. */
 export type Placement = {

@@ -37,6 +37,14 @@ export const factsScript = (service: Service, member: MemberSpec, wantsSizes: bo
   ].join('\n');
 };
 
+/** When the question went out and when the answer was there, in milliseconds since 1970. */
+export type Asked = { readonly fromMs: number; readonly untilMs: number };
+/** How far a clock is outside of the time in which it was read. It says whole seconds, and what is within that is no difference. */
+const skewOf = (clockMs: number, { fromMs, untilMs }: Asked): number => {
+  const skew = clockMs - Math.min(Math.max(clockMs, fromMs), untilMs);
+  return Math.abs(skew) <= 1500 ? 0 : skew;
+};
+
 /** What a process's state is among the facts of its host. */
 export const processFacts = (state: ProcessState): HostFacts => {
   const is_running = hasProcess(state);
@@ -51,7 +59,7 @@ export const processFacts = (state: ProcessState): HostFacts => {
 export const factsFrom = async (
   text: string,
   member: MemberSpec,
-  nowMs: number,
+  asked: Asked,
   state: ProcessState,
 ): Promise<HostFacts> => {
   const found = valuesIn(text);
@@ -64,8 +72,7 @@ export const factsFrom = async (
   ];
   const config = found.get('config');
   const read = config === undefined ? undefined : await parseConfig(Buffer.from(config, 'base64').toString());
-  // Whole seconds there: up to a second of difference is no difference.
-  const skew = Number(found.get('now_s')) * 1000 - nowMs;
+  const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
   return {
     ...processFacts(state),
     ...flag('data_dir_exists'),
@@ -90,6 +97,6 @@ export const factsFrom = async (
       : 'broken' in read
         ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` }
         : { config: read.file }),
-    ...(Number.isFinite(skew) ? { clock_skew_ms: Math.abs(skew) <= 1500 ? 0 : skew } : {}),
+    ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

@@ -1,8 +1,12 @@
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
-import type { Files } from '../../platform/host.ts';
+import type { Files as AllFiles } from '../../platform/host.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { MemberSpec } from '../types.ts';
+
+/** What is asked of a host's files, here or over ssh. */
+export type LookedAtFiles = Pick<AllFiles, 'info' | 'isWritable' | 'realPath'>;
+type Files = LookedAtFiles;
 
 const realOf = async (files: Files, path: string): Promise<string> =>
   (await files.realPath(path).catch(() => undefined)) ?? path;
@@ -42,22 +46,32 @@ const wrongCommand = async (
     (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
   )
     return `${which}_command starts ${program}, which is not there`;
-  const directory = flagsOf(argv.slice(1)).get('data-dir');
+  return wrongDirectory(files, member, cwd, `${which}_command`, flagsOf(argv.slice(1)).get('data-dir'));
+};
+
+/** A relative directory is another one, and empty, where it is not the working directory of the process. */
+const wrongDirectory = async (
+  files: Files,
+  member: MemberSpec,
+  cwd: string,
+  where: string,
+  directory: string | undefined,
+): Promise<string | undefined> => {
   if (directory === undefined || member.data_dir === undefined) return undefined;
-  // Members are started in the directory in which this program runs: a relative directory may be another one there, and empty.
   const said = resolve(cwd, directory);
   if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
   const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
-  return `${which}_command runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
+  return `${where} runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
 };
 
-/** What would go wrong between stop and start, seen while nothing was touched. */
+/** What would go wrong between stop and start, seen while nothing was touched. `cwd`: where the member will be started. */
 export const placeProblems = async (files: Files, member: MemberSpec, cwd: string): Promise<string[]> => {
   const found = await Promise.all([
     unwritable(files, 'pid_file', member.pid_file),
     unwritable(files, 'log_file', member.log_file),
     wrongCommand(files, member, cwd, 'new'),
     wrongCommand(files, member, cwd, 'old'),
+    wrongDirectory(files, member, cwd, 'ETCD_DATA_DIR in env', member.env?.['ETCD_DATA_DIR']),
   ]);
   return found.filter((problem) => problem !== undefined);
 };

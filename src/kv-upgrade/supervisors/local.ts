@@ -1,12 +1,15 @@
 import { AppError } from '../../core/problem.ts';
 import type { Exit, Host, Started } from '../../platform/host.ts';
 import { argvOf, shellLine } from '../cluster/command-line.ts';
-import type { HostFacts, MemberSpec, Move, Placement, StepKind } from '../types.ts';
+import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { versionInText } from './driver.ts';
 import type { Driver, Which } from './driver.ts';
 import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
-import { memberProcess, serversBelow, unnamedServer } from './member-process.ts';
+import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
+import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
+import { ownerFacts, processProblems } from './process-facts.ts';
+import { localProcesses } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
 const pollMs = 10;
@@ -28,6 +31,12 @@ export const binaryVersion = async (
   return { version };
 };
 
+/** The process of the pid file; else a server of this member that its start command put into the background. */
+const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> => {
+  const table = localProcesses(host);
+  return ((await memberProcess(table, member)).process ?? (await unnamedServer(table, member)))?.pid;
+};
+
 export const localDriver = (host: Host): Driver => {
   const asking = new Map<string, ReturnType<typeof binaryVersion>>();
   // Members usually share a binary: one question at a time for each, and none is remembered, because a file can be replaced.
@@ -47,7 +56,7 @@ export const localDriver = (host: Host): Driver => {
     stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
     kill: async (member) =>
       void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
-    start: (member, which) => start(host, member, which),
+    start: (member, which, placement) => start(host, member, which, placement),
     copyData: (member, to) => copyData(host, member.data_dir as string, to),
     stage: (member, move) => stage(host, member, move),
     // Each version has a program of its own, which its command names: nothing is put anywhere.
@@ -60,15 +69,18 @@ export const localDriver = (host: Host): Driver => {
   };
 };
 
-const stage = async ({ files }: Host, member: MemberSpec, move: Move): Promise<Placement> => {
+const stage = async (host: Host, member: MemberSpec, move: Move): Promise<Placement> => {
+  const { files } = host;
   const kept = keptConfig(member, move);
   const text = member.config_file === undefined ? undefined : await files.read(member.config_file);
   const isKept = kept !== undefined && text !== undefined;
   if (isKept) await files.replace(kept, text, (await files.info(member.config_file as string))?.mode);
+  const runs_as = identityOf((await processesOf(localProcesses(host), member))[0]);
   return {
     member: member.name,
     previous: { minor: move.from, ...(isKept ? { config: kept } : {}) },
     next: { minor: move.to },
+    ...(runs_as === undefined ? {} : { runs_as }),
   };
 };
 
@@ -92,7 +104,10 @@ const facts = async (
   sizes: boolean,
   versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
 ): Promise<HostFacts> => {
-  const { pid, problem, isSuspended } = await memberProcess(host, member);
+  const table = localProcesses(host);
+  const { process, problem } = await memberProcess(table, member);
+  const running = await processesOf(table, member);
+  const [first, server] = [running[0], running.at(-1)];
   const [directory, fresh, old, config, places] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${String(error)}`] }),
@@ -100,33 +115,30 @@ const facts = async (
     versionOf(startedProgram(member, 'new')),
     versionOf(startedProgram(member, 'old')),
     configFacts(host.files, member),
-    placeProblems(host.files, member, host.cwd),
+    placeProblems(host.files, member, first?.cwd ?? host.cwd),
   ]);
-  const problems = [...(directory.problems ?? []), ...(problem === undefined ? [] : [problem]), ...places];
-  const owner = pid === undefined ? undefined : await host.files.info(`/proc/${pid}`);
+  const problems = [
+    ...(directory.problems ?? []),
+    ...(problem === undefined ? [] : [problem]),
+    ...places,
+    ...processProblems(member, first, server, host.uid),
+  ];
   const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
-  const isOther = owner !== undefined && data !== undefined && owner.uid !== data.uid;
   return {
-    is_running: pid !== undefined,
-    ...(pid === undefined ? {} : { pid }),
-    ...(isSuspended === true ? { is_suspended: true } : {}),
+    is_running: process !== undefined,
+    ...(process === undefined ? {} : { pid: process.pid }),
+    ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...directory,
     ...(fresh.version === undefined
       ? { new_binary_error: fresh.error as string }
       : { new_binary_version: fresh.version }),
     ...(old.version === undefined ? {} : { old_binary_version: old.version }),
-    ...(isOther
-      ? { owner_mismatch: `the directory belongs to uid ${data.uid}, the process to uid ${owner.uid}` }
-      : {}),
+    ...ownerFacts(server, data?.uid),
     ...config,
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
-
-/** The process of the pid file; else a server of this member that its start command put into the background. */
-const pidOf = async (host: Host, member: MemberSpec): Promise<number | undefined> =>
-  (await memberProcess(host, member)).pid ?? (await unnamedServer(host, member));
 
 const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
   while (host.processes.isAlive(pid)) {
@@ -150,19 +162,29 @@ const end = async (
   withinMs: number,
   ask: (pid: number) => void,
 ): Promise<boolean> => {
-  const pid = await pidOf(host, member);
-  if (pid === undefined) return true;
-  const below = await serversBelow(host, member, pid);
   const until = host.elapsed() + withinMs;
-  for (const one of [pid, ...below]) {
-    if (host.processes.isAlive(one)) ask(one);
-    if (!(await ended(host, one, until))) return false;
+  for (const { pid } of await processesOf(localProcesses(host), member)) {
+    if (host.processes.isAlive(pid)) ask(pid);
+    if (!(await ended(host, pid, until))) return false;
   }
   return true;
 };
 
-const start = async (host: Host, member: MemberSpec, which: Which) => {
-  const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
+/** Nobody saw its process: whoever owns the data directory is who ran it. */
+const ownerOfData = async ({ files }: Host, { data_dir }: MemberSpec): Promise<Identity | undefined> => {
+  const info =
+    data_dir === undefined ? undefined : await files.info((await files.realPath(data_dir)) ?? data_dir);
+  return info === undefined ? undefined : { uid: info.uid, gid: info.gid };
+};
+const withoutOperators = ({ env }: Host): Record<string, undefined> =>
+  Object.fromEntries(
+    Object.keys(env)
+      .filter(isOperatorVariable)
+      .map((name) => [name, undefined]),
+  );
+
+const start = async (host: Host, member: MemberSpec, which: Which, placement: Placement | undefined) => {
+  const argv = commandOf(member, which);
   if (argv === undefined)
     throw new AppError('config', `member ${member.name} has no ${which}_command`, { code: 'CLUSTER_FILE' });
   const running = await pidOf(host, member);
@@ -170,11 +192,11 @@ const start = async (host: Host, member: MemberSpec, which: Which) => {
     throw new AppError('unsafe', `member ${member.name} runs already (process ${running})`, {
       code: 'ALREADY_RUNNING',
     });
-  // The shell writes the pid file before it becomes the server: a crash of ours between the two leaves no process without one.
-  const script = 'echo "$$" > "$1" && shift && exec "$@"';
-  const words = ['-c', script, 'sh', member.pid_file as string, ...argv];
+  const identity = placement?.runs_as ?? (await ownerOfData(host, member));
+  const words = launchWords(member, argv, identity, host.uid);
+  const env = { ...withoutOperators(host), ...member.env };
   const launch = (log: { readonly logFile?: string }): Promise<Started> =>
-    host.processes.start('/bin/sh', words, { env: member.env, detached: true, ...log });
+    host.processes.start('/bin/sh', words, { env, detached: true, ...log });
   const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(
     (error: unknown) => {
       // A log that cannot be written must not keep a member from its way back.
@@ -197,7 +219,7 @@ const lastExit = async (host: Host, member: MemberSpec, exited: Promise<Exit>): 
   while (exit.code === 0 && host.elapsed() < until) {
     const pid = await pidOf(host, member);
     if (pid !== undefined) {
-      if ((await memberProcess(host, member)).pid === undefined)
+      if ((await memberProcess(localProcesses(host), member)).process === undefined)
         await host.files.replace(member.pid_file as string, `${pid}\n`);
       // Nobody is told of its end: whoever wants to know looks.
       return new Promise(() => {});

@@ -5,7 +5,7 @@ import type { Driver, ProcessState } from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
 import { keptConfig } from './kept-config.ts';
 import { fileFunctions, lastLine, quoted, valuesIn } from './service.ts';
-import type { Service } from './service.ts';
+import type { Ask, Script, Service } from './service.ts';
 import type { Shell } from './shell.ts';
 
 const failure = (member: MemberSpec, what: string, done: Finished): AppError => {
@@ -47,13 +47,25 @@ const look = async (
   awaited: Awaited,
 ): Promise<ProcessState> => {
   try {
-    const state = service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name));
+    const ask: Ask = async (script) => (await shell.run(script)).stdout;
+    const state =
+      service.processOf === undefined
+        ? service.stateFrom(await shell.run(service.look(member)), member, awaited.has(member.name))
+        : await service.processOf(member, ask);
     if (state.state === 'running') awaited.delete(member.name);
     return state;
   } catch (error) {
     return { state: 'unknown', reason: error instanceof Error ? error.message : String(error) };
   }
 };
+
+/** Questions on the way to a script of that member. */
+const askWith =
+  (must: Must, member: MemberSpec, what: string): Ask =>
+  async (script) =>
+    (await must(member, what, script)).stdout;
+const made = async (script: Script, ask: Ask): Promise<string> =>
+  typeof script === 'string' ? script : script(ask);
 
 const startMs = 60_000;
 const processWork = (
@@ -66,17 +78,23 @@ const processWork = (
     process: (member) => look(service, shellFor(member), member, awaited),
     stop: async (member, graceMs) => {
       awaited.delete(member.name);
-      const done = await shellFor(member).run(service.stop(member, graceMs), {
+      const script = await made(service.stop(member, graceMs), askWith(must, member, 'the stop'));
+      const done = await shellFor(member).run(script, {
         timeoutMs: graceMs + extraMs,
       });
       if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
       return done.code === 0;
     },
-    kill: async (member) => void (await must(member, 'ending it', service.kill(member), 30_000)),
+    kill: async (member) =>
+      void (await must(
+        member,
+        'ending it',
+        await made(service.kill(member), askWith(must, member, 'ending it')),
+        30_000,
+      )),
     start: async (member, which, placement) => {
       const start = service.start(member, which, placement);
-      const ask = async (script: string): Promise<string> => (await must(member, 'the start', script)).stdout;
-      await must(member, 'the start', typeof start === 'string' ? start : await start(ask), startMs);
+      await must(member, 'the start', await made(start, askWith(must, member, 'the start')), startMs);
       awaited.add(member.name);
       return {};
     },
@@ -133,7 +151,11 @@ c=$?; [ $c = 0 ] || exit $c
 ${keepConfigScript(member, move)}
 exit 0`;
     const done = await must(member, 'preparing the new version', script, copyMs);
-    return placementFrom(done.stdout, member.name, move);
+    const runs_as = await service.runsAs?.(member, askWith(must, member, 'looking at its process'));
+    return {
+      ...placementFrom(done.stdout, member.name, move),
+      ...(runs_as === undefined ? {} : { runs_as }),
+    };
   },
   activate: async (member, which, placement) => {
     const script = service.activate?.(member, which, placement);
@@ -158,8 +180,17 @@ export const scriptDriver = (
     kind: cluster.driver ?? 'local',
     facts: async (member, { sizes }) => {
       try {
-        const done = await must(member, 'looking at the host', factsScript(service, member, sizes));
-        return await factsFrom(done.stdout, member, host.now(), await work.process(member));
+        const what = 'looking at the host';
+        const fromMs = host.now();
+        // A service that knows more says also whether the process is there.
+        const [done, own] = await Promise.all([
+          must(member, what, factsScript(service, member, sizes)),
+          service.facts?.(member, askWith(must, member, what)),
+        ]);
+        const state: ProcessState =
+          own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
+        const asked = { fromMs, untilMs: host.now() };
+        return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
       } catch (error) {
         return {
           problems: [error instanceof Error ? error.message : String(error)],

@@ -1,9 +1,12 @@
 import type { Finished } from '../../platform/host.ts';
-import type { ClusterFile, MemberSpec, Move, Placement, StepKind } from '../types.ts';
+import type { ClusterFile, HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import type { ProcessState, Which } from './driver.ts';
 
 /** Runs a script on the member's host and returns what it printed; anything but success is thrown. */
 export type Ask = (script: string) => Promise<string>;
+
+/** A script, or one that can be made only from what the host answers first. */
+export type Script = string | ((ask: Ask) => Promise<string>);
 
 /** How one kind of service manager is asked and told, as shell scripts. Exit 0 is yes or done. */
 export type Service = {
@@ -11,19 +14,20 @@ export type Service = {
   readonly look: (member: MemberSpec) => string;
   /** Reads what `look` printed. Pure. `wasStarted`: by this run, and not seen running yet. */
   readonly stateFrom: (done: Finished, member: MemberSpec, wasStarted: boolean) => ProcessState;
+  /** In place of `look`, for what one script cannot tell. */
+  readonly processOf?: (member: MemberSpec, ask: Ask) => Promise<ProcessState>;
+  /** What only this kind of service sees of a member's host. */
+  readonly facts?: (member: MemberSpec, ask: Ask) => Promise<HostFacts>;
   /** Asks once and waits; exit 0 when it has ended within the grace, 1 when it still runs. */
-  readonly stop: (member: MemberSpec, graceMs: number) => string;
-  readonly kill: (member: MemberSpec) => string;
+  readonly stop: (member: MemberSpec, graceMs: number) => Script;
+  readonly kill: (member: MemberSpec) => Script;
   /** Prints `previous.KEY=VALUE` and `next.KEY=VALUE`: the fields of Installed. */
   readonly stage?: (member: MemberSpec, move: Move) => string;
+  /** As whom and where its successor must run. */
+  readonly runsAs?: (member: MemberSpec, ask: Ask) => Promise<Identity | undefined>;
   readonly activate?: (member: MemberSpec, which: Which, placement: Placement | undefined) => string;
   readonly discard?: (member: MemberSpec, placement: Placement) => string;
-  /** A script, or one that can be made only from what the host answers first. */
-  readonly start: (
-    member: MemberSpec,
-    which: Which,
-    placement: Placement | undefined,
-  ) => string | ((ask: Ask) => Promise<string>);
+  readonly start: (member: MemberSpec, which: Which, placement: Placement | undefined) => Script;
   readonly logTail: (member: MemberSpec, lines: number) => string;
   /** Prints the version of that program. */
   readonly version: (member: MemberSpec, which: Which) => string | undefined;

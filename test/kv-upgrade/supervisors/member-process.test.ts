@@ -4,9 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import {
   memberProcess,
-  serversBelow,
+  processesOf,
   unnamedServer,
 } from '../../../src/kv-upgrade/supervisors/member-process.ts';
+import { localProcesses } from '../../../src/kv-upgrade/supervisors/process-table.ts';
 import type { MemberSpec } from '../../../src/kv-upgrade/types.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
@@ -86,7 +87,7 @@ describe('the process that a pid file names', () => {
     const pid = await started(other.old_command as string[]);
     await serverOf(other);
     writeFileSync(one.pid_file as string, `${pid}\n`);
-    expect(await memberProcess(real.host, one)).toEqual({
+    expect(await memberProcess(localProcesses(real.host), one)).toEqual({
       problem: `${one.pid_file} names process ${pid}, which runs on the data directory ${other.data_dir} and not this member`,
     });
     const driver = await driverOf(one);
@@ -100,8 +101,10 @@ describe('the process that a pid file names', () => {
     symlinkSync(spec.data_dir as string, at('link'));
     const pid = await started([...(spec.old_command as string[]).slice(0, -1), at('link/')]);
     writeFileSync(spec.pid_file as string, String(pid));
-    await until(async () => (await memberProcess(real.host, spec)).pid === pid || undefined);
-    expect(await memberProcess(real.host, spec)).toEqual({ pid });
+    await until(
+      async () => (await memberProcess(localProcesses(real.host), spec)).process?.pid === pid || undefined,
+    );
+    expect((await memberProcess(localProcesses(real.host), spec)).process?.pid).toBe(pid);
   });
 
   it('is told from one that is suspended, and that one ends when it is asked to', async () => {
@@ -118,7 +121,7 @@ describe('the process that a pid file names', () => {
   it.each(['', 'junk', '0', '-5', '4194304'])('%j names nobody', async (text) => {
     const spec = member('n1');
     writeFileSync(spec.pid_file as string, text);
-    expect(await memberProcess(real.host, spec)).toEqual({});
+    expect(await memberProcess(localProcesses(real.host), spec)).toEqual({});
   });
 
   it('a directory in its place is no crash but a finding', async () => {
@@ -139,7 +142,10 @@ describe('a server that a wrapper started', () => {
     const shell = (await driver.start(wrapped, 'old')).pid as number;
     const server = await serverOf(spec);
     expect(server).not.toBe(shell);
-    expect(await serversBelow(real.host, wrapped, shell)).toEqual([server]);
+    expect((await processesOf(localProcesses(real.host), wrapped)).map(({ pid }) => pid)).toEqual([
+      shell,
+      server,
+    ]);
     expect(await driver.stop(wrapped, 60_000)).toBe(true);
     expect([shell, server].map(real.host.processes.isAlive)).toEqual([false, false]);
   });
@@ -149,9 +155,9 @@ describe('a server that a wrapper started', () => {
     const shell = await started([script('boot', `${(spec.old_command as string[]).join(' ')}\necho over`)]);
     writeFileSync(spec.pid_file as string, String(shell));
     const server = await serverOf(spec);
-    expect(await memberProcess(real.host, spec)).toEqual({ pid: shell });
+    expect((await memberProcess(localProcesses(real.host), spec)).process?.pid).toBe(shell);
     expect(
-      await memberProcess(real.host, {
+      await memberProcess(localProcesses(real.host), {
         ...spec,
         data_dir: at('elsewhere'),
         client_url: 'http://127.0.0.1:1',
@@ -170,7 +176,7 @@ describe('a server that a wrapper started', () => {
     const driver = await driverOf(wrapped);
     const { exited } = await driver.start(wrapped, 'new');
     const server = await serverOf(spec);
-    expect(await unnamedServer(real.host, wrapped)).toBe(server);
+    expect((await unnamedServer(localProcesses(real.host), wrapped))?.pid).toBe(server);
     expect((await driver.process(wrapped)).state).toBe('running');
     await until(() => Number(readFileSync(spec.pid_file as string, 'utf8')) === server || undefined);
     expect(await Promise.race([exited, Promise.resolve('it runs')])).toBe('it runs');

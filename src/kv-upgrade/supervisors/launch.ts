@@ -1,0 +1,70 @@
+import { argvOf } from '../cluster/command-line.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { Identity, MemberSpec } from '../types.ts';
+import type { Which } from './driver.ts';
+import type { ProcessInfo } from './process-table.ts';
+
+/** What a member's successor takes over from its process. */
+export const identityOf = (process: ProcessInfo | undefined): Identity | undefined =>
+  process === undefined
+    ? undefined
+    : {
+        ...(process.uid === undefined ? {} : { uid: process.uid }),
+        ...(process.gid === undefined ? {} : { gid: process.gid }),
+        ...(process.groups === undefined ? {} : { groups: process.groups }),
+        ...(process.cwd === undefined ? {} : { cwd: process.cwd }),
+      };
+
+/** Variables of the operator's that would be settings of the server, of its ctl, or of this program. */
+export const isOperatorVariable = (name: string): boolean => /^(ETCD|ETCDCTL|OPSCTL)_/.test(name);
+
+/**
+ * A shell that becomes the server: `$1` pid file, then the command. The pid file is written before, so that a crash of ours leaves no process
+ * without one. It runs in the directory and as the user of its predecessor; only root can become somebody else.
+ */
+export const launchWords = (
+  member: MemberSpec,
+  argv: readonly string[],
+  identity: Identity | undefined,
+  ownUid: number,
+): string[] => {
+  const { uid, gid, groups = [], cwd } = identity ?? {};
+  const others = groups.length === 0 ? ['--clear-groups'] : ['--groups', groups.join(',')];
+  const become =
+    ownUid === 0 && uid !== undefined && gid !== undefined && (uid !== 0 || gid !== 0)
+      ? ['setpriv', '--reuid', String(uid), '--regid', String(gid), ...others, '--']
+      : [];
+  const script = 'cd "$2" || exit 1; echo "$$" > "$1" && shift 2 && exec "$@"';
+  return ['-c', script, 'sh', member.pid_file as string, cwd ?? '.', ...become, ...argv];
+};
+
+/** Why a process like this one could not be started again; undefined when it can. */
+export const identityProblem = (process: ProcessInfo | undefined, ownUid: number): string | undefined =>
+  process?.uid === undefined || process.uid === ownUid || ownUid === 0
+    ? undefined
+    : `its process runs as uid ${process.uid}; this program runs as uid ${ownUid} and could not start it as that`;
+
+const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
+/**
+ * Settings that the running process got from its environment and its successor would not. With a configuration file a server reads
+ * neither flags nor environment.
+ */
+export const environmentProblems = (member: MemberSpec, process: ProcessInfo | undefined): string[] => {
+  if (process === undefined || process.words.length === 0) return [];
+  if (flagsOf(process.words.slice(1)).has('config-file') || process.env.has('ETCD_CONFIG_FILE')) return [];
+  const flags = (['old', 'new'] as const).map((which) =>
+    flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []),
+  );
+  return [...process.env].flatMap(([name, value]) => {
+    const flag = name.slice('ETCD_'.length).toLowerCase().replaceAll('_', '-');
+    const isFlag = flags.every((one) => one.has(flag));
+    if (name === ownVariable || isFlag || member.env?.[name] === value) return [];
+    // The value may be a path to a secret, or one: it is not repeated.
+    return [
+      `its process has ${name} in its environment; env in the cluster file has ${member.env?.[name] === undefined ? 'no such name' : 'another value'}`,
+    ];
+  });
+};
+
+export const commandOf = (member: MemberSpec, which: Which): [string, ...string[]] | undefined =>
+  argvOf(member[`${which}_command`], member[`${which}_binary`]);

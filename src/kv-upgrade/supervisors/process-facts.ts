@@ -1,0 +1,19 @@
+import type { HostFacts, MemberSpec } from '../types.ts';
+import { environmentProblems, identityProblem } from './launch.ts';
+import type { ProcessInfo } from './process-table.ts';
+
+/** What processes that run say about their successors, here or over ssh: the one that was started, and the server itself, which a wrapper may have started. */
+export const processProblems = (
+  member: MemberSpec,
+  first: ProcessInfo | undefined,
+  server: ProcessInfo | undefined,
+  ownUid: number,
+): string[] => {
+  const identity = identityProblem(first, ownUid);
+  return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
+};
+
+export const ownerFacts = (process: ProcessInfo | undefined, dataUid: number | undefined): HostFacts =>
+  process?.uid === undefined || dataUid === undefined || process.uid === dataUid
+    ? {}
+    : { owner_mismatch: `the directory belongs to uid ${dataUid}, the process to uid ${process.uid}` };
