@@ -5,14 +5,14 @@ import type { Which } from './driver.ts';
 import type { ProcessInfo } from './process-table.ts';
 
 /** What a member's successor takes over from its process. */
-export const identityOf = (process: ProcessInfo | undefined): Identity | undefined =>
-  process === undefined
+export const identityOf = (running: ProcessInfo | undefined): Identity | undefined =>
+  running === undefined
     ? undefined
     : {
-        ...(process.uid === undefined ? {} : { uid: process.uid }),
-        ...(process.gid === undefined ? {} : { gid: process.gid }),
-        ...(process.groups === undefined ? {} : { groups: process.groups }),
-        ...(process.cwd === undefined ? {} : { cwd: process.cwd }),
+        ...(running.uid === undefined ? {} : { uid: running.uid }),
+        ...(running.gid === undefined ? {} : { gid: running.gid }),
+        ...(running.groups === undefined ? {} : { groups: running.groups }),
+        ...(running.cwd === undefined ? {} : { cwd: running.cwd }),
       };
 
 /** Variables of the operator's that would be settings of the server, of its ctl, or of this program. */
@@ -39,23 +39,23 @@ export const launchWords = (
 };
 
 /** Why a process like this one could not be started again; undefined when it can. */
-export const identityProblem = (process: ProcessInfo | undefined, ownUid: number): string | undefined =>
-  process?.uid === undefined || process.uid === ownUid || ownUid === 0
+export const identityProblem = (running: ProcessInfo | undefined, ownUid: number): string | undefined =>
+  running?.uid === undefined || running.uid === ownUid || ownUid === 0
     ? undefined
-    : `its process runs as uid ${process.uid}; this program runs as uid ${ownUid} and could not start it as that`;
+    : `its process runs as uid ${running.uid}; this program runs as uid ${ownUid} and could not start it as that`;
 
 const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
 /**
  * Settings that the running process got from its environment and its successor would not. With a configuration file a server reads
  * neither flags nor environment.
  */
-export const environmentProblems = (member: MemberSpec, process: ProcessInfo | undefined): string[] => {
-  if (process === undefined || process.words.length === 0) return [];
-  if (flagsOf(process.words.slice(1)).has('config-file') || process.env.has('ETCD_CONFIG_FILE')) return [];
+export const environmentProblems = (member: MemberSpec, running: ProcessInfo | undefined): string[] => {
+  if (running === undefined || running.words.length === 0) return [];
+  if (flagsOf(running.words.slice(1)).has('config-file') || running.env.has('ETCD_CONFIG_FILE')) return [];
   const flags = (['old', 'new'] as const).map((which) =>
     flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []),
   );
-  return [...process.env].flatMap(([name, value]) => {
+  return [...running.env].flatMap(([name, value]) => {
     const flag = name.slice('ETCD_'.length).toLowerCase().replaceAll('_', '-');
     const isFlag = flags.every((one) => one.has(flag));
     if (name === ownVariable || isFlag || member.env?.[name] === value) return [];

@@ -105,7 +105,7 @@ const facts = async (
   versionOf: (binary: string | undefined) => ReturnType<typeof binaryVersion>,
 ): Promise<HostFacts> => {
   const table = localProcesses(host);
-  const { process, problem } = await memberProcess(table, member);
+  const { process: named, problem } = await memberProcess(table, member);
   const running = await processesOf(table, member);
   const [first, server] = [running[0], running.at(-1)];
   const [directory, fresh, old, config, places] = await Promise.all([
@@ -125,9 +125,9 @@ const facts = async (
   ];
   const data = member.data_dir === undefined ? undefined : await host.files.info(member.data_dir);
   return {
-    is_running: process !== undefined,
-    ...(process === undefined ? {} : { pid: process.pid }),
-    ...(process?.state === 'T' ? { is_suspended: true } : {}),
+    is_running: named !== undefined,
+    ...(named === undefined ? {} : { pid: named.pid }),
+    ...(named?.state === 'T' ? { is_suspended: true } : {}),
     ...directory,
     ...(fresh.version === undefined
       ? { new_binary_error: fresh.error as string }

@@ -13,7 +13,7 @@ export const processProblems = (
   return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
 };
 
-export const ownerFacts = (process: ProcessInfo | undefined, dataUid: number | undefined): HostFacts =>
-  process?.uid === undefined || dataUid === undefined || process.uid === dataUid
+export const ownerFacts = (running: ProcessInfo | undefined, dataUid: number | undefined): HostFacts =>
+  running?.uid === undefined || dataUid === undefined || running.uid === dataUid
     ? {}
-    : { owner_mismatch: `the directory belongs to uid ${dataUid}, the process to uid ${process.uid}` };
+    : { owner_mismatch: `the directory belongs to uid ${dataUid}, the process to uid ${running.uid}` };
