@@ -3,6 +3,7 @@ import { type WireReply, answerFrom } from '../api-client/response.ts';
 import { expectShape } from '../api-client/response-shape.ts';
 import { neutral, prefixOf, inputInDialect, operationInDialect } from '../api-client/dialect.ts';
 import type { Context, ServiceName, Target } from './command.ts';
+import type { Explain } from './manifest.ts';
 import { NetworkError } from '../platform/host.ts';
 import type { Operation } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
@@ -37,6 +38,8 @@ export type ContextOptions = Pick<
   Pace & {
     /** Finds the service, starting the embedded one when nothing is configured. */
     readonly reach: (service: ServiceName) => Promise<Target>;
+    /** What a service adds to its error answers: what a person can do about them. */
+    readonly explainer?: (service: string) => Promise<Explain> | undefined;
   };
 
 const basePaths: Readonly<Record<ServiceName, string>> = {
@@ -69,17 +72,6 @@ const shapedValue = (operation: Operation, reply: WireReply, url: string): unkno
   expectShape(operation, value, url);
   return value;
 };
-
-/** A refusal with what to do about it. */
-const explained = async (
-  service: string,
-  error: unknown,
-  to: Target,
-  operation: Operation,
-): Promise<unknown> =>
-  service === 'tracker'
-    ? (await import('../commands/tracker/refusal.ts')).explainedRefusal(error, to, operation)
-    : error;
 
 /** One operation of a table: worded as the service words it, sent, and read as the table says. */
 const callerOn =
@@ -119,7 +111,8 @@ const callerOn =
       try {
         return neutral(shapedValue(operation, reply, request.url), wording);
       } catch (error) {
-        throw await explained(service.name, error, to, operation);
+        const explain = await options.explainer?.(service.name);
+        throw explain === undefined ? error : explain(error, to, operation);
       }
     };
   };

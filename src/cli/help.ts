@@ -1,31 +1,9 @@
-import { bare } from '../core/field.ts';
 import { type Block, type Page, heading, prose, shell, terms } from '../core/page.ts';
-import type { Command, Flag, Flags } from './command.ts';
+import { flagTerms, isRequired } from './flag-terms.ts';
+import type { Command, Flag } from './command.ts';
 import { globalFlags } from './globals.ts';
 import { type Group, groups } from './manifest.ts';
 import { topics } from './topics.ts';
-
-/** A list of words is longer than a line leaves room for: then they stand in the text. */
-const LONGEST_VALUE = 24;
-
-const isSwitch = (flag: Flag): boolean => bare(flag.field).type === 'boolean';
-const isRequired = ({ required, field }: Flag): boolean => required ?? field.required ?? false;
-
-const flagRow = ([name, flag]: [string, Flag]): [string, string] => {
-  const short = flag.short ? `-${flag.short}, ` : '    ';
-  const word = flag.negated ? `--no-${name}` : `--${name}`;
-  const value = isSwitch(flag) ? undefined : flag.value;
-  const isLong = value !== undefined && value.length > LONGEST_VALUE && value.includes('|');
-  const shown = value === undefined ? '' : ` <${isLong ? 'word' : value}>`;
-  const words = isLong ? `: ${value.split('|').join(', ')}` : '';
-  return [`${short}${word}${shown}`, `${flag.summary}${words}${isRequired(flag) ? ' (required)' : ''}`];
-};
-export const flagTerms = (flags: Flags): Block =>
-  terms(
-    Object.entries(flags)
-      .filter(([, flag]) => !flag.hidden)
-      .map(flagRow),
-  );
 
 /** The flags that every command takes, in one sentence. */
 const globalSummary = (): Block[] => {

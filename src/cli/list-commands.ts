@@ -27,17 +27,20 @@ export const describe = (command: Command) => ({
   ...(command.deprecated === undefined ? {} : { deprecated: true }),
 });
 
-const list = defineCommand({
-  path: ['commands'],
-  summary: 'List all commands as data',
-  run: async () => {
-    const { groups } = await import('./manifest.ts');
-    const all = (await Promise.all(groups.map((group) => group.load()))).flat();
-    return rowsResult(all.filter((command) => !command.hidden).map(describe), {
-      columns: ['command', 'summary'],
-      name: 'command',
-    });
-  },
-});
+type Loading = { readonly load: () => Promise<readonly Command[]> };
 
-export const commands: readonly Command[] = [list];
+const listOver = (groups: readonly Loading[]): Command =>
+  defineCommand({
+    path: ['commands'],
+    summary: 'List all commands as data',
+    run: async () => {
+      const all = (await Promise.all(groups.map((group) => group.load()))).flat();
+      return rowsResult(all.filter((command) => !command.hidden).map(describe), {
+        columns: ['command', 'summary'],
+        name: 'command',
+      });
+    },
+  });
+
+/** The commands of all groups as one command. */
+export const commandsOver = (groups: readonly Loading[]): readonly Command[] => [listOver(groups)];

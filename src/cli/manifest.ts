@@ -1,4 +1,7 @@
-import type { Command } from './command.ts';
+import type { Operation } from '../core/operation.ts';
+import type { Command, Target } from './command.ts';
+
+export type Explain = (error: unknown, target: Target, operation: Operation) => unknown;
 
 export type Group = {
   readonly name: string;
@@ -6,6 +9,8 @@ export type Group = {
   readonly section: 'Work' | 'Cluster' | 'Tools';
   /** The commands that the words may name; without words, all. */
   readonly load: (words?: readonly string[]) => Promise<readonly Command[]>;
+  /** What a person can do about an error answer of the service of this name. */
+  readonly explain?: () => Promise<Explain>;
 };
 
 /** The first words of all commands. Only the addressed group is ever loaded. */
@@ -39,6 +44,7 @@ export const groups: readonly Group[] = [
     section: 'Work',
     summary: 'Stories, epics, labels and the rest of the work tracker',
     load: async (words = []) => (await import('../commands/tracker/lazy-resource.ts')).load(words),
+    explain: async () => (await import('../commands/tracker/refusal.ts')).explainedRefusal,
   },
   {
     name: 'labels',
@@ -92,7 +98,7 @@ export const groups: readonly Group[] = [
     name: 'commands',
     section: 'Tools',
     summary: 'All commands as data',
-    load: async () => (await import('./list-commands.ts')).commands,
+    load: async () => (await import('./list-commands.ts')).commandsOver(groups),
   },
   {
     name: 'tour',

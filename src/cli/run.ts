@@ -16,6 +16,7 @@ import { DryRunStop, makeContext } from './context.ts';
 import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
 import { type Globals, globalFlags } from './globals.ts';
+import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
@@ -122,6 +123,7 @@ const execute = async (
     settings,
     log,
     reach,
+    explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
     signal: stop.signal,
     timeoutMs: timeoutOf(settings),
     ratePerMinute: rateOf(settings),

@@ -8,7 +8,7 @@ import {
 } from '../core/operation.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../core/result.ts';
-import type { Argument, Command, Context, Flag, Values } from '../cli/command.ts';
+import type { Argument, Command, Context, Flag, Flags, Values } from '../cli/command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
 import { flagName, flagsOf, valuesOf } from '../cli/table-flags.ts';
 

@@ -1,6 +1,6 @@
 import { type Page, heading, prose } from '../../core/page.ts';
 import { globalFlags } from '../globals.ts';
-import { flagTerms } from '../help.ts';
+import { flagTerms } from '../flag-terms.ts';
 
 export const page: Page = {
   title: 'opsctl help flags',

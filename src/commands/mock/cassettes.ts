@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { bool, list, oneOf, str } from '../../core/field.ts';
-import { type Argument, type Flags, defineCommand } from '../../cli/command.ts';
+import { defineCommand, type Argument, type Flags } from '../../cli/command.ts';
 import { portFlag } from './server-flags.ts';
 
 const command = {

@@ -6,7 +6,7 @@ import { bulkCommand } from './bulk.ts';
 import { ensureCommands } from './ensure.ts';
 import { fileCommands } from './files.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
-import { byHand } from './lazy-resource.ts';
+import { byHand } from './by-hand.ts';
 import { paginatedCommands } from './paginated.ts';
 import { searchCommand } from './search.ts';
 import { listenCommand } from './webhooks-listen.ts';

@@ -3,6 +3,7 @@ import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../from-table.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
+import { byHand } from './by-hand.ts';
 import { withEditor } from './with-editor.ts';
 import { withWeb } from './with-web.ts';
 
@@ -36,15 +37,6 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   'story-links': async () => (await import('../../api-specs/tracker/story-parts.ts')).storyLinks,
   workflows: async () => (await import('../../api-specs/tracker/story-parts.ts')).workflows,
 };
-
-/** Rows that a hand-written command covers better, as `resource verb`. */
-export const byHand: ReadonlySet<string> = new Set([
-  'epics page',
-  'files download',
-  'files upload',
-  'groups stories',
-  'search run',
-]);
 
 /** The derived command that these words name, if they name one: `tracker labels create`. */
 export const oneCommand = async ([, resource = '', verb = '']: readonly string[]): Promise<
