@@ -2,7 +2,15 @@ import { list, oneOf, req, str } from '../core/field.ts';
 import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
 import { type AppError, problem, usageError } from '../core/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../core/result.ts';
-import { defineCommand, type Argument, type Command, type Context, type Flags, type ServiceName, type ValuesOf } from '../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ServiceName,
+  type ValuesOf,
+} from '../cli/command.ts';
 
 const flags = {
   param: { field: list(str()), repeat: true, summary: 'A query parameter', value: 'name=value' },

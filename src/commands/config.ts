@@ -7,7 +7,14 @@ import type { Setting, Settings } from '../config/settings.ts';
 import { bool, str } from '../core/field.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { nothing, rawResult, rowsResult } from '../core/result.ts';
-import { defineCommand, type Argument, type Command, type Context, type Flags, type ValuesOf } from '../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../cli/command.ts';
 
 const MASK = '***';
 const keyArgument = {

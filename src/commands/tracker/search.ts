@@ -2,7 +2,14 @@ import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { requestFrom } from '../../api-client/request.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import { defineCommand, type Argument, type Command, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Command,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../../cli/command.ts';
 import { brokenPage, jsonReply } from './json-reply.ts';
 
 const flags = {

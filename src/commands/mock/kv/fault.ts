@@ -9,7 +9,13 @@ import {
   passwordFile,
 } from '../../../etcd-sim/cluster/layout.ts';
 import { formOf } from '../../../etcd-sim/forms.ts';
-import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../../cli/command.ts';
+import {
+  defineCommand,
+  type Argument,
+  type Context,
+  type Flags,
+  type ValuesOf,
+} from '../../../cli/command.ts';
 import { chosen, dirFlag, rehearsalIn } from './directory.ts';
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
