@@ -8,16 +8,16 @@ import { testCache } from '../tooling/cache.mjs';
 import { cachedNode, nodeOf } from '../tooling/nodes.mjs';
 import { realServers, releases } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
-import { realSshd } from './sshd.mjs';
+import { librariesIn, realSshd } from './sshd.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Programs of Debian packages: the commands that tests start, where they lie in the package, and what they need around them. */
 const programs = [
   {
     command: 'chromium',
-    packages: ['chromium'],
+    packages: ['chromium', 'fonts-dejavu-core'],
     binary: 'usr/lib/chromium/chromium',
-    variables: (tree) => ({ FONTCONFIG_SYSROOT: tree }),
+    variables: (tree) => ({ FONTCONFIG_FILE: fontsFile(tree) }),
   },
   { command: 'ssh', packages: ['openssh-client'] },
   { command: 'ssh-keygen', packages: ['openssh-client'] },
@@ -34,6 +34,17 @@ const programs = [
   { command: 'man', packages: ['man-db'] },
   { command: 'git', packages: ['git'] },
 ];
+
+/** Fonts are looked for in /usr/share: this file names those that were unpacked. */
+const fontsFile = (tree) => {
+  const path = join(tree, 'fonts.conf');
+  const directory = join(tree, 'usr/share/fonts');
+  writeFileSync(
+    path,
+    `<fontconfig><dir>${directory}</dir><cachedir>${tree}/font-cache</cachedir></fontconfig>\n`,
+  );
+  return path;
+};
 
 const zshFunctions = (tree) => {
   const base = join(tree, 'usr/share/zsh/functions');
@@ -66,22 +77,13 @@ const release = () =>
 
 /** A small script that starts an unpacked program with the libraries that were unpacked beside it. */
 const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }, tree) => {
-  const libraries = ['usr/lib', 'lib'].flatMap((directory) =>
-    existsSync(join(tree, directory))
-      ? readdirSync(join(tree, directory)).flatMap((name) =>
-          name.endsWith('-linux-gnu')
-            ? [join(tree, directory, name), join(tree, directory, name, 'pulseaudio')]
-            : [],
-        )
-      : [],
-  );
   const lines = Object.entries(variables?.(tree) ?? {}).map(([name, value]) => `export ${name}='${value}'`);
   mkdirSync(bin, { recursive: true });
   writeFileSync(
     join(bin, command),
     [
       '#!/bin/sh',
-      `export LD_LIBRARY_PATH='${libraries.filter(existsSync).join(':')}'`,
+      `export LD_LIBRARY_PATH='${librariesIn(tree)}'`,
       ...lines,
       `exec '${join(tree, binary)}' "$@"`,
       '',

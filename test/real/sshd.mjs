@@ -1,5 +1,5 @@
 // A real ssh server for the tests: Debian's openssh-server of this machine's release, unpacked into the cache.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
@@ -7,17 +7,28 @@ import { fetchPackages } from './packages.mjs';
 const release = () =>
   /^VERSION_CODENAME=(\S+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'stable';
 
-/** {"sshd": path, "libraries": directory} or {"missing": why}. */
+/** Directories with the libraries that were unpacked beside a program, as LD_LIBRARY_PATH wants them. */
+export const librariesIn = (tree) =>
+  ['usr/lib', 'lib']
+    .filter((directory) => existsSync(join(tree, directory)))
+    .flatMap((directory) =>
+      readdirSync(join(tree, directory))
+        .filter((name) => name.endsWith('-linux-gnu'))
+        .flatMap((name) => [join(tree, directory, name), join(tree, directory, name, 'pulseaudio')]),
+    )
+    .filter(existsSync)
+    .join(':');
+
+/** {"sshd": path, "libraries": directories} or {"missing": why}. */
 export const realSshd = () => {
   const installed = ['/usr/sbin/sshd', '/usr/local/sbin/sshd'].find(existsSync);
   if (installed !== undefined) return { sshd: installed };
   const directory = dirname(cacheDirectory());
-  const root = join(directory, 'sshd');
-  const found = { sshd: join(root, 'usr/sbin/sshd'), libraries: join(root, 'usr/lib/x86_64-linux-gnu') };
-  if (existsSync(found.sshd)) return found;
-  const missing = fetchPackages(
-    { suite: release(), name: 'sshd', packages: ['openssh-server', 'libwrap0', 'libnsl2', 'libtirpc3'] },
-    directory,
-  );
-  return missing === undefined ? found : { missing };
+  const name = 'debian-openssh-server';
+  const tree = join(directory, name);
+  const sshd = join(tree, 'usr/sbin/sshd');
+  const missing = existsSync(sshd)
+    ? undefined
+    : fetchPackages({ suite: release(), name, packages: ['openssh-server'], isWhole: true }, directory);
+  return missing === undefined ? { sshd, libraries: librariesIn(tree) } : { missing };
 };

@@ -141,3 +141,24 @@ test('a web page is no token endpoint', async () => {
     remedy: 'check --token-url',
   });
 });
+
+test('a server that sends no Date leaves the clock unjudged', async () => {
+  const server = createServer((_, reply) => {
+    reply.sendDate = false;
+    reply.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_request"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => new Promise((resolve) => server.close(() => resolve())));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const run = await context();
+  const endpoints = { authorize: `${url}/auth`, token: `${url}/token`, revoke: `${url}/revoke` };
+  const probe = probeFor(
+    run.host,
+    { endpoints, key: 'k', isMock: false, clientId: 'c' },
+    ['x'],
+    '',
+    run.signal,
+  );
+  const clock = (await serverFindings(run, probe)).find(({ check }) => check === 'clock');
+  expect(clock).toMatchObject({ state: expect.stringMatching(/warn/), found: 'the server sends no Date' });
+});

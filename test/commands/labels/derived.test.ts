@@ -205,3 +205,16 @@ test('limits and capabilities', async () => {
     canCreateAdminLabels: false,
   });
 });
+
+test.each([
+  [[], undefined],
+  [['--use-admin-access'], true],
+])(
+  'a permission with a name of two segments is deleted by a batch, with the rights that were asked for: %j',
+  async (flags, admin) => {
+    const name = 'labels/L1/permissions/people/1';
+    const shown = await at.run('permissions', 'delete', name, ...flags, '--dry-run', '-o', 'json');
+    expect(shown.json()).toMatchObject({ method: 'POST', body: { requests: [{ name }] } });
+    expect(shown.json().body.useAdminAccess).toBe(admin);
+  },
+);
