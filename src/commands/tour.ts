@@ -112,7 +112,14 @@ export const chapters: readonly Chapter[] = [
       },
       {
         says: 'Do it: snapshots, one member at a time, the leader last',
-        args: ['kv', 'upgrade', '--cluster', '{directory}/cluster/cluster.yaml', '--yes'],
+        args: [
+          'kv',
+          'upgrade',
+          '--cluster',
+          '{directory}/cluster/cluster.yaml',
+          '--yes',
+          '--accept-point-of-no-return',
+        ],
       },
       {
         says: 'All members run 3.3',

@@ -78,6 +78,8 @@ export type ClusterFile = {
     readonly gate_seconds?: number;
     /** Time a member must stay good before the next one (default 1). */
     readonly stable_seconds?: number;
+    /** Time all upgraded members must have been good together before the last old member is stopped (default 10). */
+    readonly stable_before_last_seconds?: number;
     /** Time a snapshot stream may give no byte before it is asked for once more (default 8). */
     readonly snapshot_seconds?: number;
   };

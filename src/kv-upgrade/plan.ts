@@ -104,8 +104,15 @@ const handsOver = ({ input }: Making, seen: MemberSeen): string =>
     ? '; it leads and hands over while it stops: a write of that moment may wait until its client gives up'
     : '';
 
-const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] => {
+const holdWhy = ({ input: { options }, order }: Making, index: number): string | undefined => {
+  if (index === order.length - 1 && options.hold_last) return '--hold-last';
+  return options.hold_after === index ? `--hold-after ${index}` : undefined;
+};
+
+const memberSteps = (making: Making, seen: MemberSeen, index: number): Step[] => {
   const { input, from, to } = making;
+  const isLast = index === making.order.length - 1;
+  const held = holdWhy(making, index);
   const { cluster, options, observation } = input;
   const { name } = seen;
   const spec = cluster.members.find((member) => member.name === name);
@@ -119,15 +126,15 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
   const noReturn = isLast ? { is_point_of_no_return: true as const } : {};
   const isUp = seen.is_reachable;
   return [
-    ...(isLast && options.hold_last
-      ? [
+    ...(held === undefined
+      ? []
+      : [
           make(
             'hold',
             `hold before ${name}`,
-            '--hold-last: the cluster stays mixed, everything can still go back',
+            `${held}: the cluster stays mixed, everything can still go back`,
           ),
-        ]
-      : []),
+        ]),
     // spec/store#procedure-2: a snapshot backup of each member; it holds only v3 data.
     ...(isUp
       ? [make('snapshot', `save and verify a snapshot of ${name}`, 'a backup before the member is touched')]
@@ -139,7 +146,7 @@ const memberSteps = (making: Making, seen: MemberSeen, isLast: boolean): Step[] 
             ...make(
               'stop',
               `stop ${name} (${seen.server_version})`,
-              `${isLast ? `the last member of ${from}: after this there is no way back to ${from}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
+              `${isLast ? `the last member of ${from}: once it runs ${to} the cluster becomes ${to}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
             ),
             ...noReturn,
           },
@@ -212,7 +219,7 @@ export const planFrom = (input: PlanInput): Plan | Refusal => {
   const order = orderOf(observation, to);
   const making = { input, from, to, order };
   const steps: Step[] = [
-    ...order.flatMap((seen, i) => memberSteps(making, seen, i === order.length - 1)),
+    ...order.flatMap((seen, i) => memberSteps(making, seen, i)),
     {
       id: 'confirm',
       kind: 'confirm',

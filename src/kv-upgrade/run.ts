@@ -4,6 +4,7 @@ import type { Access } from './observe/access.ts';
 import type { Driver } from './supervisors/driver.ts';
 import type { Journal } from './journal/journal.ts';
 import { progressOf } from './journal/progress.ts';
+import type { MemberWatch } from './observe/member-watch.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unstamped } from './types.ts';
 
 /** Everything one run carries: the parts every step needs. */
@@ -23,6 +24,14 @@ export type Run = {
   /** Throws when the lock in the store went to somebody else; a key that was deleted is put there again. */
   holdLock(): Promise<void>;
   emit(event: Unstamped): void;
+  /** Processes of the members that passed their gate. */
+  readonly members: MemberWatch;
+  /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
+  readonly isResume: boolean;
+  /** Members that this process has started again after their process had ended past the point of no return. */
+  readonly restarted: Set<string>;
+  /** The last line of each member's log before its start. */
+  readonly logMarks: Map<string, readonly string[]>;
   /** When each member was stopped, by `elapsed`. */
   readonly downSince: Map<string, number>;
 };

@@ -232,6 +232,8 @@ export type JournalEntry =
       readonly at: string;
       readonly owner: Owner;
       readonly action: 'upgrade' | 'rollback';
+      /** Where it is to hold from now on. */
+      readonly holds?: Pick<PlanOptions, 'hold_last' | 'hold_after'>;
     }
   | {
       readonly kind: 'begin';

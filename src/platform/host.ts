@@ -231,7 +231,8 @@ export type Prompts = {
   confirm(question: string, fallback: boolean): Promise<boolean>;
   text(
     question: string,
-    options?: { readonly secret?: boolean; readonly fallback?: string },
+    /** `signal`: takes the question back; then it rejects like a Ctrl-C. */
+    options?: { readonly secret?: boolean; readonly fallback?: string; readonly signal?: AbortSignal },
   ): Promise<string>;
   select(question: string, choices: readonly Choice[]): Promise<string>;
 };

@@ -59,7 +59,17 @@ const ours = async () => {
   const stop = startWriter(cluster.members.map(({ client_url }) => client_url));
   const ran = await timed(
     process.execPath,
-    [`${root}bin/opsctl.js`, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'],
+    [
+      `${root}bin/opsctl.js`,
+      'kv',
+      'upgrade',
+      '--cluster',
+      cluster.file,
+      '--yes',
+      '--accept-point-of-no-return',
+      '-o',
+      'json',
+    ],
     {
       OPSCTL_HOME: home,
       HOME: home,

@@ -72,14 +72,14 @@ describe.runIf(process.env['OPSCTL_KV_OLD'] !== undefined && hasBinaries('3.2', 
         expect(
           (await kv('plan')).json().steps.filter(({ kind }: { kind: string }) => kind === 'configure'),
         ).toHaveLength(3);
-        const held = await kv('upgrade', '--yes', '--hold-last');
+        const held = await kv('upgrade', '--yes', '--accept-point-of-no-return', '--hold-last');
         expect(held.code === 8 ? '' : held.stderr).toBe('');
         expect((await versions()).sort()).toEqual(['3.2', '3.3', '3.3']);
         const back = await kv('rollback', '--yes');
         expect(back.code === 12 ? '' : back.stderr).toBe('');
         expect(await versions()).toEqual(['3.2', '3.2', '3.2']);
         expect(members.map(({ config_file }) => readFileSync(config_file, 'utf8'))).toEqual(before);
-        const done = await kv('upgrade', '--yes');
+        const done = await kv('upgrade', '--yes', '--accept-point-of-no-return');
         expect(done.code === 0 ? '' : done.stderr).toBe('');
         expect(await versions()).toEqual(['3.3', '3.3', '3.3']);
         const { acknowledged, failed } = await writer.stop();

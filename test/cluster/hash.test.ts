@@ -36,7 +36,20 @@ const gateHashes = (ran: Ran): string[] =>
     .map((line) => JSON.parse(line) as Event)
     .flatMap(({ event, check, detail }) => (event === 'gate-check' && check === 'hash' ? [detail] : []));
 const upgrade = (format = 'ndjson', env: Record<string, string> = {}): Promise<Ran> =>
-  opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '-o', format], { home, env });
+  opsctl(
+    [
+      'kv',
+      'upgrade',
+      '--cluster',
+      cluster.file,
+      '--yes',
+      '--accept-point-of-no-return',
+      '--no-canary',
+      '-o',
+      format,
+    ],
+    { home, env },
+  );
 const error = (ran: Ran): { code: string; message: string } =>
   JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
 const post = async (path: string, body: unknown): Promise<any> =>
@@ -83,7 +96,18 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
 
     // A compaction at a deletion, half of the cluster on each version: the place where versions have differed.
     const held = await opsctl(
-      ['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--no-canary', '--hold-last', '-o', 'ndjson'],
+      [
+        'kv',
+        'upgrade',
+        '--cluster',
+        cluster.file,
+        '--yes',
+        '--accept-point-of-no-return',
+        '--no-canary',
+        '--hold-last',
+        '-o',
+        'ndjson',
+      ],
       { home },
     );
     expect(held.code).toBe(8);
@@ -95,7 +119,17 @@ describe.each(ways)('hashes of %s and %s', (older, newer) => {
     expect(new Set(mixed.map((row: { hash: number }) => row.hash)).size).toBe(1);
     expect(mixed[0].compact_revision).toBe(Number(header.revision));
     const done = await opsctl(
-      ['kv', 'resume', '--cluster', cluster.file, '--yes', '--no-canary', '-o', 'ndjson'],
+      [
+        'kv',
+        'resume',
+        '--cluster',
+        cluster.file,
+        '--yes',
+        '--accept-point-of-no-return',
+        '--no-canary',
+        '-o',
+        'ndjson',
+      ],
       { home },
     );
     expect(done.code).toBe(0);

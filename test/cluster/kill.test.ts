@@ -1,3 +1,4 @@
+import { consent } from '../support/consent.ts';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +54,7 @@ const runUntil = async (
 ): Promise<Ended> => {
   const child = spawn(
     process.execPath,
-    [program, 'kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json', ...more],
+    [program, 'kv', verb, '--cluster', cluster.file, ...consent(verb), '-o', 'json', ...more],
     {
       env: { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,3 +1,4 @@
+import { consent } from '../support/consent.ts';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -39,7 +40,15 @@ describe.runIf(hasCtl)('after the point of no return', () => {
     }));
     for (const { config_file } of members) writeFileSync(config_file, before);
     cluster.write({}, members);
-    const words = (...more: string[]) => ['kv', ...more, '--cluster', cluster.file, '--yes', '-o', 'json'];
+    const words = (...more: string[]) => [
+      'kv',
+      ...more,
+      '--cluster',
+      cluster.file,
+      ...consent(more[0]),
+      '-o',
+      'json',
+    ];
     expect((await opsctl(words('upgrade'), { home })).code).toBe(0);
     await gatewayPut(cluster.urls[0] as string, 'after', 'lost');
     cluster.write({ ctl_binary: fresh.ctl }, members);

@@ -255,7 +255,7 @@ describe('kv fleet', () => {
   };
   it('upgrades the canary first, then the others; a second run finds nothing to do', async () => {
     const { file, all } = await fleetOf(2);
-    const rows = await home.json(['kv', 'fleet', file, '--yes']);
+    const rows = await home.json(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return']);
     expect(rows.map(({ file: path, outcome }: { file: string; outcome: string }) => [path, outcome])).toEqual(
       [
         [all[1]?.file, 'done'],
@@ -264,14 +264,16 @@ describe('kv fleet', () => {
     );
     for (const cluster of all) expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
     expect(
-      (await home.json(['kv', 'fleet', file, '--yes'])).map(({ message }: { message: string }) => message),
+      (await home.json(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return'])).map(
+        ({ message }: { message: string }) => message,
+      ),
     ).toEqual([expect.stringContaining('already'), expect.stringContaining('already')]);
   });
   it('stops at the first failure: the others are not touched', async () => {
     const { file, all } = await fleetOf(2);
     for (const name of ['n1', 'n2', 'n3'])
       await all[1]?.mock('fault', 'crash-at-start', '--member', name, '--only-version', '3.3');
-    const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
+    const ended = await home.run(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json']);
     expect(ended.code).toBe(9);
     expect(
       JSON.parse(ended.stdout).map(({ outcome, exit_code }: { outcome: string; exit_code: number }) => [
@@ -287,7 +289,7 @@ describe('kv fleet', () => {
   it('looks at every cluster first: one that is not ready refuses all', async () => {
     const { file, all } = await fleetOf(2);
     await all[0]?.mock('stop', '--member', 'n1', '--kill');
-    const ended = await home.run(['kv', 'fleet', file, '--yes', '-o', 'json']);
+    const ended = await home.run(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json']);
     expect([ended.code, complaint(ended).code]).toEqual([10, 'FLEET_NOT_READY']);
     expect(complaint(ended).problems.map(({ message }) => message)).toEqual([expect.stringContaining('n1')]);
     expect(await all[1]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);

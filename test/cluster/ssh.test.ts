@@ -130,14 +130,30 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
     const urls = members.map(({ client_url }) => client_url);
     const writer = startWriter(urls);
     if (process.env['OPSCTL_SOAK'] === '1') {
-      const held = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '--hold-last', '-o', 'json'], {
-        home,
-      });
+      const held = await opsctl(
+        [
+          'kv',
+          'upgrade',
+          '--cluster',
+          file,
+          '--yes',
+          '--accept-point-of-no-return',
+          '--hold-last',
+          '-o',
+          'json',
+        ],
+        {
+          home,
+        },
+      );
       expect(held.code === 8 ? '' : held.stderr).toBe('');
       const back = await opsctl(['kv', 'rollback', '--cluster', file, '--yes', '-o', 'json'], { home });
       expect(back.code === 12 ? '' : back.stderr).toBe('');
     }
-    const done = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
+    const done = await opsctl(
+      ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', '-o', 'json'],
+      { home },
+    );
     expect(done.code === 0 ? '' : done.stderr).toBe('');
     const { acknowledged, failed, longestGapMs } = await writer.stop();
     expect(failed).toBe(0);
@@ -176,7 +192,10 @@ describe.runIf(hasBinaries(pair.from, pair.to))('members on three hosts behind s
         members: wrong,
       }),
     );
-    const ran = await opsctl(['kv', 'upgrade', '--cluster', file, '--yes', '-o', 'json'], { home });
+    const ran = await opsctl(
+      ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', '-o', 'json'],
+      { home },
+    );
     expect(ran.code).toBe(10);
     expect(ran.stderr).toContain('nowhere.invalid');
     for (const { client_url } of members)

@@ -264,7 +264,7 @@ real('members that demand certificates', () => {
     const [ran, flagged, upgrade] = [
       await soonest(2000, () => byFile('get', 'x')),
       await soonest(2000, () => kv(['get', 'x', '--endpoints', urls, ...given, '-o', 'json'])),
-      await soonest(2000, () => byFile('upgrade', '--yes')),
+      await soonest(2000, () => byFile('upgrade', '--yes', '--accept-point-of-no-return')),
     ];
     for (const one of [ran, flagged, upgrade]) {
       expect(
@@ -298,7 +298,7 @@ real('members that demand certificates', () => {
       );
       expect(ran.tookMs).toBeLessThan(2000);
     }
-    const upgrade = await byFile('upgrade', '--yes');
+    const upgrade = await byFile('upgrade', '--yes', '--accept-point-of-no-return');
     expect([upgrade.code, error(upgrade).message]).toEqual([
       10,
       expect.stringMatching(/n1 cannot be asked: .* it speaks TLS; write https/),
@@ -355,6 +355,7 @@ real('members that demand certificates', () => {
       '--cluster',
       cluster.file,
       '--yes',
+      '--accept-point-of-no-return',
       '--stable-for',
       '0',
       '-v',
@@ -464,7 +465,9 @@ real('certificates and authentication together', () => {
     const run = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', started.file, '-o', 'json']);
     expect(good(await run('put', 'kept', 'yes')).key).toBe('kept');
     if (isSoak)
-      expect(good(await run('upgrade', '--yes', '--stable-for', '0'))).toMatchObject({
+      expect(
+        good(await run('upgrade', '--yes', '--accept-point-of-no-return', '--stable-for', '0')),
+      ).toMatchObject({
         outcome: 'done',
         cluster_version_after: `${to}.0`,
       });
@@ -489,7 +492,7 @@ real('certificates and authentication together', () => {
     const { ca, cert, key } = started.certificates as CertificateFiles;
     started.write({ tls: { ca_file: ca, cert_file: cert, key_file: key } });
     expect((await run('get', 'kept')).code).toBe(4);
-    const refused = await run('upgrade', '--yes');
+    const refused = await run('upgrade', '--yes', '--accept-point-of-no-return');
     if (!isSoak)
       expect([refused.code, error(refused).message]).toEqual([
         10,
@@ -508,7 +511,15 @@ real('certificates and authentication together', () => {
     });
     const run = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', started.file, '-o', 'json']);
     good(await run('put', 'kept', 'yes'));
-    const upgraded = await run('upgrade', '--yes', '--stable-for', '0', '--accept', 'quorum-survives');
+    const upgraded = await run(
+      'upgrade',
+      '--yes',
+      '--accept-point-of-no-return',
+      '--stable-for',
+      '0',
+      '--accept',
+      'quorum-survives',
+    );
     expect(good(upgraded)).toMatchObject({ outcome: 'done', cluster_version_after: `${to}.0` });
     expect(good(await run('get', 'kept')).value).toBe('yes');
     good(await run('put', 'late', 'lost'));

@@ -59,9 +59,12 @@ describe('a whole upgrade of real servers under a constant writer', () => {
   it.each(wanted)('%i members, %s to %s', async (size, from, to) => {
     cluster = await startCluster({ size, from, to });
     const writer = startWriter(cluster.urls, prefixOf(from));
-    const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'], {
-      home: home(),
-    });
+    const ran = await opsctl(
+      ['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', '-o', 'ndjson'],
+      {
+        home: home(),
+      },
+    );
     const { acknowledged, failed, longestGapMs } = await writer.stop();
     expect(size === 1 || ran.stderr === '' ? 0 : ran.stderr).toBe(0);
     expect(ran.code).toBe(0);
@@ -96,9 +99,12 @@ describe('a whole upgrade of real servers under a constant writer', () => {
     async () => {
       cluster = await startCluster({ size: 1, from: '3.3', to: '3.4' });
       const directory = home();
-      const ran = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
-        home: directory,
-      });
+      const ran = await opsctl(
+        ['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', '-o', 'json'],
+        {
+          home: directory,
+        },
+      );
       const report = ran.json() as Report;
       const path = report.snapshots[0]?.path as string;
       const verified = await opsctl(['kv', 'snapshot', 'verify', path], { home: directory });
@@ -113,7 +119,7 @@ describe('a whole upgrade of real servers under a constant writer', () => {
         .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'crossing-confirmed')
         .map(({ kind, step }) => `${kind} ${step ?? ''}`);
       expect(kinds.slice(0, 7)).toEqual([
-        'no-way-back ',
+        'crossing-confirmed ',
         'begin n1.snapshot',
         'end n1.snapshot',
         'begin n1.stop',
@@ -121,9 +127,12 @@ describe('a whole upgrade of real servers under a constant writer', () => {
         'begin n1.start',
         'end n1.start',
       ]);
-      const again = await opsctl(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'json'], {
-        home: directory,
-      });
+      const again = await opsctl(
+        ['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', '-o', 'json'],
+        {
+          home: directory,
+        },
+      );
       expect(again.code).toBe(0);
       expect(again.json().message).toBe('cluster test runs 3.4 already');
     },

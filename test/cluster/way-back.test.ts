@@ -1,3 +1,4 @@
+import { consent } from '../support/consent.ts';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +31,7 @@ afterEach(async () => {
 });
 
 const kv = (...words: string[]): Promise<Ran> =>
-  opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
+  opsctl(['kv', ...words, '--cluster', cluster.file, ...consent(words[0]), '-o', 'json'], { home });
 /** A setting that the new version would not start with, and what it becomes. */
 const [unreadable, readable] =
   to === '3.3'

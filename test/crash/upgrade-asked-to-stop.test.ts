@@ -30,7 +30,7 @@ const isStoppedBetweenMembers = async (): Promise<void> => {
   for (const url of cluster.urls) expect(await lostAt(url, history)).toEqual([]);
 };
 const upgrading = (...more: string[]) =>
-  home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', ...more]);
+  home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', ...more]);
 
 describe('an upgrade that is asked to stop while a member is down', () => {
   it.each([
@@ -56,7 +56,17 @@ describe('an upgrade that is asked to stop while a member is down', () => {
   it('by a reader of its events that went away: never leaves a member down, and does not say that all is well', async () => {
     const child = spawn(
       process.execPath,
-      [BIN, 'kv', 'upgrade', '--cluster', cluster.file, '--yes', '-o', 'ndjson'],
+      [
+        BIN,
+        'kv',
+        'upgrade',
+        '--cluster',
+        cluster.file,
+        '--yes',
+        '--accept-point-of-no-return',
+        '-o',
+        'ndjson',
+      ],
       {
         env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home },
         stdio: ['ignore', 'pipe', 'ignore'],

@@ -35,6 +35,7 @@ const killedAfter = async (
     '--cluster',
     (cluster as Simulated).file,
     '--yes',
+    '--accept-point-of-no-return',
     '--no-canary',
     '-o',
     'json',
@@ -66,7 +67,16 @@ describe('kill -9 of opsctl during an upgrade of simulated members', () => {
       expect((await cluster.versions()).filter((version) => version === 'off').length).toBeLessThanOrEqual(1);
       const hasEnded = journal(home.home).at(-1)?.includes('"kind":"closed"') === true;
       if (first.wasKilled && !hasEnded) {
-        const resumed = await home.run(['kv', 'resume', '--cluster', cluster.file, '--yes', '-o', 'json']);
+        const resumed = await home.run([
+          'kv',
+          'resume',
+          '--cluster',
+          cluster.file,
+          '--yes',
+          '--accept-point-of-no-return',
+          '-o',
+          'json',
+        ]);
         expect(resumed.code, resumed.stderr).toBe(0);
       } else if (!first.wasKilled) expect(first.code, first.stderr).toBe(0);
       const history = await writer.stop();

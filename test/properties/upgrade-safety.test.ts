@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isRefusal, planFrom } from '../../src/kv-upgrade/plan.ts';
-import { decide, progressOf } from '../../src/kv-upgrade/journal/progress.ts';
+import { decide } from '../../src/kv-upgrade/decide.ts';
+import { progressOf } from '../../src/kv-upgrade/journal/progress.ts';
 import { stopFinding } from '../../src/kv-upgrade/guards/quorum-survives.ts';
 import { compareVersions, minorOf, nextMinor } from '../../src/api-specs/etcd/versions.ts';
 import type {

@@ -253,6 +253,8 @@ const clusterOf = (
         ...secured,
         ...options.settings,
         ...settings,
+        // Ten seconds before the last member of every run would be most of the time of the suite.
+        timeouts: { stable_before_last_seconds: 0, ...(settings['timeouts'] as object | undefined) },
         members: rows,
       }),
     );

@@ -1,4 +1,5 @@
 /** One member's network is cut in the middle of an upgrade, in one of the two ways in which networks fail. */
+import { consent } from './consent.ts';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +44,7 @@ const nameOf = (role: Role, journal: string): string => {
 };
 
 const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ran> =>
-  opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json'], {
+  opsctl(['kv', verb, '--cluster', cluster.file, ...consent(verb), '-o', 'json'], {
     home,
     ...(host === undefined ? {} : { host }),
   });

@@ -1,4 +1,5 @@
 /** Simulated clusters for stories: started by the program itself, with a constant writer whose history is checked. */
+import { consent } from './consent.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
@@ -55,7 +56,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
     names: started.members.map(({ name }: { name: string }) => name),
     mock: (verb, ...args) => program.run(['mock', 'kv', verb, ...args, '--dir', dir, '-o', 'json']),
     kv: (verb, ...args) =>
-      program.run(['kv', verb, '--cluster', started.cluster_file, '--yes', '-o', 'json', ...args]),
+      program.run(['kv', verb, '--cluster', started.cluster_file, ...consent(verb), '-o', 'json', ...args]),
     versions: () => Promise.all(urls.map(field('kvserver'))),
     clusterVersions: () => Promise.all(urls.map(field('kvcluster'))),
     log: (name) => readFileSync(join(dir, `${name}.log`), 'utf8'),

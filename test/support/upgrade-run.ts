@@ -25,6 +25,17 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       canKill: false,
       holdLock: async () => {},
       signal: new AbortController().signal,
+      members: {
+        add: () => {},
+        remove: () => {},
+        isWatched: () => true,
+        goodSince: () => 0,
+        signal: () => new AbortController().signal,
+        finish: async () => {},
+      },
+      isResume: false,
+      restarted: new Set<string>(),
+      logMarks: new Map(),
       downSince: new Map(),
     },
     journal: {

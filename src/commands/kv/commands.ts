@@ -14,7 +14,8 @@ import { abort, rollback } from './rollback.ts';
 import { namingItsCluster } from './same-cluster.ts';
 import { snapshotCommands } from './snapshot.ts';
 import { status } from './status.ts';
-import { resume, upgrade } from './upgrade.ts';
+import { resume } from './resume.ts';
+import { upgrade } from './upgrade.ts';
 
 const all: readonly Command[] = [
   ...[init, schema, status, check, plan, upgrade, resume, rollback, abort, restore],

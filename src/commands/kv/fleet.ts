@@ -1,13 +1,16 @@
 import { dirname, relative, resolve } from 'node:path';
-import { int, req, str } from '../../core/field.ts';
+import { bool, int, req, str } from '../../core/field.ts';
 import { AppError, type Category, problem } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import type { Fleet } from '../../kv-upgrade/fleet/fleet-file.ts';
 import type { FleetRow, Upgraded } from '../../kv-upgrade/fleet/run-fleet.ts';
 import type { Report } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Argument, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
+import { crossingFlags } from './running.ts';
 
 const flags = {
+  ...crossingFlags,
+  'hold-last': { field: bool(), summary: 'Stop each cluster before its last member; kv resume goes on' },
   'at-once': {
     field: int({ min: 1, max: 50 }),
     summary: 'How many clusters at a time after the canary; the file says it, else 1',
@@ -66,14 +69,27 @@ const checkAll = async (context: Context, fleet: Fleet): Promise<void> => {
   );
 };
 
-const upgradeOne = async (context: Context, cluster: string, label: string): Promise<Upgraded<Detail>> => {
+const lastMember = ['accept-point-of-no-return', 'hold-last'] as const;
+/** What becomes of the last member of each cluster: nobody can be asked there. */
+const lastMemberFlags = (values: Given): string[] =>
+  lastMember.filter((name) => values[name] === true).map((name) => `--${name}`);
+
+const upgradeOne = async (
+  context: Context,
+  values: Given,
+  cluster: string,
+  label: string,
+): Promise<Upgraded<Detail>> => {
   context.log.info(`${label}: begins`);
-  const done = await runSelf(context, ['kv', 'upgrade', '--cluster', cluster, '--yes']);
+  const words = ['kv', 'upgrade', '--cluster', cluster, '--yes', ...lastMemberFlags(values)];
+  const done = await runSelf(context, words);
   const report = parsed(done.stdout);
-  const message = done.code === 0 ? (report?.message ?? 'done') : complaintIn(done.stderr);
+  const isHeld = report?.outcome === 'held';
+  const ok = done.code === 0 || isHeld;
+  const message = ok ? (report?.message ?? 'done') : complaintIn(done.stderr);
   context.log.info(`${label}: ${message}`);
   return {
-    ok: done.code === 0,
+    ok,
     detail: { exit_code: done.code, message, ...(report?.run === undefined ? {} : { report }) },
   };
 };
@@ -81,7 +97,7 @@ const upgradeOne = async (context: Context, cluster: string, label: string): Pro
 const rowOf = ({ cluster, outcome, detail }: FleetRow<Detail>, label: string) => ({
   cluster: label,
   file: cluster,
-  outcome,
+  outcome: detail?.report?.outcome === 'held' ? 'held' : outcome,
   message: detail?.message ?? 'not started: a cluster before it failed, or it was asked to stop',
   duration_ms: detail?.report?.duration_ms ?? null,
   exit_code: detail?.exit_code ?? null,
@@ -105,7 +121,7 @@ const run = async (context: Context, values: Given): Promise<Result> => {
   const rows = async function* () {
     for await (const row of runFleet(
       fleet,
-      (cluster) => upgradeOne(context, cluster, label(cluster)),
+      (cluster) => upgradeOne(context, values, cluster, label(cluster)),
       () => !context.signal.aborted,
     )) {
       if (row.outcome !== 'done') category = 'partial';
@@ -128,6 +144,22 @@ export const fleet = defineCommand({
     'The fleet file is YAML: `clusters`, a list of cluster files, and optionally `name`, `canary` and `at_once`. Every cluster is checked before the first one is touched. Clusters that run the new version already count as done. Exit code 9 when some were not upgraded.',
   args,
   flags,
-  examples: [{ line: 'opsctl kv fleet fleet.yaml --yes', says: 'all clusters of the file' }],
+  examples: [
+    {
+      line: 'opsctl kv fleet fleet.yaml --yes --accept-point-of-no-return',
+      says: 'all clusters of the file, to the end',
+    },
+    { line: 'opsctl kv fleet fleet.yaml --hold-last', says: 'every cluster up to its last member' },
+  ],
+  check: (values) =>
+    lastMemberFlags(values).length === 1
+      ? []
+      : [
+          problem(
+            '--accept-point-of-no-return',
+            'required',
+            'or --hold-last must be given, and not both: the clusters are upgraded unattended',
+          ),
+        ],
   run,
 });

@@ -25,9 +25,20 @@ export const planFlags = {
     summary: 'Copy each data directory while its member is stopped (snapshots hold only v3 data)',
   },
   'hold-last': { field: bool(), summary: 'Stop before the last member: until then everything can go back' },
+  'hold-after': {
+    field: int({ min: 1, max: 99 }),
+    summary: 'Stop after so many members, for hours or days if need be; kv resume goes on',
+    value: 'n',
+  },
   'stable-for': {
     field: int({ min: 0, max: 3600 }),
     summary: 'Seconds a member must stay good before the next one (default 1)',
+    value: 'seconds',
+  },
+  'stable-before-last': {
+    field: int({ min: 0, max: 86_400 }),
+    summary:
+      'Seconds all upgraded members must have been good together before the last old one is stopped (default 10)',
     value: 'seconds',
   },
   accept: {
@@ -57,7 +68,13 @@ const optionsOf = async (opened: Opened, values: PlanValues): Promise<PlanOption
     ...(values.to === undefined ? {} : { to: values.to as Minor }),
     copy_data: values['copy-data'] ?? false,
     hold_last: values['hold-last'] ?? false,
+    ...(values['hold-after'] === undefined ? {} : { hold_after: values['hold-after'] }),
     stable_seconds: values['stable-for'] ?? opened.cluster.timeouts?.stable_seconds ?? 1,
+    stable_before_last_seconds:
+      values['stable-before-last'] ??
+      opened.cluster.timeouts?.stable_before_last_seconds ??
+      // Nobody depends on a simulated cluster.
+      (opened.cluster.simulated === true ? 2 : 10),
     accept,
   };
 };

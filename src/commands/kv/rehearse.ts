@@ -8,7 +8,7 @@ import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cl
 import { refusalError } from './outcome.ts';
 import { type Prepared, planFlags, prepare } from './planning.ts';
 
-const { 'hold-last': _, ...rehearsalFlags } = planFlags;
+const { 'hold-last': _, 'hold-after': __, ...rehearsalFlags } = planFlags;
 const flags = {
   ...rehearsalFlags,
   snapshot: {

@@ -4,12 +4,14 @@ import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
 import { columnsOf, wrap } from '../../core/wrap.ts';
 import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
+import type { Crossing } from '../../kv-upgrade/live/crossing-text.ts';
 import type { SessionInput } from '../../kv-upgrade/execute/session.ts';
 import type { Plan } from '../../kv-upgrade/types.ts';
 import type { Context, Flags, ValuesOf } from '../../cli/command.ts';
 import { driverFor, openCluster } from './cluster.ts';
 import type { EndpointValues, Opened } from './cluster.ts';
 import { watched } from './watching.ts';
+import type { Ask } from './watching.ts';
 
 export const runFlags = {
   canary: {
@@ -23,7 +25,7 @@ export const runFlags = {
   },
 } as const satisfies Flags;
 
-export type RunValues = ValuesOf<typeof runFlags>;
+export type RunValues = ValuesOf<typeof runFlags> & CrossingValues;
 
 /** Typed, not clicked: the name of the cluster. With --yes nobody is asked. */
 const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
@@ -42,6 +44,48 @@ export const confirmStart = async (context: Context, cluster: string, question: 
     throw new AppError('unsafe', 'not confirmed; nothing was changed', { code: 'NOT_CONFIRMED' });
 };
 
+export const crossingFlags = {
+  'accept-point-of-no-return': {
+    field: bool(),
+    summary: 'Replace the last member of the old version without a question; --yes alone holds before it',
+  },
+} as const satisfies Flags;
+type CrossingValues = ValuesOf<typeof crossingFlags>;
+
+/**
+ * Before the last member of the old version. --yes starts a run and no more: only a person at a terminal or the flag made for it lets it cross,
+ * so that nothing that repeats a command can. The word to type is another one than the one that started the run.
+ */
+const confirmCrossing = async (
+  context: Context,
+  values: CrossingValues,
+  plan: Plan,
+  crossing: Crossing,
+  ask: Ask,
+  withdrawn: AbortSignal,
+): Promise<boolean> => {
+  if (values['accept-point-of-no-return'] === true) return true;
+  if (!context.isInteractive) return false;
+  const { terminal } = context.host;
+  const { crossingText } = await import('../../kv-upgrade/live/crossing-text.ts');
+  const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
+  const question = `${text}\n  Type ${plan.to} to cross it, anything else to hold:`;
+  return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
+};
+
+/** Better said at the start than after an hour. */
+const tellUnattended = (
+  { isInteractive, log }: Context,
+  values: CrossingValues,
+  { options, from }: Plan,
+): void => {
+  if (isInteractive || values['accept-point-of-no-return'] === true) return;
+  if (options.hold_last || options.hold_after !== undefined) return;
+  log.info(
+    `nobody can be asked here: this run holds before the last member on ${from}; --accept-point-of-no-return lets it go on`,
+  );
+};
+
 export type Start = {
   readonly opened: Opened;
   readonly plan: Plan;
@@ -58,8 +102,6 @@ export const conducted = async (
   const { host, settings } = context;
   const { conduct } = await import('../../kv-upgrade/execute/session.ts');
   const driver = await driverFor(context, opened.cluster);
-  const lastQuestion = (member: string): string =>
-    `${member} is the last member of ${plan.from}: after it there is no way back to ${plan.from}.`;
   const common = {
     host,
     cluster: opened.cluster,
@@ -68,6 +110,7 @@ export const conducted = async (
     driver,
     state: settings.directories.clusters,
   };
+  if (action !== 'rollback') tellUnattended(context, values, plan);
   return watched(context, (sink, ask, signal) =>
     conduct({
       ...common,
@@ -76,9 +119,7 @@ export const conducted = async (
       action,
       sink,
       signal,
-      // Where nobody is asked the table need not step aside.
-      confirmed: async (member) =>
-        context.isConfirmed || ask(() => typedName(context, opened.cluster.name, lastQuestion(member))),
+      confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
       hasCanary: values.canary !== false,
       canKill: values['kill-after-grace'] ?? false,
       ...(loop === undefined ? {} : { loop }),

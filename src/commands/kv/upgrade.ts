@@ -1,19 +1,20 @@
 import { resolve } from 'node:path';
-import { bool, str } from '../../core/field.ts';
+import { str } from '../../core/field.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/wrap.ts';
 import { withCurrentFindings } from '../../kv-upgrade/journal/earlier-names.ts';
-import type { JournalEntry, Plan } from '../../kv-upgrade/types.ts';
+import type { Plan } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
-import { conducted, confirmStart, endedRun, runFlags, unfinished } from './running.ts';
+import { conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
 
 const flags = {
   ...planFlags,
   ...runFlags,
+  ...crossingFlags,
   plan: {
     field: str(undefined, { min: 1 }),
     summary: 'Carry out this plan; refused when the cluster no longer matches it',
@@ -62,19 +63,23 @@ export const upgrade = defineCommand({
   path: ['kv', 'upgrade'],
   summary: 'Upgrade a cluster to the next version, member by member, without downtime',
   about:
-    'Looks, plans, asks, and then replaces one member after another: verified snapshot, stop, start, proof that the member is good. A member that fails gets its old version back. ' +
-    'The first Ctrl-C finishes the member in work and stops; kv resume goes on. Exit codes: 0 done, 8 stopped part-way, 10 refused and nothing changed, 12 rolled back.',
+    'Looks, plans, asks, and then replaces one member after another: verified snapshot, stop, start, proof that the member is good. A member that fails is rolled back at once. ' +
+    'Before the last member of the old version it asks once more: after that member the cluster cannot go back. The first Ctrl-C finishes the member in progress and stops; kv resume goes on. Exit codes: 0 done, 8 stopped part-way, 10 refused and nothing changed, 12 rolled back.',
   flags,
   examples: [
     { line: 'opsctl kv upgrade --cluster cluster.yaml', says: 'shows the plan and asks' },
     {
-      line: 'opsctl kv upgrade --cluster cluster.yaml --yes -o ndjson',
-      says: 'for scripts: one event a line',
+      line: 'opsctl kv upgrade --cluster cluster.yaml --hold-after 1 --yes',
+      says: 'one member, then a soak; kv resume goes on',
+    },
+    {
+      line: 'opsctl kv upgrade --cluster cluster.yaml --yes --accept-point-of-no-return -o ndjson',
+      says: 'for scripts: to the end, one event a line',
     },
   ],
   check: (values) => {
-    const decided = (['to', 'copy-data', 'hold-last', 'stable-for', 'accept'] as const).filter(
-      (name) => values.plan !== undefined && values[name] !== undefined,
+    const decided = (Object.keys(planFlags) as (keyof typeof planFlags)[]).filter(
+      (name) => name !== 'cluster' && values.plan !== undefined && values[name] !== undefined,
     );
     return decided.map((name) =>
       problem(
@@ -117,47 +122,3 @@ const upgradeRun = async (context: Context, values: ValuesOf<typeof flags>) => {
   );
   return conducted(context, values, { opened, plan: made, run, action: 'upgrade' });
 };
-
-/** Who goes on after the hold wants the last member too; a run that was stopped before it still holds there. */
-const wasHeld = (entries: readonly JournalEntry[]): boolean =>
-  entries.some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
-
-export const resume = defineCommand({
-  path: ['kv', 'resume'],
-  noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
-  summary: 'Go on with an upgrade that was stopped, held, interrupted or crashed',
-  about:
-    'The journal says what was begun; the members say what is true. Nothing is done twice, and every guard is asked again.',
-  flags: {
-    cluster: planFlags.cluster,
-    ...runFlags,
-    'hold-last': {
-      field: bool(),
-      summary: 'Stop before the last member, also when the run has held there already',
-    },
-  },
-  examples: [
-    { line: 'opsctl kv resume --cluster cluster.yaml', says: 'after a crash, a Ctrl-C or --hold-last' },
-  ],
-  run: async (context, values) => {
-    const over = await endedRun(context, values);
-    if (over) return over;
-    const { opened, found, plan, isRollback } = await unfinished(context, values);
-    await confirmStart(
-      context,
-      opened.cluster.name,
-      `Go on with ${isRollback ? 'the rollback' : 'the upgrade'} of ${opened.cluster.name}?`,
-    );
-    const now: Plan = {
-      ...plan,
-      options: {
-        ...plan.options,
-        hold_last: values['hold-last'] ?? (plan.options.hold_last && !wasHeld(found.entries)),
-      },
-    };
-    if (!isRollback)
-      return conducted(context, values, { opened, plan: now, run: found.run, action: 'resume' });
-    const { rollBack } = await import('../../kv-upgrade/execute/rollback.ts');
-    return conducted(context, values, { opened, plan, run: found.run, action: 'rollback', loop: rollBack });
-  },
-});

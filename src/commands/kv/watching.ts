@@ -75,7 +75,7 @@ const finished = ({ host }: Context, { ending, report }: SessionResult): Result 
   };
 };
 
-type Ask = <T>(question: () => Promise<T>) => Promise<T>;
+export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
 export type Conduct = (sink: Sink, ask: Ask, signal: AbortSignal) => Promise<SessionResult>;
 const atOnce: Ask = (question) => question();
 

@@ -115,6 +115,10 @@ export const clusterFields = {
       int({ min: 0, max: 3600 }),
       'Time a member must stay good before the next one (default 1)',
     ),
+    stable_before_last_seconds: help(
+      int({ min: 0, max: 86_400 }),
+      'Time all upgraded members must have been good together before the last member of the old version is stopped (default 10)',
+    ),
     snapshot_seconds: help(
       int({ min: 1, max: 3600 }),
       'Time a snapshot may give no byte before it is asked for once more (default 8)',

@@ -17,6 +17,8 @@ import { stopFinding } from '../guards/quorum-survives.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
 import { MemberFailure, identityOf, memberOf, seenIn } from '../run.ts';
 import type { Act, Detail, Run } from '../run.ts';
+import { confirm } from './confirm.ts';
+import { markLog } from './log-excerpt.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 import type {
   ClusterFile,
@@ -209,6 +211,7 @@ const stopMember: Act = async (run, step) => {
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);
+  run.members.remove(member.name);
   run.emit({ event: 'member-down', member: member.name, was_leader: seen.is_leader });
   if (await driver.stop(member, graceMs(cluster))) return { took_ms: Math.round(host.elapsed() - began) };
   if (!run.canKill) {
@@ -252,6 +255,7 @@ const configure: Act = async (run, step) => {
 /** Starts a member; the gate that is handed back sees when this very process ends. */
 export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
   const gate = openGate(run, name, which === 'new' ? run.plan.to : run.plan.from);
+  await markLog(run, name);
   const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
     (error: unknown) => {
       if (mayBeDown(error)) throw error;
@@ -277,15 +281,19 @@ export const prove = async (run: Run, gate: Gate): Promise<Detail> => {
     run.emit({ event: 'member-up', member: name, down_ms });
   });
   await stayStable(gate, run.plan.options.stable_seconds * 1000);
+  run.members.add(name, gate.exited);
   return { down_ms, version: (await gate.store.versions()).server };
 };
 
 const settle: Act = async (run, step) => {
   const seconds = step.wait_seconds ?? 0;
+  const ended = run.members.signal();
+  const either = AbortSignal.any([run.signal, ended]);
   const until = run.host.elapsed() + seconds * 1000;
   for (let left = seconds * 1000; left > 0 && !run.signal.aborted; left = until - run.host.elapsed()) {
     run.emit({ event: 'waiting', step, remaining_ms: Math.round(left), reason: step.why });
-    await run.host.sleep(Math.min(left, 5000), run.signal).catch(() => {});
+    await run.host.sleep(Math.min(left, 5000), either).catch(() => {});
+    ended.throwIfAborted();
   }
   if (run.signal.aborted)
     throw new AppError('stopped', 'stopped while waiting', {
@@ -293,29 +301,6 @@ const settle: Act = async (run, step) => {
       tryThis: ['opsctl kv resume'],
     });
   return { waited_seconds: seconds };
-};
-
-const confirmWithinMs = 20_000;
-const confirmPollMs = 100;
-/** The leader's monitor runs every five seconds (spec/store#measured-upgrade): one look at the end would see the old version. */
-const confirm: Act = async (run) => {
-  const { host, cluster, access, plan } = run;
-  const until = host.elapsed() + confirmWithinMs;
-  for (;;) {
-    const { members } = await observe({ host, cluster, access });
-    const behind = members.filter(({ cluster_version }) => minorOf(cluster_version) !== plan.to);
-    if (behind.length === 0) return { cluster_version: members[0]?.cluster_version };
-    if (host.elapsed() > until) {
-      const names = behind
-        .map(({ name, cluster_version }) => `${name} (${cluster_version ?? 'no answer'})`)
-        .join(', ');
-      throw new AppError('stopped', `not every member reports cluster ${plan.to}: ${names}`, {
-        code: 'NOT_CONFIRMED',
-        tryThis: ['opsctl kv status', 'opsctl kv resume'],
-      });
-    }
-    await host.sleep(confirmPollMs);
-  }
 };
 
 /** What each kind of step does. `start` and `gate` share a process (startMember, prove); `hold` is the decision before it. */

@@ -18,12 +18,12 @@ const refuseReturn = (run: Run, name: string, reason: string, observation: Obser
   if (members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
     throw new AppError(
       'stopped',
-      `${reason}. The cluster is ${plan.to} already: ${name} cannot get ${plan.from} back`,
+      `${reason}. The cluster is ${plan.to}: ${name} cannot run ${plan.from} any more`,
       {
         code: 'PAST_POINT_OF_NO_RETURN',
         tryThis: [
           `fix ${name} on ${plan.to}, then opsctl kv resume`,
-          'opsctl kv restore, to go back with the snapshots',
+          'opsctl kv restore, to rebuild the cluster from a snapshot',
         ],
       },
     );
@@ -46,6 +46,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   const member = memberOf(run, name);
   const began = host.elapsed();
   const observation = await observe({ host, cluster, access });
+  run.members.remove(name);
   run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
   const isBack =

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import type { Ending } from './execute.ts';
+import type { Ending } from './ending.ts';
 import { revertMember } from './revert-member.ts';
 import { stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';

@@ -5,7 +5,8 @@ import { startCanary } from '../watch/canary.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { detailText } from '../format/detail-text.ts';
 import { execute } from './execute.ts';
-import type { Confirmation, Ending } from './execute.ts';
+import type { Confirmation } from './crossing.ts';
+import type { Ending } from './ending.ts';
 import { crashedRun, openJournal, runDirectory, unfinishedError } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal.ts';
 import { ownerOf } from '../locks/lock-holder.ts';
@@ -13,6 +14,7 @@ import type { Lock } from '../locks/lock-holder.ts';
 import { takeLocks } from '../locks/take-locks.ts';
 import { watchLeader } from '../watch/leader-watch.ts';
 import { watchLogs } from '../watch/log-watch.ts';
+import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { writeReports } from '../report/write.ts';
 import { progressOf } from '../journal/progress.ts';
@@ -94,7 +96,14 @@ const open = async (input: SessionInput): Promise<Journal> => {
       cluster_file: clusterFile,
     });
   else
-    journal.write({ kind: 'resumed', owner, action: input.action === 'rollback' ? 'rollback' : 'upgrade' });
+    journal.write({
+      kind: 'resumed',
+      owner,
+      action: input.action === 'rollback' ? 'rollback' : 'upgrade',
+      ...(input.action === 'resume'
+        ? { holds: { hold_last: plan.options.hold_last, hold_after: plan.options.hold_after } }
+        : {}),
+    });
   return journal;
 };
 
@@ -123,7 +132,7 @@ const perform = async (
   const leader = watchLeader(parts);
   const logs = await watchLogs(parts);
   const ending = await (input.loop ?? execute)(parts, input.confirmed);
-  const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish()]);
+  const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
   return { ending, wrote };
 };
 
@@ -211,6 +220,10 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       signal,
       holdLock: holding(lock),
       emit,
+      members: watchMembers(common),
+      isResume: action === 'resume',
+      restarted: new Set(),
+      logMarks: new Map(),
       downSince: new Map(),
     };
     const { ending, wrote } = await perform(input, parts);

@@ -47,12 +47,14 @@ const wasCut = (error: unknown): error is AppError =>
   error instanceof AppError && error.category === 'network';
 
 type Saved = { readonly status: Status; readonly verified: Verified };
-const save = async ({ host, access, cluster }: Run, member: MemberSpec, path: string): Promise<Saved> => {
+const save = async (run: Run, member: MemberSpec, path: string): Promise<Saved> => {
+  const { host, access, cluster } = run;
   const store = openStore(host, {
     url: member.client_url,
     tls: access.tls,
     user: access.user,
     timeoutMs: silenceMs(cluster),
+    signal: run.members.signal(),
   });
   // A member that does not answer is found out at once; only the stream itself may take its time.
   const status = await access.store(member.client_url).status();

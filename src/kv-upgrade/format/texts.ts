@@ -40,7 +40,7 @@ export const planText = (plan: Plan, columns = Number.POSITIVE_INFINITY): string
   const width = String(plan.steps.length).length;
   const lines = plan.steps.flatMap((step, i) => [
     ...(step.is_point_of_no_return === true
-      ? [`${' '.repeat(width)}  ── after this there is no way back to ${plan.from} ──`]
+      ? [`${' '.repeat(width)}  ── point of no return: after it the cluster is ${plan.to} for good ──`]
       : []),
     ...stepText(step, String(i + 1).padStart(width), columns),
   ]);

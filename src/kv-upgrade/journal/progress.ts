@@ -1,240 +1,90 @@
-import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { alarmsSaid } from '../guards/no-alarms.ts';
-import { stopFinding } from '../guards/quorum-survives.ts';
-import type { Finding, JournalEntry, MemberSeen, Observation, Plan, Step } from '../types.ts';
+import type { JournalEntry } from '../types.ts';
 
 /** What the journal says was begun and ended. What is true now, the members say. */
 export type Progress = {
   readonly begun: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
-  /** A member whose return to the old version was begun and not finished. */
+  /** Members whose snapshot was taken by the process that is in progress: an older one predates the stop that it is to protect. */
+  readonly snapshots: ReadonlySet<string>;
+  /** A member whose revert to the old version was begun and not finished. */
   readonly reverting?: { readonly member: string; readonly reason: string };
-  /** The operator has confirmed that there will be no way back. */
+  /** The operator has confirmed the point of no return. It counts until the run ends or a member is reverted. */
   readonly isCrossingConfirmed: boolean;
+  /** The cluster's version was seen to have moved. */
+  readonly hasCrossed: boolean;
 };
 
-/** Folds the journal. A member that was given its old version back begins again, but its snapshot stands. */
-export const progressOf = (entries: readonly JournalEntry[]): Progress => {
-  const [begun, ended] = [new Set<string>(), new Set<string>()];
-  let reverting: Progress['reverting'];
-  let isCrossingConfirmed = false;
-  for (const entry of entries) {
-    if (entry.kind === 'begin') begun.add(entry.step);
-    if (entry.kind === 'end') ended.add(entry.step);
-    if (entry.kind === 'reverting') reverting = { member: entry.member, reason: entry.reason };
-    if (entry.kind === 'crossing-confirmed') isCrossingConfirmed = true;
-    if (entry.kind === 'reverted') {
-      reverting = undefined;
-      isCrossingConfirmed = false;
-      for (const set of [begun, ended])
-        for (const id of [...set])
-          if (id.startsWith(`${entry.member}.`) && !id.endsWith('.snapshot')) set.delete(id);
-    }
+type Fold = {
+  begun: Set<string>;
+  ended: Set<string>;
+  snapshots: Set<string>;
+  reverting?: Progress['reverting'];
+  isCrossingConfirmed: boolean;
+  hasCrossed: boolean;
+};
+
+const forget = (ids: Set<string>, isForgotten: (id: string) => boolean): void => {
+  for (const id of [...ids]) if (isForgotten(id)) ids.delete(id);
+};
+
+const stepEnded = (fold: Fold, step: string): void => {
+  fold.ended.add(step);
+  if (step.endsWith('.snapshot')) fold.snapshots.add(step.slice(0, -'.snapshot'.length));
+};
+
+/** It begins again, and what was written since its snapshot was taken must be in the next one. */
+const reverted = (fold: Fold, member: string): void => {
+  Object.assign(fold, { reverting: undefined, isCrossingConfirmed: false });
+  fold.snapshots.delete(member);
+  for (const ids of [fold.begun, fold.ended]) forget(ids, (id) => id.startsWith(`${member}.`));
+};
+
+/** It runs the new version and has to show that it is good. */
+const revertDropped = (fold: Fold, member: string): void => {
+  fold.reverting = undefined;
+  for (const ids of [fold.begun, fold.ended])
+    forget(ids, (id) => id === `${member}.gate` || id === `${member}.settle`);
+};
+
+const take = (fold: Fold, entry: JournalEntry): void => {
+  switch (entry.kind) {
+    case 'begin':
+      return void fold.begun.add(entry.step);
+    case 'end':
+      return stepEnded(fold, entry.step);
+    case 'resumed':
+      return fold.snapshots.clear();
+    case 'reverting':
+      fold.reverting = { member: entry.member, reason: entry.reason };
+      return;
+    case 'reverted':
+      return reverted(fold, entry.member);
+    case 'revert-dropped':
+      return revertDropped(fold, entry.member);
+    case 'crossing-confirmed':
+      fold.isCrossingConfirmed = true;
+      return;
+    case 'crossed':
+      fold.hasCrossed = true;
+      return;
+    case 'closed':
+      // Said for what was seen then; whoever goes on later decides anew.
+      fold.isCrossingConfirmed = false;
+      return;
+    default:
   }
-  return { begun, ended, isCrossingConfirmed, ...(reverting === undefined ? {} : { reverting }) };
 };
 
-/**
- * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
- * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
- */
-export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
-
-const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): State => {
-  const { name } = seen;
-  const isGated = ended.has(`${name}.gate`);
-  const isPlanned = plan.order.includes(name);
-  if (seen.is_reachable)
-    return minorOf(seen.server_version) !== plan.to ? 'old' : isGated || !isPlanned ? 'done' : 'started';
-  if (isGated || !isPlanned) return 'fallen';
-  if (begun.has(`${name}.start`)) return seen.host?.is_running === true ? 'started' : 'stopped';
-  if (begun.has(`${name}.stop`)) return seen.host?.is_running === true ? 'stopping' : 'stopped';
-  // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
-  return plan.steps.some(({ id }) => id === `${name}.stop`) ? 'sick' : 'stopped';
-};
-
-export type Decision =
-  | { readonly kind: 'steps'; readonly member?: string; readonly steps: readonly Step[] }
-  /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
-  | { readonly kind: 'revert'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
-  /** After this member there is no way back, and nobody has said yes. */
-  | { readonly kind: 'ask'; readonly member: string }
-  | { readonly kind: 'hold'; readonly member: string }
-  | { readonly kind: 'refuse'; readonly findings: readonly Finding[] }
-  | { readonly kind: 'done' };
-
-const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Step['kind'][]>> = {
-  old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
-  stopping: ['stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
-  stopped: ['copy-data', 'configure', 'start', 'gate', 'settle'],
-  started: ['gate', 'settle'],
-  done: ['settle'],
-};
-
-/** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
-const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
-  const model = steps.find((step) => step.kind === 'settle');
-  const id = `${name}.settle`;
-  return model === undefined || !order.includes(name) || steps.some((step) => step.id === id)
-    ? steps
-    : [...steps, { ...model, id, member: name }];
-};
-
-const stepsFor = (
-  plan: Plan,
-  { begun, ended }: Progress,
-  name: string,
-  state: keyof typeof remaining,
-  isLast: boolean,
-): Step[] =>
-  withSettle(plan, name).filter(({ id, kind, member }) => {
-    if (member !== name || !remaining[state].includes(kind)) return false;
-    if (kind === 'settle') return !isLast && !ended.has(id);
-    if (kind === 'snapshot') return !ended.has(id);
-    // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
-    return kind !== 'copy-data' || !begun.has(`${name}.start`);
-  });
-
-const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
-  kind: 'refuse',
-  findings: [{ guard, level: 'fail', member, message, hint }],
-});
-
-/**
- * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
- * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
- */
-const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
-  const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
-  if (sick === undefined || plan.options.accept.includes('all-members-healthy')) return undefined;
-  const why = sick.health_reason ?? sick.errors[0] ?? '/health says so';
-  return refusal(
-    'all-members-healthy',
-    sick.name,
-    `${sick.name} is not healthy: ${why}`,
-    'read its log, see whether its peers reach it; then opsctl kv resume',
-  );
-};
-
-/** What to do with the next member that still runs the old version. */
-const nextOld = (
-  plan: Plan,
-  progress: Progress,
-  observation: Observation,
-  name: string,
-  oldCount: number,
-): Decision => {
-  const [alarm] = alarmsSaid(observation);
-  if (alarm !== undefined)
-    return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
-  const sick = sickMember(plan, observation);
-  if (sick !== undefined) return sick;
-  const finding = stopFinding(observation, name, plan.options.accept);
-  if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
-  const isLast = oldCount === 1;
-  if (isLast && plan.options.hold_last) return { kind: 'hold', member: name };
-  if (isLast && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
-  return {
-    kind: 'steps',
-    member: name,
-    steps: withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old', isLast)),
+/** Folds the journal. Pure. */
+export const progressOf = (entries: readonly JournalEntry[]): Progress => {
+  const fold: Fold = {
+    begun: new Set(),
+    ended: new Set(),
+    snapshots: new Set(),
+    isCrossingConfirmed: false,
+    hasCrossed: false,
   };
-};
-
-const slowMs = 50;
-/** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
-const transfereeOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
-  const able = members.filter(
-    ({ name, is_healthy, server_version }) =>
-      name !== leader && is_healthy && minorOf(server_version) === plan.to,
-  );
-  const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
-  return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
-};
-
-/** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
-const withHandOver = (plan: Plan, observation: Observation, name: string, steps: readonly Step[]): Step[] => {
-  const seen = observation.members.find((member) => member.name === name) as MemberSeen;
-  const target = transfereeOf(plan, observation, name);
-  const rest = steps.filter(({ kind }) => kind !== 'move-leader');
-  if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
-    return rest;
-  const move: Step = {
-    id: `${name}.move-leader`,
-    kind: 'move-leader',
-    member: name,
-    target,
-    title: `hand the leadership from ${name} to ${target}`,
-    why: 'an upgraded member leads from now on',
-    commands: [],
-  };
-  return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
-};
-
-/** A new version that ended by itself while the cluster is mixed: the old one is known to run. Without its process a member cannot be only cut off. */
-const fallenMember = (
-  plan: Plan,
-  { members }: Observation,
-  states: ReadonlyMap<string, State>,
-): Decision | undefined => {
-  const isMixed = members.some(({ server_version }) => minorOf(server_version) === plan.from);
-  const hasEnded = (name: string): boolean =>
-    members.find((seen) => seen.name === name)?.host?.is_running === false;
-  const member = plan.order.find((name) => isMixed && states.get(name) === 'fallen' && hasEnded(name));
-  if (member === undefined) return undefined;
-  return {
-    kind: 'revert',
-    member,
-    reason: `${member} passed its gate on ${plan.to}, and its process has ended since`,
-    hasFallen: true,
-  };
-};
-const unanswering = (name: string): Decision =>
-  refusal(
-    'all-members-healthy',
-    name,
-    `${name} does not answer, and this run did not stop it`,
-    'start it, then opsctl kv resume',
-  );
-
-/** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
-export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
-  if (progress.reverting !== undefined) return { kind: 'revert', ...progress.reverting };
-  const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
-  const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
-  const old = names.filter((name) => states.get(name) === 'old');
-  const steps = (name: string): Step[] =>
-    stepsFor(
-      plan,
-      progress,
-      name,
-      states.get(name) as keyof typeof remaining,
-      old.every((other) => other === name),
-    );
-  const first = (...wanted: State[]): string | undefined =>
-    names.find((name) => wanted.includes(states.get(name) as State));
-  const wrong = observation.members.find(
-    ({ server_version }) =>
-      server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
-  );
-  if (wrong !== undefined)
-    return refusal(
-      'version-path',
-      wrong.name,
-      `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
-      'somebody changed its binary; put the right one back',
-    );
-  // Members that are down by our hand come first: nothing else may be stopped before they are back.
-  const open = first('stopping', 'stopped', 'started');
-  if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };
-  const broken = first('fallen', 'sick');
-  if (broken !== undefined) return fallenMember(plan, observation, states) ?? unanswering(broken);
-  const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
-  if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
-  // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
-  const next =
-    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
-  if (next !== undefined) return nextOld(plan, progress, observation, next, old.length);
-  const confirm = plan.steps.filter(({ kind }) => kind === 'confirm' && !progress.ended.has('confirm'));
-  return confirm.length > 0 ? { kind: 'steps', steps: confirm } : { kind: 'done' };
+  for (const entry of entries) take(fold, entry);
+  const { reverting, ...rest } = fold;
+  return reverting === undefined ? rest : { ...rest, reverting };
 };

@@ -171,8 +171,11 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
     ...(options.to === undefined ? [] : ['--to', options.to]),
     '--stable-for',
     String(options.stable_seconds),
+    // Nobody depends on the copy.
+    '--stable-before-last',
+    '1',
   ];
-  return ['kv', 'upgrade', '--cluster', file, '--yes', ...chosen];
+  return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
 };
 
 /** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */

@@ -6,7 +6,7 @@ import { builtin } from './builtin.ts';
 const log = (text: string): void => void process.stderr.write(text);
 
 /** One line from the terminal; nothing is redrawn, so that a screen reader reads each text once. */
-const readLine = (question: string, isSecret = false): Promise<string> =>
+const readLine = (question: string, isSecret = false, signal?: AbortSignal): Promise<string> =>
   new Promise((resolve, reject) => {
     askAllowed();
     // A terminal in raw mode whose output goes nowhere does not show what is typed.
@@ -22,7 +22,10 @@ const readLine = (question: string, isSecret = false): Promise<string> =>
       reader.close();
     });
     reader.once('SIGINT', () => reader.close());
+    const takenBack = (): void => reader.close();
+    signal?.addEventListener('abort', takenBack, { once: true });
     reader.once('close', () => {
+      signal?.removeEventListener('abort', takenBack);
       process.stdin.pause();
       if (isSecret) log('\n');
       if (line === undefined) reject(interrupted());
@@ -56,8 +59,8 @@ const select = async (question: string, choices: readonly Choice[]): Promise<str
 export const plainPrompts = (): Prompts => ({
   confirm,
   select,
-  async text(question, { secret, fallback } = {}) {
+  async text(question, { secret, fallback, signal } = {}) {
     const prompt = fallback === undefined ? `${question} ` : `${question} (Enter for ${fallback}) `;
-    return (await readLine(prompt, secret)) || (fallback ?? '');
+    return (await readLine(prompt, secret, signal)) || (fallback ?? '');
   },
 });

@@ -22,9 +22,11 @@ const ask = async <T>(question: () => Promise<T>): Promise<T> => {
 /** Questions drawn by @inquirer/prompts. */
 export const inquirerPrompts = (): Prompts => ({
   confirm: (message, fallback) => ask(() => confirm({ message, default: fallback }, context())),
-  text: (message, { secret, fallback } = {}) =>
+  text: (message, { secret, fallback, signal } = {}) =>
     ask(() =>
-      secret ? password({ message, mask: '*' }, context()) : input({ message, default: fallback }, context()),
+      secret
+        ? password({ message, mask: '*' }, { ...context(), signal })
+        : input({ message, default: fallback }, { ...context(), signal }),
     ),
   select: (message, choices) =>
     ask(() =>

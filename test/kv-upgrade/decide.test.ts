@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decide, progressOf } from '../../../src/kv-upgrade/journal/progress.ts';
-import type { Decision } from '../../../src/kv-upgrade/journal/progress.ts';
-import type { JournalEntry, MemberSeen, Plan } from '../../../src/kv-upgrade/types.ts';
-import { away, observed, planned, planOptions, seen } from '../../support/observations.ts';
+import { decide } from '../../src/kv-upgrade/decide.ts';
+import type { Decision } from '../../src/kv-upgrade/decide.ts';
+import { progressOf } from '../../src/kv-upgrade/journal/progress.ts';
+import type { JournalEntry, MemberSeen, Plan } from '../../src/kv-upgrade/types.ts';
+import { away, observed, planned, planOptions, seen } from '../support/observations.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const done = (...steps: string[]): JournalEntry[] =>
@@ -21,10 +22,14 @@ const text = (decision: Decision): string => {
   if (decision.kind === 'steps') return decision.steps.map(({ id }) => id).join(' ');
   if (decision.kind === 'refuse')
     return `refuse ${decision.findings.map(({ guard, member }) => `${guard} ${member}`).join()}`;
+  if (decision.kind === 'restart')
+    return `restart ${decision.member} ${decision.steps.map(({ id }) => id).join(' ')}`;
   return 'member' in decision ? `${decision.kind} ${decision.member}` : decision.kind;
 };
 const upgraded = (name: string, patch: Partial<MemberSeen> = {}) =>
   seen(name, { server_version: '3.4.23', ...patch });
+const crossed = (name: string) => upgraded(name, { cluster_version: '3.4.0' });
+const moved: JournalEntry = { kind: 'crossed', at, cluster_version: '3.4.0' };
 const plan = planned();
 const next = (entries: JournalEntry[], members: MemberSeen[], of: Plan = plan): string =>
   text(decide(of, progressOf(entries), observed(members)));
@@ -137,10 +142,50 @@ describe('the next thing to do', () => {
       'n3.start n3.gate',
     ],
     [
-      'past the point of no return it cannot have it',
+      'also when no member of the old version is left, while the cluster version has not moved',
       [...all('n2'), ...all('n3'), yes, ...all('n1')],
       [upgraded('n1'), away('n2', { host: { is_running: false } }), upgraded('n3')],
-      'refuse all-members-healthy n2',
+      'revert n2',
+    ],
+    [
+      'once the cluster version has moved it can only be started with the new one',
+      [...all('n2'), ...all('n3'), yes, ...all('n1')],
+      [crossed('n1'), away('n2', { host: { is_running: false } }), crossed('n3')],
+      'restart n2 n2.start n2.gate',
+    ],
+    [
+      'and a line of the journal says so when nobody answers any more',
+      [...all('n2'), ...all('n3'), yes, ...all('n1'), moved],
+      [upgraded('n1'), away('n2', { host: { is_running: false } }), upgraded('n3')],
+      'restart n2 n2.start n2.gate',
+    ],
+    [
+      'a revert that was begun and became impossible is dropped',
+      [...all('n2'), { kind: 'reverting', at, member: 'n2', reason: 'crashed' }],
+      [crossed('n1'), crossed('n2'), crossed('n3')],
+      'drop-revert n2',
+    ],
+    [
+      'then the member has to pass its gate',
+      [
+        ...all('n2'),
+        { kind: 'reverting', at, member: 'n2', reason: 'crashed' },
+        { kind: 'revert-dropped', at, member: 'n2', reason: 'crashed' },
+      ],
+      [crossed('n1'), crossed('n2'), crossed('n3')],
+      'n2.gate',
+    ],
+    [
+      'a confirmation does not outlive the end of its run',
+      [...all('n2'), ...all('n3'), yes, { kind: 'closed', at, outcome: 'stopped', message: '' }],
+      [n1, upgraded('n2'), upgraded('n3')],
+      'ask n1',
+    ],
+    [
+      'a snapshot of the process before predates the stop that it is to protect',
+      [...done('n2.snapshot'), { kind: 'resumed', at, action: 'upgrade', owner: { host: 'h', pid: 1 } }],
+      [n1, n2, n3],
+      'n2.snapshot n2.stop n2.start n2.gate',
     ],
     [
       'a return that was begun comes before everything',
@@ -152,14 +197,14 @@ describe('the next thing to do', () => {
       'revert n2',
     ],
     [
-      'a member that was given back begins again, with its snapshot',
+      'a member that was reverted begins again, with a new snapshot',
       [
         ...done('n2.snapshot', 'n2.stop', 'n2.start'),
         { kind: 'reverting', at, member: 'n2', reason: 'crashed' },
         { kind: 'reverted', at, member: 'n2' },
       ],
       [n1, n2, n3],
-      'n2.stop n2.start n2.gate',
+      'n2.snapshot n2.stop n2.start n2.gate',
     ],
     ['another member away: no stop', [], [n1, n2, away('n3')], 'refuse all-members-healthy n3'],
     [
@@ -243,6 +288,12 @@ describe('the next thing to do', () => {
     expect(next([...all('n2'), ...all('n3'), yes], [n1, upgraded('n2'), upgraded('n3')], held)).toBe(
       'hold n1',
     );
+  });
+  it('--hold-after holds when so many members run the new version, and not before', () => {
+    const held = planned(observed(), undefined, planOptions({ hold_after: 1 }));
+    expect(held.steps.find(({ kind }) => kind === 'hold')?.id).toBe('n3.hold');
+    expect(next([], [n1, n2, n3], held)).toMatch(/^n2\.snapshot/);
+    expect(next(all('n2'), [n1, upgraded('n2'), n3], held)).toBe('hold n3');
   });
   it('a copy is not taken any more once the new version has run', () => {
     const copied = planned(observed(), undefined, planOptions({ copy_data: true }));

@@ -1,0 +1,245 @@
+import { minorOf, rowOf } from '../api-specs/etcd/versions.ts';
+import { alarmsSaid } from './guards/no-alarms.ts';
+import { stopFinding } from './guards/quorum-survives.ts';
+import type { Progress } from './journal/progress.ts';
+import type { Finding, MemberSeen, Observation, Plan, Step } from './types.ts';
+
+/**
+ * old: runs the old version · stopping: asked to end, still there · stopped: down by our hand · started: new version, gate not passed ·
+ * done: gate passed · fallen: passed its gate and is down now · sick: down, and not by our hand.
+ */
+export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
+
+const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): State => {
+  const { name } = seen;
+  const isGated = ended.has(`${name}.gate`);
+  const isPlanned = plan.order.includes(name);
+  if (seen.is_reachable)
+    return minorOf(seen.server_version) !== plan.to ? 'old' : isGated || !isPlanned ? 'done' : 'started';
+  if (isGated || !isPlanned) return 'fallen';
+  if (begun.has(`${name}.start`)) return seen.host?.is_running === true ? 'started' : 'stopped';
+  if (begun.has(`${name}.stop`)) return seen.host?.is_running === true ? 'stopping' : 'stopped';
+  // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
+  return plan.steps.some(({ id }) => id === `${name}.stop`) ? 'sick' : 'stopped';
+};
+
+export type Decision =
+  /** `isCrossing`: with these steps the last member of the old version is replaced. */
+  | {
+      readonly kind: 'steps';
+      readonly member?: string;
+      readonly steps: readonly Step[];
+      readonly isCrossing?: true;
+    }
+  /** `hasFallen`: it had passed its gate; whoever watches over it may bring it up again in a moment. */
+  | { readonly kind: 'revert'; readonly member: string; readonly reason: string; readonly hasFallen?: true }
+  /** It passed its gate, its process has ended, and the cluster's version has moved: only the new version can be started. */
+  | { readonly kind: 'restart'; readonly member: string; readonly steps: readonly Step[] }
+  /** A revert was begun, and the cluster's version has moved since: it is impossible, or not needed. */
+  | { readonly kind: 'drop-revert'; readonly member: string; readonly reason: string }
+  /** Once this member is replaced the cluster's version moves, and nobody has confirmed that. */
+  | { readonly kind: 'ask'; readonly member: string }
+  | { readonly kind: 'hold'; readonly member: string; readonly isLast: boolean }
+  | { readonly kind: 'refuse'; readonly findings: readonly Finding[] }
+  | { readonly kind: 'done' };
+
+const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Step['kind'][]>> = {
+  old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
+  stopping: ['stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
+  stopped: ['copy-data', 'configure', 'start', 'gate', 'settle'],
+  started: ['gate', 'settle'],
+  done: ['settle'],
+};
+
+/** The plan's last member has no wait; when the leadership moved it may not be the last any more, and then it waits like the others. */
+const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
+  const model = steps.find((step) => step.kind === 'settle');
+  const id = `${name}.settle`;
+  return model === undefined || !order.includes(name) || steps.some((step) => step.id === id)
+    ? steps
+    : [...steps, { ...model, id, member: name }];
+};
+
+const stepsFor = (
+  plan: Plan,
+  { begun, ended, snapshots }: Progress,
+  name: string,
+  state: keyof typeof remaining,
+  isLast: boolean,
+): Step[] =>
+  withSettle(plan, name).filter(({ id, kind, member }) => {
+    if (member !== name || !remaining[state].includes(kind)) return false;
+    if (kind === 'settle') return !isLast && !ended.has(id);
+    if (kind === 'snapshot') return !snapshots.has(name);
+    // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
+    return kind !== 'copy-data' || !begun.has(`${name}.start`);
+  });
+
+const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
+  kind: 'refuse',
+  findings: [{ guard, level: 'fail', member, message, hint }],
+});
+
+/**
+ * A member that answers and is not healthy: cut off from its peers, most of the time. Stopping it would cost no quorum, but it could not pass its
+ * gate afterwards; and with it nobody else may be stopped. An operator who took a sick member into account is not asked again.
+ */
+const sickMember = (plan: Plan, { members }: Observation): Decision | undefined => {
+  const sick = members.find(({ is_reachable, is_healthy }) => is_reachable && !is_healthy);
+  if (sick === undefined || plan.options.accept.includes('all-members-healthy')) return undefined;
+  const why = sick.health_reason ?? sick.errors[0] ?? '/health says so';
+  return refusal(
+    'all-members-healthy',
+    sick.name,
+    `${sick.name} is not healthy: ${why}`,
+    'read its log, see whether its peers reach it; then opsctl kv resume',
+  );
+};
+
+/** What to do with the next member that still runs the old version. */
+const nextOld = (
+  plan: Plan,
+  progress: Progress,
+  observation: Observation,
+  name: string,
+  oldCount: number,
+): Decision => {
+  const [alarm] = alarmsSaid(observation);
+  if (alarm !== undefined)
+    return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
+  const sick = sickMember(plan, observation);
+  if (sick !== undefined) return sick;
+  const finding = stopFinding(observation, name, plan.options.accept);
+  if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
+  const isLast = oldCount === 1;
+  const { hold_last, hold_after = Number.POSITIVE_INFINITY } = plan.options;
+  if ((isLast && hold_last) || upgradedIn(plan, observation).length >= hold_after)
+    return { kind: 'hold', member: name, isLast };
+  if (isLast && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
+  const steps = withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old', isLast));
+  return isLast
+    ? { kind: 'steps', member: name, steps, isCrossing: true }
+    : { kind: 'steps', member: name, steps };
+};
+
+/** Members of the plan that run the new version now. */
+export const upgradedIn = (plan: Plan, { members }: Pick<Observation, 'members'>): string[] =>
+  plan.order.filter((name) =>
+    members.some((seen) => seen.name === name && minorOf(seen.server_version) === plan.to),
+  );
+
+/** The point of no return: doc3 Versioning 2. The old version refuses to start once the cluster's version has moved, and never before. */
+export const hasMoved = (
+  plan: Pick<Plan, 'to'>,
+  { hasCrossed }: Pick<Progress, 'hasCrossed'>,
+  { members }: Pick<Observation, 'members'>,
+): boolean => hasCrossed || members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to);
+
+const slowMs = 50;
+/** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
+const transfereeOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
+  const able = members.filter(
+    ({ name, is_healthy, server_version }) =>
+      name !== leader && is_healthy && minorOf(server_version) === plan.to,
+  );
+  const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
+  return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
+};
+
+/** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
+const withHandOver = (plan: Plan, observation: Observation, name: string, steps: readonly Step[]): Step[] => {
+  const seen = observation.members.find((member) => member.name === name) as MemberSeen;
+  const target = transfereeOf(plan, observation, name);
+  const rest = steps.filter(({ kind }) => kind !== 'move-leader');
+  if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
+    return rest;
+  const move: Step = {
+    id: `${name}.move-leader`,
+    kind: 'move-leader',
+    member: name,
+    target,
+    title: `hand the leadership from ${name} to ${target}`,
+    why: 'an upgraded member leads from now on',
+    commands: [],
+  };
+  return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
+};
+
+const restartKinds: readonly Step['kind'][] = ['start', 'gate'];
+/**
+ * A new version that ended by itself after its gate. Until the cluster's version has moved the old one is known to run, whether or not another member
+ * still runs it; afterwards only the new one can be started. Without its process a member cannot be only cut off.
+ */
+const fallenMember = (
+  plan: Plan,
+  progress: Progress,
+  observation: Observation,
+  states: ReadonlyMap<string, State>,
+): Decision | undefined => {
+  const hasEnded = (name: string): boolean =>
+    observation.members.find((seen) => seen.name === name)?.host?.is_running === false;
+  const member = plan.order.find((name) => states.get(name) === 'fallen' && hasEnded(name));
+  if (member === undefined) return undefined;
+  if (hasMoved(plan, progress, observation)) {
+    const steps = plan.steps.filter((step) => step.member === member && restartKinds.includes(step.kind));
+    return { kind: 'restart', member, steps };
+  }
+  return {
+    kind: 'revert',
+    member,
+    reason: `${member} passed its gate on ${plan.to}, and its process has ended since`,
+    hasFallen: true,
+  };
+};
+const unanswering = (name: string): Decision =>
+  refusal(
+    'all-members-healthy',
+    name,
+    `${name} does not answer, and this run did not stop it`,
+    'start it, then opsctl kv resume',
+  );
+
+/** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
+export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
+  if (progress.reverting !== undefined)
+    return hasMoved(plan, progress, observation)
+      ? { kind: 'drop-revert', ...progress.reverting }
+      : { kind: 'revert', ...progress.reverting };
+  const states = new Map(observation.members.map((seen) => [seen.name, stateOf(plan, progress, seen)]));
+  const names = [...plan.order, ...[...states.keys()].filter((name) => !plan.order.includes(name))];
+  const old = names.filter((name) => states.get(name) === 'old');
+  const steps = (name: string): Step[] =>
+    stepsFor(
+      plan,
+      progress,
+      name,
+      states.get(name) as keyof typeof remaining,
+      old.every((other) => other === name),
+    );
+  const first = (...wanted: State[]): string | undefined =>
+    names.find((name) => wanted.includes(states.get(name) as State));
+  const wrong = observation.members.find(
+    ({ server_version }) =>
+      server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
+  );
+  if (wrong !== undefined)
+    return refusal(
+      'version-path',
+      wrong.name,
+      `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
+      'somebody changed its binary; put the right one back',
+    );
+  // Members that are down by our hand come first: nothing else may be stopped before they are back.
+  const open = first('stopping', 'stopped', 'started');
+  if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };
+  const broken = first('fallen', 'sick');
+  if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
+  const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
+  if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
+  // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
+  const next =
+    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
+  if (next !== undefined) return nextOld(plan, progress, observation, next, old.length);
+  const confirm = plan.steps.filter(({ kind }) => kind === 'confirm' && !progress.ended.has('confirm'));
+  return confirm.length > 0 ? { kind: 'steps', steps: confirm } : { kind: 'done' };
+};

@@ -1,0 +1,103 @@
+import { AppError } from '../../core/problem.ts';
+import { detailText } from '../format/detail-text.ts';
+import { MemberFailure, stopReason } from '../run.ts';
+import { mayBeDown } from '../supervisors/driver.ts';
+import type { Detail, Run } from '../run.ts';
+import type { Step, StepKind } from '../types.ts';
+import { acts, prove, refuseWrongBinary, runHook, startMember } from './apply-step.ts';
+import { openGate } from './gate.ts';
+import type { Gate } from './gate.ts';
+
+/** From its stop on a member is down: then it is brought to its end even when the journal cannot be written any more. */
+const whileDown: readonly StepKind[] = ['copy-data', 'configure', 'start', 'gate'];
+const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
+  const entry = { kind: 'begin', step: id } as const;
+  try {
+    if (whileDown.includes(kind)) journal.tell(entry);
+    else journal.write(entry);
+  } catch (error) {
+    const { message, detail } = error as AppError;
+    throw new AppError(
+      'stopped',
+      `${member === undefined ? '' : `${member}: `}${kind} was not begun: ${message}`,
+      detail,
+    );
+  }
+};
+
+const within = async (run: Run, step: Step, act: () => Promise<Detail | undefined>): Promise<void> => {
+  const began = run.host.elapsed();
+  begin(run, step);
+  // A hand-over that was not planned, because the leader has changed, counts with the stop it comes before.
+  const known = run.plan.steps.findIndex(({ id }) => id === step.id || id === `${step.member}.stop`);
+  const number = run.plan.steps.findIndex(({ id }) => id === step.id) + 1 || known + 1;
+  run.emit({ event: 'step-started', step, number, count: run.plan.steps.length });
+  try {
+    const detail = await act();
+    run.journal.tell({ kind: 'end', step: step.id, detail });
+    run.emit({
+      event: 'step-finished',
+      step,
+      duration_ms: Math.round(run.host.elapsed() - began),
+      detail: detailText(detail),
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    run.journal.tell({ kind: 'failed', step: step.id, reason });
+    run.emit({ event: 'step-failed', step, reason });
+    throw error;
+  }
+};
+
+/** Whatever goes wrong between its stop and its start must not leave the member down: it gets its old version back. */
+const memberIsDown =
+  (step: Step) =>
+  (error: unknown): never => {
+    if (error instanceof MemberFailure || mayBeDown(error)) throw error;
+    const name = step.member as string;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MemberFailure(
+      name,
+      `${name}: could not ${step.title.replace(` of ${name}`, '')}: ${reason.replace(`${name}: `, '')}`,
+    );
+  };
+
+const untouched: ReadonlySet<Step['kind']> = new Set(['snapshot', 'move-leader', 'stop']);
+/** Stopped before a crash of ours: since then its clients have been without it. */
+const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void => {
+  const stop = journal.entries.findLast(
+    (entry) => (entry.kind === 'begin' && entry.step === `${name}.stop`) || entry.kind === 'reverted',
+  );
+  if (stop?.kind === 'begin')
+    downSince.set(name, host.elapsed() - Math.max(0, host.now() - Date.parse(stop.at)));
+};
+
+/** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
+export const performSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
+  let gate: Gate | undefined;
+  const first = steps[0];
+  // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
+  if (
+    first?.member !== undefined &&
+    steps.some(({ kind }) => kind === 'start') &&
+    steps.every(({ kind }) => kind !== 'stop')
+  )
+    await refuseWrongBinary(run, first.member).then(() => downSinceBefore(run, first.member as string));
+  for (const step of steps) {
+    const name = step.member as string;
+    // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
+    if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
+    await within(run, step, async () => {
+      if (step.kind === 'gate') {
+        const detail = await prove(run, gate ?? openGate(run, name, run.plan.to));
+        await runHook(run, 'after_member', name);
+        return detail;
+      }
+      if (step.kind === 'copy-data' || step.kind === 'configure')
+        return acts[step.kind]?.(run, step).catch(memberIsDown(step));
+      if (step.kind !== 'start') return acts[step.kind]?.(run, step);
+      gate = await startMember(run, name, 'new');
+      return undefined;
+    });
+  }
+};

@@ -1,0 +1,102 @@
+import type { Exit, Host } from '../../platform/host.ts';
+import { AppError } from '../../core/problem.ts';
+import type { Access } from './access.ts';
+import type { Driver } from '../supervisors/driver.ts';
+import type { ClusterFile, MemberSpec } from '../types.ts';
+
+/** Watches the members that passed their gate until the end of the run. */
+export type MemberWatch = {
+  /** From now on this member is watched. `exited` settles when the process that this run started has ended. */
+  add(name: string, exited?: Promise<Exit>): void;
+  /** It is being replaced or reverted: what its process does meanwhile is no news. */
+  remove(name: string): void;
+  isWatched(name: string): boolean;
+  /** Since when all of these have been good without a break, by `elapsed`; undefined while one of them is not. */
+  goodSince(names: readonly string[]): number | undefined;
+  /** Aborted when the process of a watched member has ended. Every wait that can be broken off listens to it. */
+  signal(): AbortSignal;
+  finish(): Promise<void>;
+};
+
+type Watched = { isEnded: boolean; goodSince: number | undefined };
+
+const ENDED = 'MEMBER_ENDED';
+export const memberEnded = (name: string): AppError =>
+  new AppError('stopped', `${name} passed its gate, and its process has ended since`, { code: ENDED });
+export const isMemberEnded = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.code === ENDED;
+
+const nearMs = 250;
+/** Over ssh each look is a process on the other side. */
+const farMs = 2000;
+const healthMs = 1000;
+
+type Parts = {
+  readonly host: Host;
+  readonly driver: Driver;
+  readonly access: Access;
+  readonly cluster: ClusterFile;
+};
+
+export const watchMembers = ({ host, driver, access, cluster }: Parts): MemberWatch => {
+  const watched = new Map<string, Watched>();
+  const over = new AbortController();
+  let alarm = new AbortController();
+  const ended = (name: string, one: Watched): void => {
+    if (watched.get(name) !== one || one.isEnded) return;
+    Object.assign(one, { isEnded: true, goodSince: undefined });
+    alarm.abort(memberEnded(name));
+  };
+  const specOf = (name: string): MemberSpec =>
+    cluster.members.find((member) => member.name === name) as MemberSpec;
+  const health = async (name: string, one: Watched): Promise<void> => {
+    const seen = await access
+      .store(specOf(name).client_url)
+      .health()
+      .catch(() => undefined);
+    one.goodSince = seen?.is_healthy === true && !one.isEnded ? (one.goodSince ?? host.elapsed()) : undefined;
+  };
+  const everyMs = driver.kind === 'local' ? nearMs : farMs;
+  let healthAt = 0;
+  const round = async (): Promise<void> => {
+    const isHealthTurn = host.elapsed() >= healthAt;
+    if (isHealthTurn) healthAt = host.elapsed() + healthMs;
+    await Promise.all(
+      [...watched].map(async ([name, one]) => {
+        if ((await driver.process(specOf(name))).state === 'gone') return ended(name, one);
+        // Whoever watches over it has started it again.
+        one.isEnded = false;
+        if (isHealthTurn) await health(name, one);
+      }),
+    );
+  };
+  const watching = (async () => {
+    while (!over.signal.aborted) {
+      await host.sleep(everyMs, over.signal).catch(() => {});
+      if (!over.signal.aborted) await round();
+    }
+  })();
+  return {
+    add: (name, exited) => {
+      const one: Watched = { isEnded: false, goodSince: host.elapsed() };
+      watched.set(name, one);
+      void exited?.then(() => ended(name, one));
+    },
+    remove: (name) => void watched.delete(name),
+    isWatched: (name) => watched.has(name),
+    goodSince: (names) => {
+      const times = names.map((name) => watched.get(name)?.goodSince);
+      return times.some((time) => time === undefined)
+        ? undefined
+        : Math.max(0, ...times.map((time) => time as number));
+    },
+    signal: () => {
+      if (alarm.signal.aborted) alarm = new AbortController();
+      return alarm.signal;
+    },
+    finish: async () => {
+      over.abort();
+      await watching;
+    },
+  };
+};

@@ -1,0 +1,211 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  binariesOf,
+  call,
+  hasBinaries,
+  missingWrites,
+  pair,
+  pause,
+  startCluster,
+  startWriter,
+} from '../support/cluster.ts';
+import type { Binaries, RealCluster, RealMember } from '../support/cluster.ts';
+import { opsctl } from '../support/program.ts';
+import type { Ran } from '../support/program.ts';
+import { whenJournal } from '../support/when-journal.ts';
+
+const { from, to } = pair;
+let cluster: RealCluster;
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+});
+afterEach(async () => {
+  await cluster?.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const kv = (verb: string, more: string[] = [], host?: Parameters<typeof opsctl>[1]['host']): Promise<Ran> =>
+  opsctl(['kv', verb, '--cluster', cluster.file, '--yes', '-o', 'json', ...more], {
+    home,
+    ...(host === undefined ? {} : { host }),
+  });
+const toTheEnd = '--accept-point-of-no-return';
+const error = (ran: Ran): { code: string; message: string; hint: string } =>
+  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const versionsOf = async (field: string): Promise<string[]> =>
+  Promise.all(
+    cluster.urls.map(async (url) =>
+      (JSON.parse((await call(`${url}/version`).catch(() => ({ text: '{}' }))).text)[field] ?? 'off').slice(
+        0,
+        3,
+      ),
+    ),
+  );
+const journalText = (ran: Ran): string => readFileSync(ran.json().journal, 'utf8');
+
+/** Answers --version with the new version, serves, and dies when this file appears. */
+const mortal = (): { readonly path: string; readonly trigger: string } => {
+  const { server } = binariesOf(to) as Binaries;
+  const [path, trigger] = [join(cluster.directory, 'mortal'), join(cluster.directory, 'die')];
+  writeFileSync(
+    path,
+    `#!/bin/sh
+if [ "$1" = --version ]; then exec ${server} --version; fi
+${server} "$@" &
+child=$!
+trap 'kill -TERM $child; wait $child; exit 0' TERM
+while kill -0 $child 2>/dev/null; do
+  if [ -e ${trigger} ]; then echo 'panic: told to die' ; kill -9 $child; exit 7; fi
+  sleep 0.05
+done
+wait $child
+`,
+  );
+  chmodSync(path, 0o755);
+  return { path, trigger };
+};
+
+describe.runIf(hasBinaries(from, to))('the point of no return is the version of the cluster', () => {
+  it('a new version that dies when no member of the old one is left is rolled back at once, while the cluster version has not moved', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const { path, trigger } = mortal();
+    const victim = cluster.members[1] as RealMember;
+    cluster.write(
+      {},
+      cluster.members.map((member) =>
+        member === victim
+          ? { ...member, new_binary: path, new_command: [path, ...member.new_command.slice(1)] }
+          : member,
+      ),
+    );
+    const writer = startWriter(cluster.urls);
+    let diedAt = 0;
+    // The last member's process is asked to end: from now on nobody runs the old version.
+    const host = whenJournal(
+      /"begin","step":"n\d\.stop"[^]*"begin","step":"n\d\.stop"[^]*"begin","step":"n\d\.start"[^]*crossing-confirmed[^]*"begin","step":"n\d\.start"/,
+      () => {
+        writeFileSync(trigger, '');
+        diedAt = performance.now();
+      },
+    );
+    const ran = await kv('upgrade', [toTheEnd], host);
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
+    expect(diedAt).toBeGreaterThan(0);
+    expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
+    expect(error(ran).message).toMatch(/^n2 .*told to die.* n2 runs \d\.\d again/);
+    expect(await versionsOf('etcdserver')).toEqual([to, from, to]);
+    expect(new Set(await versionsOf('etcdcluster'))).toEqual(new Set([from]));
+    const { acknowledged, failed } = await writer.stop();
+    expect(failed).toBe(0);
+    for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
+    // Fixed, the run goes on.
+    rmSync(trigger);
+    const resumed = await kv('resume', [toTheEnd]);
+    expect(`${resumed.code} ${resumed.stderr}`).toMatch(/^0 /);
+    expect(await versionsOf('etcdcluster')).toEqual([to, to, to]);
+  });
+
+  it('once it has moved the message says so, and resume starts the new version again', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const last = (): RealMember => cluster.members[1] as RealMember;
+    // The journal's line that the cluster was seen to have moved: then a member that passed its gate dies.
+    const host = whenJournal(/"kind":"crossed"/, () => cluster.kill(last(), 'SIGKILL'));
+    const ran = await kv('upgrade', [toTheEnd], host);
+    if (ran.code === 0) {
+      // Every member had moved in the same look: nothing was left to wait for.
+      expect(ran.json().outcome).toBe('done');
+      return;
+    }
+    expect(ran.code).toBe(8);
+    expect(error(ran).message).toContain(`n2 cannot run ${from} any more`);
+    expect(error(ran).hint).toContain('opsctl kv resume');
+    const resumed = await kv('resume', [toTheEnd]);
+    expect(`${resumed.code} ${resumed.stderr}`).toMatch(/^0 /);
+    expect(await versionsOf('etcdserver')).toEqual([to, to, to]);
+  });
+
+  it('--yes starts a run and holds before the last member; a loop around resume cannot cross it; the flag made for it does', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const held = await kv('upgrade');
+    expect(held.code).toBe(8);
+    expect(held.json()).toMatchObject({ outcome: 'held' });
+    expect((await versionsOf('etcdserver')).sort()).toEqual([from, to, to]);
+    for (let i = 0; i < 2; i += 1) {
+      const again = await kv('resume');
+      expect(again.code).toBe(8);
+      expect(error(again)).toMatchObject({ code: 'HELD' });
+    }
+    // Past the hold, and it holds at the same place: nobody confirmed.
+    const past = await kv('resume', ['--past-hold']);
+    expect(past.json()).toMatchObject({ outcome: 'held' });
+    const done = await kv('resume', [toTheEnd]);
+    expect(`${done.code} ${done.stderr}`).toMatch(/^0 /);
+    expect(await versionsOf('etcdcluster')).toEqual([to, to, to]);
+    // A new snapshot of the last member: the one before predates everything written while it held.
+    expect(journalText(done).match(/"end","step":"n\d\.snapshot"/g)?.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('--hold-after 1 stops after one member without a process left; resume goes on', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const held = await kv('upgrade', ['--hold-after', '1', toTheEnd]);
+    expect(held.code).toBe(8);
+    expect(held.json().message).toMatch(/^held after 1 of 3 members \(n\d on /);
+    expect((await versionsOf('etcdserver')).filter((version) => version === to)).toHaveLength(1);
+    const again = await kv('resume', ['--hold-after', '1']);
+    expect(again.json().message).toMatch(/^held (after 2 of 3 members|before n\d, the last member)/);
+    expect((await kv('resume', [toTheEnd])).code).toBe(0);
+  });
+
+  it('all upgraded members are good together for the time asked for before the last one is stopped', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const ran = await opsctl(
+      [
+        'kv',
+        'upgrade',
+        '--cluster',
+        cluster.file,
+        '--yes',
+        toTheEnd,
+        '--stable-before-last',
+        '3',
+        '-o',
+        'ndjson',
+      ],
+      { home },
+    );
+    expect(ran.code).toBe(0);
+    const events = ran.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const waits = events.filter(
+      ({ event, reason = '' }) => event === 'waiting' && /good together/.test(reason),
+    );
+    expect(waits.length).toBeGreaterThan(0);
+    expect(waits[0].remaining_ms).toBeLessThanOrEqual(3000);
+    const [gated, stopped] = [
+      events.filter(({ event, step }) => event === 'step-finished' && step.kind === 'gate')[1],
+      events.filter(({ event }) => event === 'member-down')[2],
+    ];
+    expect(stopped.elapsed_ms - gated.elapsed_ms).toBeGreaterThanOrEqual(2500);
+  });
+  it('a member that dies while the run waits there is rolled back, and the wait does not go on', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    const running = kv('upgrade', [toTheEnd, '--stable-before-last', '600']);
+    let upgraded: RealMember[] = [];
+    for (let i = 0; i < 600 && upgraded.length < 2; i += 1) {
+      await pause(100);
+      const now = await versionsOf('etcdserver');
+      upgraded = cluster.members.filter((_, at) => now[at] === to);
+    }
+    await pause(3000);
+    cluster.kill(upgraded[0] as RealMember, 'SIGKILL');
+    const ran = await running;
+    expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
+    expect(error(ran)).toMatchObject({ code: 'MEMBER_REVERTED' });
+  });
+});
