@@ -29,6 +29,12 @@ const text = (decision: Decision): string => {
 const upgraded = (name: string, patch: Partial<MemberSeen> = {}) =>
   seen(name, { server_version: '3.4.23', ...patch });
 const crossed = (name: string) => upgraded(name, { cluster_version: '3.4.0' });
+const resumedAt = (time: string): JournalEntry => ({
+  kind: 'resumed',
+  at: time,
+  action: 'upgrade',
+  owner: { host: 'h', pid: 1 },
+});
 const moved: JournalEntry = { kind: 'crossed', at, cluster_version: '3.4.0' };
 const plan = planned();
 const next = (entries: JournalEntry[], members: MemberSeen[], of: Plan = plan): string =>
@@ -182,10 +188,16 @@ describe('the next thing to do', () => {
       'ask n1',
     ],
     [
-      'a snapshot of the process before predates the stop that it is to protect',
-      [...done('n2.snapshot'), { kind: 'resumed', at, action: 'upgrade', owner: { host: 'h', pid: 1 } }],
+      'a snapshot of an hour ago predates the stop that it is to protect',
+      [...done('n2.snapshot'), resumedAt('2026-01-01T01:00:00.000Z')],
       [n1, n2, n3],
       'n2.snapshot n2.stop n2.start n2.gate',
+    ],
+    [
+      'one that was taken just before a crash does not',
+      [...done('n2.snapshot'), resumedAt('2026-01-01T00:00:30.000Z')],
+      [n1, n2, n3],
+      'n2.stop n2.start n2.gate',
     ],
     [
       'a return that was begun comes before everything',

@@ -159,7 +159,7 @@ describe('opsctl mock kv', () => {
 describe('on a terminal', () => {
   it('an upgrade is shown as a table that is drawn over itself, and ends as the last one stands', async () => {
     await kv('start', '--monitor-ms', '300');
-    const command = `stty cols 100; ${process.execPath} ${process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname} kv upgrade --cluster ${dir}/cluster.yaml --yes --stable-for 0`;
+    const command = `stty cols 100; ${process.execPath} ${process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname} kv upgrade --cluster ${dir}/cluster.yaml --yes --accept-point-of-no-return --stable-for 0`;
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       env: { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home, TERM: 'xterm' },
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -65,7 +65,7 @@ const confirmCrossing = async (
   withdrawn: AbortSignal,
 ): Promise<boolean> => {
   if (values['accept-point-of-no-return'] === true) return true;
-  if (!context.isInteractive) return false;
+  if (!context.isInteractive || context.isConfirmed) return false;
   const { terminal } = context.host;
   const { crossingText } = await import('../../kv-upgrade/live/crossing-text.ts');
   const text = crossingText(plan, crossing, columnsOf(terminal.stderr));
@@ -74,15 +74,11 @@ const confirmCrossing = async (
 };
 
 /** Better said at the start than after an hour. */
-const tellUnattended = (
-  { isInteractive, log }: Context,
-  values: CrossingValues,
-  { options, from }: Plan,
-): void => {
-  if (isInteractive || values['accept-point-of-no-return'] === true) return;
+const tellUnattended = ({ isInteractive, isConfirmed, log }: Context, values: CrossingValues, { options, from }: Plan): void => {
+  if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
   if (options.hold_last || options.hold_after !== undefined) return;
   log.info(
-    `nobody can be asked here: this run holds before the last member on ${from}; --accept-point-of-no-return lets it go on`,
+    `nobody will be asked: this run holds before the last member on ${from}; --accept-point-of-no-return lets it go on`,
   );
 };
 

@@ -4,7 +4,7 @@ import type { JournalEntry } from '../types.ts';
 export type Progress = {
   readonly begun: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
-  /** Members whose snapshot was taken by the process that is in progress: an older one predates the stop that it is to protect. */
+  /** Members whose snapshot is fresh: taken by the process that is in progress, or just before it. An older one predates the stop that it is to protect. */
   readonly snapshots: ReadonlySet<string>;
   /** A member whose revert to the old version was begun and not finished. */
   readonly reverting?: { readonly member: string; readonly reason: string };
@@ -17,7 +17,8 @@ export type Progress = {
 type Fold = {
   begun: Set<string>;
   ended: Set<string>;
-  snapshots: Set<string>;
+  /** When it was taken, by member. */
+  taken: Map<string, number>;
   reverting?: Progress['reverting'];
   isCrossingConfirmed: boolean;
   hasCrossed: boolean;
@@ -27,15 +28,22 @@ const forget = (ids: Set<string>, isForgotten: (id: string) => boolean): void =>
   for (const id of [...ids]) if (isForgotten(id)) ids.delete(id);
 };
 
-const stepEnded = (fold: Fold, step: string): void => {
+const stepEnded = (fold: Fold, { step, at }: Extract<JournalEntry, { kind: 'end' }>): void => {
   fold.ended.add(step);
-  if (step.endsWith('.snapshot')) fold.snapshots.add(step.slice(0, -'.snapshot'.length));
+  if (step.endsWith('.snapshot')) fold.taken.set(step.slice(0, -'.snapshot'.length), Date.parse(at));
+};
+
+/** Who resumes at once after a crash need not wait for gigabytes again. */
+const freshMs = 60_000;
+const resumed = (fold: Fold, at: number): void => {
+  for (const [member, taken] of fold.taken)
+    if (!(at >= taken && at - taken <= freshMs)) fold.taken.delete(member);
 };
 
 /** It begins again, and what was written since its snapshot was taken must be in the next one. */
 const reverted = (fold: Fold, member: string): void => {
   Object.assign(fold, { reverting: undefined, isCrossingConfirmed: false });
-  fold.snapshots.delete(member);
+  fold.taken.delete(member);
   for (const ids of [fold.begun, fold.ended]) forget(ids, (id) => id.startsWith(`${member}.`));
 };
 
@@ -51,9 +59,9 @@ const take = (fold: Fold, entry: JournalEntry): void => {
     case 'begin':
       return void fold.begun.add(entry.step);
     case 'end':
-      return stepEnded(fold, entry.step);
+      return stepEnded(fold, entry);
     case 'resumed':
-      return fold.snapshots.clear();
+      return resumed(fold, Date.parse(entry.at));
     case 'reverting':
       fold.reverting = { member: entry.member, reason: entry.reason };
       return;
@@ -80,11 +88,12 @@ export const progressOf = (entries: readonly JournalEntry[]): Progress => {
   const fold: Fold = {
     begun: new Set(),
     ended: new Set(),
-    snapshots: new Set(),
+    taken: new Map(),
     isCrossingConfirmed: false,
     hasCrossed: false,
   };
   for (const entry of entries) take(fold, entry);
-  const { reverting, ...rest } = fold;
-  return reverting === undefined ? rest : { ...rest, reverting };
+  const { reverting, taken, ...rest } = fold;
+  const progress = { ...rest, snapshots: new Set(taken.keys()) };
+  return reverting === undefined ? progress : { ...progress, reverting };
 };
