@@ -74,7 +74,11 @@ const confirmCrossing = async (
 };
 
 /** Better said at the start than after an hour. */
-const tellUnattended = ({ isInteractive, isConfirmed, log }: Context, values: CrossingValues, { options, from }: Plan): void => {
+const tellUnattended = (
+  { isInteractive, isConfirmed, log }: Context,
+  values: CrossingValues,
+  { options, from }: Plan,
+): void => {
   if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
   if (options.hold_last || options.hold_after !== undefined) return;
   log.info(
