@@ -85,13 +85,10 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
     const writer = startWriter(cluster.urls);
     let diedAt = 0;
     // The last member's process is asked to end: from now on nobody runs the old version.
-    const host = whenJournal(
-      /crossing-confirmed[\s\S]*"begin","step":"n\d\.start"/,
-      () => {
-        writeFileSync(trigger, '');
-        diedAt = performance.now();
-      },
-    );
+    const host = whenJournal(/crossing-confirmed[\s\S]*"begin","step":"n\d\.start"/, () => {
+      writeFileSync(trigger, '');
+      diedAt = performance.now();
+    });
     const ran = await kv('upgrade', [toTheEnd], host);
     expect(`${ran.code} ${ran.stderr}`).toMatch(/^12 /);
     expect(diedAt).toBeGreaterThan(0);

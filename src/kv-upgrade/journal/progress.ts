@@ -57,28 +57,33 @@ const revertDropped = (fold: Fold, member: string): void => {
 const take = (fold: Fold, entry: JournalEntry): void => {
   switch (entry.kind) {
     case 'begin':
-      return void fold.begun.add(entry.step);
+      fold.begun.add(entry.step);
+      break;
     case 'end':
-      return stepEnded(fold, entry);
+      stepEnded(fold, entry);
+      break;
     case 'resumed':
-      return resumed(fold, Date.parse(entry.at));
+      resumed(fold, Date.parse(entry.at));
+      break;
     case 'reverting':
       fold.reverting = { member: entry.member, reason: entry.reason };
-      return;
+      break;
     case 'reverted':
-      return reverted(fold, entry.member);
+      reverted(fold, entry.member);
+      break;
     case 'revert-dropped':
-      return revertDropped(fold, entry.member);
+      revertDropped(fold, entry.member);
+      break;
     case 'crossing-confirmed':
       fold.isCrossingConfirmed = true;
-      return;
+      break;
     case 'crossed':
       fold.hasCrossed = true;
-      return;
+      break;
     case 'closed':
       // Said for what was seen then; whoever goes on later decides anew.
       fold.isCrossingConfirmed = false;
-      return;
+      break;
     default:
   }
 };
