@@ -128,7 +128,7 @@ export const upgradedIn = (plan: Plan, { members }: Pick<Observation, 'members'>
     members.some((seen) => seen.name === name && minorOf(seen.server_version) === plan.to),
   );
 
-/** The point of no return: spec/store#versioning-2. The old version refuses to start once the cluster's version has moved, and never before. */
+/** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
 export const hasMoved = (
   plan: Pick<Plan, 'to'>,
   { hasCrossed }: Pick<Progress, 'hasCrossed'>,
