@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../platform/host.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -44,7 +45,7 @@ export type Journal = {
   close(): void;
 };
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const reason = (error: unknown): string => messageOf(error);
 /** Nothing is sent that could not be written down first: without its journal a run that breaks off cannot be resumed. */
 const unwritable = (path: string, error: unknown): AppError =>
   new AppError('config', `the journal ${path} cannot be written: ${reason(error)}`, {

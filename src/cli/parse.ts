@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import type { Argument, Command, Flag, Flags, Values } from './command.ts';
 import { bare } from '../core/field.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
@@ -58,7 +59,9 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
 
 const sentence = (error: unknown, command: Command): string => {
   const text =
-    (error instanceof Error ? error.message : String(error)).replace(/^error: /, '').split('\n')[0] ?? '';
+    messageOf(error)
+      .replace(/^error: /, '')
+      .split('\n')[0] ?? '';
   return `opsctl ${command.path.join(' ')}: ${text}`;
 };
 

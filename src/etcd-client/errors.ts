@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { AppError } from '../core/problem.ts';
 import type { Category } from '../core/problem.ts';
 import { NetworkError } from '../platform/host.ts';
@@ -156,7 +157,7 @@ export const networkFailure = (url: string, error: unknown): AppError => {
   if (error instanceof AppError) return error;
   const at = hostOf(url);
   if (!(error instanceof NetworkError))
-    return new AppError('network', `${at}: ${error instanceof Error ? error.message : String(error)}`, {
+    return new AppError('network', `${at}: ${messageOf(error)}`, {
       cause: error,
     });
   if (error.code === 'ABORTED')

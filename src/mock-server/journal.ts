@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import type { AppendFile, Files } from '../platform/host.ts';
@@ -77,7 +78,7 @@ export class Journal {
     } catch (error) {
       this.#failedAt = size;
       this.#store.lost();
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       reject(
         new AppError('unknown', `the mock server cannot write its state in ${this.#directory}: ${why}`, {
           cause: error,

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/error-message.ts';
 import type { Input, Named, Operation, Output, Service, Table } from '../core/operation.ts';
 import { checkFields } from '../core/check.ts';
 import { jsonOfAnyDepth } from '../core/json.ts';
@@ -74,7 +75,7 @@ const jsonBody = (request: MockRequest): Record<string, unknown> => {
   try {
     value = JSON.parse(decoder.decode(request.body));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new HttpError(400, `The request body is not valid JSON: ${why}`, {
       problems: [problem('body', 'type', `is not valid JSON: ${why}`)],
     });

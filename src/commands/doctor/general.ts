@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { NetworkError } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { resolveTarget } from '../../config/resolve-target.ts';
@@ -36,7 +37,7 @@ const asError = (error: unknown): { found: string; remedy: string } =>
   error instanceof AppError
     ? { found: error.message, remedy: error.detail.tryThis?.[0] ?? '' }
     : {
-        found: error instanceof Error ? error.message : String(error),
+        found: messageOf(error),
         remedy: 'check the URL and your network',
       };
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import type { Handler, Incoming, Outgoing } from '../../platform/host.ts';
 import { requestIn } from './go-json.ts';
 import { health, metrics, v2Keys, v2Members, v2Missing, v2Stats, version } from './plain.ts';
@@ -25,10 +26,7 @@ const gateway = async (api: Api, rpc: Rpc, request: Incoming): Promise<Outgoing>
       return { status: 200, headers: json, body: result.stream as AsyncIterable<Uint8Array> };
     return { status: 200, headers: json, body: api.form.isSpaced ? spaced(result) : JSON.stringify(result) };
   } catch (error) {
-    const known =
-      error instanceof RpcError
-        ? error
-        : new RpcError(2, error instanceof Error ? error.message : String(error));
+    const known = error instanceof RpcError ? error : new RpcError(2, messageOf(error));
     return {
       status: httpCode(known.code, api.form),
       headers: json,

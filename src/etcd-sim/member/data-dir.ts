@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import type { Host } from '../../platform/host.ts';
 import { snapshotFile } from '../disk/snapshot.ts';
 import { type Stored, Wal } from '../disk/wal.ts';
@@ -39,10 +40,7 @@ export const openData = async (
     return { wal, stored, isNew };
   } catch (error) {
     if (error instanceof StartRefused) throw error;
-    throw new StartRefused(
-      1,
-      `cannot write to data directory: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new StartRefused(1, `cannot write to data directory: ${messageOf(error)}`);
   }
 };
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import { Buffer } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
 import {
@@ -68,7 +69,7 @@ const exchangeOf = (incoming: Incoming, sent: Bytes, answer: Answer): Exchange =
   };
 };
 
-const failureText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const failureText = (error: unknown): string => messageOf(error);
 
 export type Recorder = {
   handle(incoming: Incoming): Promise<Outgoing>;

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import type { Operation } from '../../core/operation.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import { routerFor } from '../router.ts';
@@ -61,11 +62,7 @@ const bodyFrom = (operation: Operation, request: MockRequest): Json => {
     const text = decoder.decode(request.body);
     value = text.trim() === '' ? {} : JSON.parse(text);
   } catch (error) {
-    throw invalid(
-      '',
-      `Invalid JSON payload received. ${error instanceof Error ? error.message : String(error)}`,
-      'MALFORMED_JSON',
-    );
+    throw invalid('', `Invalid JSON payload received. ${messageOf(error)}`, 'MALFORMED_JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error-message.ts';
 import {
   type EventType,
   eventContentType,
@@ -130,7 +131,7 @@ const attempt = async (auth: Auth, delivery: Delivery): Promise<Attempt> => {
     return {
       state: 'pending',
       last_status: null,
-      last_error: error instanceof Error ? error.message : String(error),
+      last_error: messageOf(error),
     };
   }
 };
