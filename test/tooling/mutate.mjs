@@ -163,7 +163,7 @@ const main = () => {
   try {
     for (const file of files) {
       if (made >= Number(flags.sample ?? Number.POSITIVE_INFINITY)) break;
-      const source = readFileSync(join(root, file), 'utf8');
+      const source = readFileSync(join(copy, file), 'utf8');
       const mutants = mutantsOf(source);
       if (mutants.length === 0) continue;
       const { start, end, text } = pick(mutants);
@@ -171,10 +171,15 @@ const main = () => {
       const matching = testsFor(file, tests);
       const what = `${file}:${line}: ${source.slice(start, end).slice(0, 60)} → ${text.slice(0, 60)}`;
       made += 1;
-      if (matching.length === 0) without.push(what);
-      else {
+      if (matching.length === 0) {
+        without.push(what);
+        process.stdout.write(`no test:  ${what}\n`);
+      } else {
         writeFileSync(join(copy, file), source.slice(0, start) + text + source.slice(end));
-        if (run(copy, matching)) survivors.push(what);
+        if (run(copy, matching)) {
+          survivors.push(what);
+          process.stdout.write(`survived: ${what}\n`);
+        }
         writeFileSync(join(copy, file), source);
       }
     }
@@ -183,8 +188,6 @@ const main = () => {
   }
   const alive = survivors.length + without.length;
   const rate = made === 0 ? 1 : (made - alive) / made;
-  for (const what of survivors) process.stdout.write(`survived: ${what}\n`);
-  for (const what of without) process.stdout.write(`no test:  ${what}\n`);
   process.stdout.write(
     `mutants ${made}, killed ${made - alive} (${Math.round(rate * 100)} %), seed ${flags.seed}: node test/tooling/mutate.mjs --seed ${flags.seed}${flags.sample === undefined ? '' : ` --sample ${flags.sample}`}\n`,
   );
