@@ -341,6 +341,8 @@ export type MemberReport = {
   readonly client_url: string;
   readonly version_before?: string;
   readonly version_after?: string;
+  /** How it was at the end; absent when it could not be looked at. */
+  readonly state?: 'up' | 'unhealthy' | 'down';
   readonly was_leader: boolean;
   readonly down_ms?: number;
   readonly snapshot?: SnapshotRecord;
@@ -381,6 +383,8 @@ export type Report = {
   readonly unexpected_log_lines: readonly { readonly member: string; readonly line: string }[];
   readonly journal: string;
   readonly findings: readonly Finding[];
+  /** What can be typed next, the best first. */
+  readonly next?: readonly string[];
 };
 /** Gets every event of a run; must not throw and must not block. Live table, plain lines, ndjson and report are sinks. */
 export type Sink = (event: UpgradeEvent) => void;

@@ -143,6 +143,18 @@ describe.runIf(hasBinaries(from, to))('the way back', () => {
     );
     expect(rewritten).toHaveLength(2);
     expect(readFileSync(rewritten[0]?.config_file as string, 'utf8')).toContain('# kept');
+    // Somebody breaks the last member's file while the run holds: a resume asks every guard again, and nobody is stopped.
+    const last = members.find((member) => !rewritten.includes(member)) as (typeof members)[number];
+    writeFileSync(last.config_file, 'auto-compaction-mode: bogus\nauto-compaction-retention: "7d"\n');
+    const refused = await kv('resume');
+    expect(refused.code).toBe(8);
+    expect(error(refused)).toMatchObject({ code: 'GUARD', message: expect.stringContaining(last.name) });
+    expect(JSON.parse(refused.stderr.trim().split('\n').at(-1) as string).data).toMatchObject({
+      members: members.map(({ name }) => ({ name, state: 'up' })),
+      next: ['opsctl kv resume', 'opsctl kv rollback'],
+    });
+    expect((await versions()).sort()).toEqual([from, to, to]);
+    writeFileSync(last.config_file, before);
     expect((await kv('rollback')).code).toBe(12);
     for (const { config_file } of members) expect(readFileSync(config_file, 'utf8')).toBe(before);
   });

@@ -34,6 +34,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
         finish: async () => {},
       },
       isResume: false,
+      once: { areGuardsAsked: true },
       restarted: new Set<string>(),
       logMarks: new Map(),
       downSince: new Map(),

@@ -1,11 +1,12 @@
 import { isJsonStream } from '../../core/output-format.ts';
 import { dirname, join } from 'node:path';
+import { rawResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
+import { membersText } from '../../kv-upgrade/format/members-text.ts';
 import { columnsOf, wrap } from '../../core/wrap.ts';
 import type { Report, Sink, UpgradeEvent } from '../../kv-upgrade/types.ts';
 import type { SessionResult } from '../../kv-upgrade/execute/session.ts';
 import { AppError } from '../../core/problem.ts';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Category } from '../../core/problem.ts';
 import type { Context } from '../../cli/command.ts';
 
@@ -36,13 +37,8 @@ const queue = () => {
   };
 };
 
-/** What can be typed next where something is left to do. */
-const nextSteps = ({ outcome, to, cluster_version_after: now }: Report): string[] =>
-  outcome === 'held' || outcome === 'stopped'
-    ? ['go on:   opsctl kv resume', ...(minorOf(now) === to ? [] : ['go back: opsctl kv rollback'])]
-    : outcome === 'rolled-back'
-      ? ['again:   opsctl kv upgrade']
-      : [];
+const nextLines = ({ next = [] }: Report): string[] =>
+  next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${line}`);
 
 const summary = (report: Report, columns: number): string => {
   const { canary, members, snapshots, duration_ms } = report;
@@ -55,23 +51,46 @@ const summary = (report: Report, columns: number): string => {
       columns,
       '  ',
     ),
-    ...(downs.length === 0 ? [] : [`members away: ${downs.join(', ')}`]),
+    ...(downs.length === 0 ? [] : [`members unavailable: ${downs.join(', ')}`]),
     ...(canary === undefined
       ? []
       : [`test writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`]),
+    `members: ${membersText(members)}`,
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
-    ...nextSteps(report),
+    ...nextLines(report),
   ].join('\n');
 };
 
-const finished = ({ host }: Context, { ending, report }: SessionResult): Result => {
-  if (ending.error !== undefined) throw ending.error;
+/** The error of a run with how it left each member: what a script or a person asks first. */
+const withMembers = ({ category, message, detail }: AppError, report: Report): AppError => {
+  const members = report.members.map(({ name, version_after, state }) => ({
+    name,
+    version: version_after ?? null,
+    state: state ?? null,
+  }));
+  const findings = Array.isArray(detail.data) ? { findings: detail.data } : {};
+  return new AppError(category, message, {
+    ...detail,
+    data: { ...findings, members, next: report.next ?? [] },
+  });
+};
+
+const finished = (context: Context, { ending, report }: SessionResult): Result => {
+  const { host, isFormatGiven } = context;
+  const text = summary(report, columnsOf(host.terminal.stdout));
+  if (ending.error !== undefined) {
+    context.log.info(`members: ${membersText(report.members)}`);
+    throw withMembers(ending.error, report);
+  }
+  const exit = ending.category === undefined ? {} : { exit: ending.category };
+  // A job's log ends with the outcome and where the report is, not with three hundred lines of it.
+  if (isFormatGiven !== true && !host.terminal.stdout.isTty) return { ...rawResult(`${text}\n`), ...exit };
   return {
     kind: 'record',
     data: report,
-    view: { text: summary(report, columnsOf(host.terminal.stdout)), name: 'run' },
-    ...(ending.category === undefined ? {} : { exit: ending.category }),
+    view: { text, name: 'run' },
+    ...exit,
   };
 };
 
@@ -124,9 +143,9 @@ const followed = (context: Context, conduct: Conduct): Result => {
   const rows = async function* (): AsyncGenerator<UpgradeEvent> {
     try {
       yield* events.rows();
-      const { ending } = await running;
+      const { ending, report } = await running;
       category = ending.category ?? 'done';
-      if (ending.error !== undefined) throw ending.error;
+      if (ending.error !== undefined) throw withMembers(ending.error, report);
     } finally {
       gone.abort(new AppError('stopped', 'nobody reads the events any more', { code: 'READER_GONE' }));
       const over = await running.catch(() => undefined);

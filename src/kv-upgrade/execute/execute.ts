@@ -15,6 +15,7 @@ import { crossingOf, stableBeforeLastMs, stableTogether } from './crossing.ts';
 import type { Confirmation } from './crossing.ts';
 import { endedAfterCrossing, heldWith, refusedBy, stoppedBy, stoppedWith } from './ending.ts';
 import type { Ending } from './ending.ts';
+import { guardsAgain } from './guards-again.ts';
 import { logExcerpt } from './log-excerpt.ts';
 import { memberFailed } from './member-failed.ts';
 import { performSteps } from './perform-steps.ts';
@@ -196,11 +197,24 @@ const crossed = async (
   return stability === 'never' ? neverStable(run, member as string) : undefined;
 };
 
+/** A resume asks every guard before it touches the next member. One that is down already is brought to its end first. */
+const guardsBefore = async (run: Run, decision: Decision): Promise<Ending | undefined> => {
+  const isNext =
+    decision.kind === 'ask' ||
+    (decision.kind === 'steps' && decision.steps.some(({ kind }) => kind === 'snapshot' || kind === 'stop'));
+  if (run.once.areGuardsAsked || !isNext) return undefined;
+  run.once.areGuardsAsked = true;
+  const failures = await guardsAgain(run);
+  return failures.length === 0 ? undefined : refusedBy(failures);
+};
+
 /** One decision and what follows from it; undefined when the run goes on. */
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
   const looked = await patientDecision(run);
   const { decision, observation } = looked;
   watchUpgraded(run, observation);
+  const refused = await guardsBefore(run, decision);
+  if (refused !== undefined) return refused;
   const untold = run.journal.failure();
   if (untold !== undefined && (decision.kind === 'steps' || decision.kind === 'ask'))
     return stoppedWith(untold);

@@ -18,6 +18,7 @@ import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { writeReports } from '../report/write.ts';
 import { progressOf } from '../journal/progress.ts';
+import { nextSteps } from './next-steps.ts';
 import { reportFrom } from '../report/from-events.ts';
 import { joined, partsBefore } from '../report/whole-run.ts';
 import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
@@ -222,6 +223,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       emit,
       members: watchMembers(common),
       isResume: action === 'resume',
+      once: { areGuardsAsked: action !== 'resume' },
       restarted: new Set(),
       logMarks: new Map(),
       downSince: new Map(),
@@ -253,6 +255,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       outcome,
       message,
       journal: journal.path,
+      next: nextSteps({ outcome, plan, isRollback: action === 'rollback', after }),
     });
     await writtenDown(parts, report, whole.events);
     emit({ event: 'run-finished', outcome, message, report });

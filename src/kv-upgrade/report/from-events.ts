@@ -1,6 +1,7 @@
 import type {
   CanaryReport,
   MemberReport,
+  MemberSeen,
   Observation,
   Outcome,
   Owner,
@@ -26,10 +27,15 @@ export type ReportInput = {
   readonly canary?: CanaryReport;
   /** Of this run and of the ones it resumed. */
   readonly snapshots: readonly SnapshotRecord[];
+  readonly next?: readonly string[];
 };
+
+const stateOf = ({ is_reachable, is_healthy }: MemberSeen): NonNullable<MemberReport['state']> =>
+  !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
 
 const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: string): MemberReport => {
   const before = plan.observation.members.find((member) => member.name === name);
+  const seen = after?.members.find((member) => member.name === name);
   const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
   const copied = events.find(
     (event) => event.event === 'step-finished' && event.step.id === `${name}.copy-data`,
@@ -50,7 +56,8 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
     name,
     client_url: before?.client_url ?? '',
     version_before: before?.server_version,
-    version_after: after?.members.find((member) => member.name === name)?.server_version,
+    version_after: seen?.server_version,
+    ...(seen === undefined ? {} : { state: stateOf(seen) }),
     was_leader: before?.is_leader ?? false,
     ...(up?.event === 'member-up' ? { down_ms: up.down_ms } : {}),
     ...(snapshot === undefined ? {} : { snapshot }),
@@ -104,4 +111,5 @@ export const reportFrom = (input: ReportInput): Report => ({
   ),
   journal: input.journal,
   findings: input.plan.findings,
+  ...(input.next === undefined ? {} : { next: input.next }),
 });
