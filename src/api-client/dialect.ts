@@ -25,6 +25,9 @@ const renamed = (value: unknown, from: string, to: string): unknown => {
 const isPlain = (word: string | undefined): word is undefined | typeof NEUTRAL =>
   word === undefined || word === '' || word === NEUTRAL;
 
+/** The deployment has the words of the documents. */
+export const isUsual = ({ planningWord }: DeploymentWords): boolean => isPlain(planningWord);
+
 /** A row in the words of the deployment. Pure. */
 export const operationInDialect = (operation: Operation, { planningWord }: DeploymentWords): Operation =>
   isPlain(planningWord)

@@ -3,7 +3,7 @@ import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import type { OutputFormat } from '../core/output-format.ts';
 import type { Problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
-import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
+import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 import type { Settings } from '../config/settings.ts';
 
 export type Flag = {
@@ -178,6 +178,16 @@ export type Context = {
     input: LooseInput,
     options?: CallOptions,
   ): Promise<unknown>;
+  /**
+   * The rows of a list as JSON texts, in batches, while they arrive; resolves when the head of the answer is here. Memory does
+   * not grow with the list.
+   */
+  rows(
+    service: ServiceInfo,
+    operation: Operation,
+    input: LooseInput,
+    options?: CallOptions,
+  ): Promise<AsyncGenerator<Bytes[]>>;
   /** `call` made ready for many inputs that the caller has run the checks of the table on. */
   caller(
     service: ServiceInfo,

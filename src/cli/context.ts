@@ -2,10 +2,10 @@ import { type WireRequest, checkInput, joinUrl, requestMaker } from '../api-clie
 import { type WireReply, answerFrom } from '../api-client/response.ts';
 import { expectShape } from '../api-client/response-shape.ts';
 import { neutral, prefixOf, inputInDialect, operationInDialect } from '../api-client/dialect.ts';
-import type { Context, ServiceName, Target } from './command.ts';
+import type { CallOptions, Context, ServiceName, Target } from './command.ts';
 import type { Explain } from './manifest.ts';
-import { NetworkError } from '../platform/host.ts';
-import type { Operation } from '../core/operation.ts';
+import { type HttpReply, NetworkError } from '../platform/host.ts';
+import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
 import { type Pace, makeRateLimited } from './rate-limited.ts';
 
@@ -73,28 +73,56 @@ const shapedValue = (operation: Operation, reply: WireReply, url: string): unkno
   return value;
 };
 
-/** One operation of a table: worded as the service words it, sent, and read as the table says. */
-const callerOn =
-  ({ options, target, senderTo }: Wire): Context['caller'] =>
-  async (service, operation, more = {}) => {
-    const { log, signal, isDryRun } = options;
-    const found = await target(service.name as ServiceName);
-    const to =
-      more.bearer === undefined
-        ? found
-        : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
-    const { wording = {} } = to;
-    const { transport } = more;
-    const send = senderTo(to);
-    const requestOf = requestMaker(
-      { ...service, basePath: prefixFor(service.basePath, to) },
-      operationInDialect(operation, wording),
-      to,
-    );
-    const ask = async (request: WireRequest): Promise<WireReply> => {
+/** How the requests of one row are made and sent: worded as the service words it. */
+const lineOf = async (
+  { options, target, senderTo }: Wire,
+  service: ServiceInfo,
+  operation: Operation,
+  more: CallOptions,
+) => {
+  const { log, isDryRun } = options;
+  const found = await target(service.name as ServiceName);
+  const to =
+    more.bearer === undefined
+      ? found
+      : { ...found, headers: { ...found.headers, authorization: `Bearer ${more.bearer}` } };
+  const { wording = {} } = to;
+  const { transport } = more;
+  const send = senderTo(to);
+  const requestOf = requestMaker(
+    { ...service, basePath: prefixFor(service.basePath, to) },
+    operationInDialect(operation, wording),
+    to,
+  );
+  return {
+    wording,
+    requestFor: (input: LooseInput): WireRequest => {
+      const request = requestOf(inputInDialect(input, wording));
+      if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
+      return request;
+    },
+    ask: async (request: WireRequest): Promise<HttpReply> => {
       log.debug(`${request.method} ${request.url}`);
       const reply = await send(transport === undefined ? request : { ...request, transport });
       log.debug(`${reply.status} ${request.method} ${request.url}`);
+      return reply;
+    },
+    /** A refusal with what to do about it. */
+    explained: async (error: unknown): Promise<unknown> => {
+      const explain = await options.explainer?.(service.name);
+      return explain === undefined ? error : explain(error, to, operation);
+    },
+  };
+};
+
+/** One operation of a table, sent and read as the table says. */
+const callerOn =
+  (wire: Wire): Context['caller'] =>
+  async (service, operation, more = {}) => {
+    const { log, signal } = wire.options;
+    const line = await lineOf(wire, service, operation, more);
+    const ask = async (request: WireRequest): Promise<WireReply> => {
+      const reply = await line.ask(request);
       return { status: reply.status, headers: reply.headers, text: await reply.text() };
     };
     const askTwice = (request: WireRequest): Promise<WireReply> =>
@@ -105,16 +133,37 @@ const callerOn =
         return ask(request);
       });
     return async (input) => {
-      const request = requestOf(inputInDialect(input, wording));
-      if (isDryRun && !more.evenInDryRun) throw new DryRunStop(request);
+      const request = line.requestFor(input);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
-        return neutral(shapedValue(operation, reply, request.url), wording);
+        return neutral(shapedValue(operation, reply, request.url), line.wording);
       } catch (error) {
-        const explain = await options.explainer?.(service.name);
-        throw explain === undefined ? error : explain(error, to, operation);
+        throw await line.explained(error);
       }
     };
+  };
+
+/** A list of a table, row by row while it arrives. */
+const rowsOn =
+  (wire: Wire): Context['rows'] =>
+  async (service, operation, input, more = {}) => {
+    checkInput(operation, input);
+    const { log, signal } = wire.options;
+    const { listRows, openList, neutralRows } = await import('../api-client/list-rows.ts');
+    const line = await lineOf(wire, service, operation, more);
+    const request = line.requestFor(input);
+    const open = async () => {
+      try {
+        return await openList(operation, await line.ask(request), request.url);
+      } catch (error) {
+        throw await line.explained(error);
+      }
+    };
+    const onCut = (error: NetworkError): void => {
+      if (signal.aborted) throw error;
+      log.info(`${error.message}; trying again`);
+    };
+    return neutralRows(await listRows(open, onCut), line.wording);
   };
 
 /** Any request to a service: only the address and the token are added. */
@@ -167,6 +216,7 @@ export const makeContext = (options: ContextOptions): Context => {
       checkInput(operation, input);
       return (await caller(service, operation, more))(input);
     },
+    rows: rowsOn(wire),
     send: senderOn(wire),
   };
 };

@@ -7,7 +7,8 @@ import {
   operations,
 } from '../core/operation.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { nothing, recordResult, rowsResult } from '../core/result.ts';
+import { type Result, nothing, recordResult, rowsResult } from '../core/result.ts';
+import { jsonRow } from '../core/json.ts';
 import type { Argument, Command, Context, Flag, Flags, Values } from '../cli/command.ts';
 import { type Naming, namedFlags, resolveParams, resolveValues } from '../names/naming.ts';
 import { flagName, flagsOf, valuesOf } from '../cli/table-flags.ts';
@@ -96,11 +97,30 @@ const isList = ({ method, returns }: Operation): boolean =>
   method === 'GET' && returns !== undefined && bare(returns).type === 'array';
 
 /** A list is never cut in silence. */
-const cut = (context: Context, rows: readonly unknown[], most: number | undefined): readonly unknown[] => {
-  if (most === undefined || rows.length <= most) return rows;
-  context.log.warn(`${most} of ${rows.length} shown; leave --limit out for all`);
-  return rows.slice(0, most);
-};
+async function* cut<T>(context: Context, batches: AsyncIterable<T[]>, most: number): AsyncGenerator<T[]> {
+  let count = 0;
+  for await (const batch of batches) {
+    if (count < most) yield batch.slice(0, most - count);
+    count += batch.length;
+  }
+  if (count > most) context.log.warn(`${most} of ${count} shown; leave --limit out for all`);
+}
+
+/** Names of longer lists are not offered under TAB. */
+const MOST_LEARNED = 10_000;
+async function* learnt(
+  batches: AsyncIterable<Uint8Array[]>,
+  learn: (rows: readonly unknown[]) => Promise<void>,
+): AsyncGenerator<Uint8Array[]> {
+  const rows: Uint8Array[] = [];
+  let isWhole = true;
+  for await (const batch of batches) {
+    isWhole &&= rows.length + batch.length <= MOST_LEARNED;
+    if (isWhole) rows.push(...batch);
+    yield batch;
+  }
+  if (isWhole) await learn(rows.map(jsonRow));
+}
 
 /** Lists leave the descriptions out unless they are asked for; a column of that name asks for them. */
 const withColumns = ({ columns }: Context, operation: Operation, input: LooseInput): LooseInput => {
@@ -127,32 +147,53 @@ export const requiredAreGiven = (operation: Operation, input: LooseInput, words:
  * Sends a row whose record may be given by name. A change never trusts a name that was read a while ago (it may be
  * another record's by now); a read that finds nothing asks once more whose name it is.
  */
-const sendNamed = async (
+const sendNamed = async <T>(
   context: Context,
-  { service, operation, naming }: Row,
+  { operation, naming }: Row,
   given: LooseInput,
   input: LooseInput,
-): Promise<unknown> => {
-  if (naming === undefined) return context.call(service, operation, input);
+  ask: (input: LooseInput) => Promise<T>,
+): Promise<T> => {
+  if (naming === undefined) return ask(input);
   if (operation.method !== 'GET') {
-    const answer = await context.call(service, operation, input);
+    const answer = await ask(input);
     await naming.forget(context);
     return answer;
   }
   try {
-    return await context.call(service, operation, input);
+    return await ask(input);
   } catch (error) {
     const wasNamed = Object.entries(given.params ?? {}).some(
       ([name, value]) => String(value) !== String(input.params?.[name]),
     );
     if (!wasNamed || !(error instanceof AppError) || error.category !== 'not-found') throw error;
-    return context.call(service, operation, await resolveParams(naming, context, operation, given, true));
+    return ask(await resolveParams(naming, context, operation, given, true));
   }
 };
 
 /** Rows that --limit asks for; a row's flags are not known to the compiler. */
 export const limitOf = ({ limit }: Values): number | undefined =>
   typeof limit === 'number' ? limit : undefined;
+
+/** The rows of a list, read and handed on while they arrive. */
+const listed = async (
+  context: Context,
+  row: Row,
+  given: LooseInput,
+  input: LooseInput,
+  most: number | undefined,
+): Promise<Result> => {
+  const { service, operation, naming } = row;
+  const all = await sendNamed(context, row, given, input, (one) => context.rows(service, operation, one));
+  // Only where somebody sits who may press TAB: it costs a script some milliseconds.
+  const isWatched = context.host.terminal.stderr.isTty && operation.params === undefined;
+  const seen =
+    isWatched && naming !== undefined
+      ? learnt(all, (rows) => naming.learn(context, operation, input, rows))
+      : all;
+  const rows = most === undefined ? seen : cut(context, seen, most);
+  return { kind: 'rows', rows, inBatches: true, encoded: true };
+};
 
 const run =
   (row: Row): Command['run'] =>
@@ -172,15 +213,14 @@ const run =
     warnOfOld(context, operation, input);
     if (operation.cli?.confirm && !context.isDryRun)
       await context.confirm(question(operation.cli.confirm, values));
-    const answer = await sendNamed(context, row, given, input);
     const view = { columns: columnsOf(operation) };
+    if (isList(operation) && !hasOwnLimit(operation))
+      return { ...(await listed(context, row, given, input, limitOf(values))), view };
+    const answer = await sendNamed(context, row, given, input, (one) =>
+      context.call(row.service, operation, one),
+    );
     if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
-    // Only where somebody sits who may press TAB: it costs a script some milliseconds.
-    const isWatched = context.host.terminal.stderr.isTty;
-    if (isWatched && isList(operation) && operation.params === undefined)
-      await naming?.learn(context, operation, input, answer);
-    if (Array.isArray(answer))
-      return rowsResult(hasOwnLimit(operation) ? answer : cut(context, answer, limitOf(values)), view);
+    if (Array.isArray(answer)) return rowsResult(answer, view);
     return recordResult(
       answer,
       operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) },

@@ -1,3 +1,5 @@
+import { AppError } from './problem.ts';
+
 type Frame = {
   readonly entries: readonly (readonly [key: string, value: unknown])[];
   readonly end: ']' | '}';
@@ -39,6 +41,19 @@ const stepwise = (root: unknown): string => {
     put(entry[1]);
   }
   return out.join('');
+};
+
+/** The value of one row of a list that is read as bytes. */
+export const jsonRow = (row: Uint8Array): unknown => {
+  const text = Buffer.from(row.buffer, row.byteOffset, row.length).toString();
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('network', `a row of the list is not JSON: ${text.trim().slice(0, 120)}`, {
+      code: 'NOT_JSON',
+      cause: error,
+    });
+  }
 };
 
 /** JSON of a value however deep it is: JSON.stringify gives up at some thousand levels (a thread of replies can have them). */

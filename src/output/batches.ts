@@ -1,3 +1,5 @@
+import { jsonRow } from '../core/json.ts';
+
 /** Turns of the microtask queue after which a row is taken to be still on its way: longer than any chain of generators. */
 const PATIENCE = 50;
 const LARGEST = 500;
@@ -58,8 +60,6 @@ export const batchesOf = ({ rows, inBatches: isGrouped }: Rows): AsyncIterable<u
 
 /** The same as values. */
 export async function* valuesOf(source: Rows): AsyncGenerator<unknown[]> {
-  for await (const burst of batchesOf(source))
-    yield source.encoded
-      ? burst.map((text) => JSON.parse(Buffer.from(text as Uint8Array).toString()))
-      : burst;
+  for await (const batch of batchesOf(source))
+    yield source.encoded ? batch.map((text) => jsonRow(text as Uint8Array)) : batch;
 }

@@ -1,0 +1,153 @@
+import { crc32 } from 'node:zlib';
+import { jsonRow } from '../core/json.ts';
+import type { Operation } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
+import { type Bytes, type HttpReply, NetworkError } from '../platform/host.ts';
+import { type DeploymentWords, isUsual, neutral } from './dialect.ts';
+import { JsonRows } from './json-rows.ts';
+import { expectShape } from './response-shape.ts';
+import { answerFrom } from './response.ts';
+
+/** Rows of a list as JSON texts, those of one piece together. */
+export type RowBatches = AsyncGenerator<Bytes[]>;
+
+/** The most that an answer may have that is not the list which was asked for. */
+const MOST_OTHER_BYTES = 64 * 1024 * 1024;
+/** Formats take their columns from the first batch. */
+const FIRST_ROWS = 500;
+
+const OPEN_LIST = 0x5b;
+const isSkipped = (byte: number): boolean =>
+  byte === 0x20 ||
+  byte === 0x0a ||
+  byte === 0x0d ||
+  byte === 0x09 ||
+  byte === 0xef ||
+  byte === 0xbb ||
+  byte === 0xbf;
+/** The first byte that means something; blanks and a byte order mark do not. */
+const firstOf = (bytes: Bytes): number | undefined => bytes.find((byte) => !isSkipped(byte));
+
+async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): RowBatches {
+  const cut = new JsonRows(what);
+  let held: Bytes[] = cut.push(head);
+  let isFirst = true;
+  let isDone = false;
+  try {
+    for (let next = await rest.next(); !next.done; next = await rest.next()) {
+      held.push(...cut.push(next.value));
+      if (held.length === 0 || (isFirst && held.length < FIRST_ROWS)) continue;
+      isFirst = false;
+      yield held;
+      held = [];
+    }
+    isDone = true;
+  } catch (error) {
+    isDone = true;
+    // What came before a failure was read and is shown.
+    if (held.length > 0) yield held;
+    throw error;
+  } finally {
+    if (!isDone) await rest.return?.();
+  }
+  if (held.length > 0) yield held;
+  cut.end();
+}
+
+const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Promise<string> => {
+  const parts = [head];
+  let size = head.length;
+  for (let next = await rest.next(); !next.done; next = await rest.next()) {
+    parts.push(next.value);
+    size += next.value.length;
+    if (size > MOST_OTHER_BYTES)
+      throw new AppError('network', `${what}: the answer is larger than ${MOST_OTHER_BYTES} bytes`, {
+        code: 'TOO_LARGE',
+      });
+  }
+  const text = new TextDecoder().decode(Buffer.concat(parts));
+  return text;
+};
+
+async function* none(): RowBatches {}
+
+/** The rows of an answer whose head is here. Anything but a list is the error that it means. */
+export const openList = async (operation: Operation, reply: HttpReply, url: string): Promise<RowBatches> => {
+  const what = `${operation.method} ${new URL(url).pathname}`;
+  const stream = reply.stream()[Symbol.asyncIterator]();
+  let head: Bytes = new Uint8Array();
+  while (firstOf(head) === undefined) {
+    const next = await stream.next();
+    if (next.done) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  const isSuccess = reply.status >= 200 && reply.status < 300;
+  if (isSuccess && firstOf(head) === OPEN_LIST) return batches(head, stream, what);
+  const read = { status: reply.status, headers: reply.headers, text: await textOf(head, stream, what) };
+  expectShape(operation, answerFrom(operation, read, url), url);
+  return none();
+};
+
+const isCut = (error: unknown): boolean => error instanceof NetworkError && error.code === 'RESET';
+const changed = (given: number): AppError =>
+  new AppError('network', `the line was cut, and the list is another one now: ${given} rows had been read`, {
+    code: 'LIST_CHANGED',
+    retryable: true,
+    tryThis: ['run it again'],
+  });
+
+/** Leaves out the rows that were handed on before the line was cut; they must be the same. */
+async function* without(again: RowBatches, given: number, mark: number): RowBatches {
+  let [skipped, found] = [0, 0];
+  for await (const batch of again) {
+    const same = batch.slice(0, given - skipped);
+    for (const row of same) found = crc32(row, found);
+    skipped += same.length;
+    if (skipped === given && found !== mark) throw changed(given);
+    if (same.length < batch.length) yield batch.slice(same.length);
+  }
+  if (skipped < given) throw changed(given);
+}
+
+async function* resumed(
+  first: RowBatches,
+  open: () => Promise<RowBatches>,
+  onCut: (error: NetworkError) => void,
+): RowBatches {
+  let [given, mark] = [0, 0];
+  try {
+    for await (const batch of first) {
+      given += batch.length;
+      for (const row of batch) mark = crc32(row, mark);
+      yield batch;
+    }
+    return;
+  } catch (error) {
+    if (!isCut(error)) throw error;
+    onCut(error as NetworkError);
+  }
+  yield* without(await open(), given, mark);
+}
+
+/** A list that is asked for once more when the line is cut in the middle of it: too late for the retries of the sending. */
+export const listRows = async (
+  open: () => Promise<RowBatches>,
+  onCut: (error: NetworkError) => void,
+): Promise<RowBatches> => {
+  try {
+    return resumed(await open(), open, onCut);
+  } catch (error) {
+    if (!isCut(error)) throw error;
+    onCut(error as NetworkError);
+    return open();
+  }
+};
+
+/** The rows in the words of the documents. */
+export const neutralRows = (rows: RowBatches, words: DeploymentWords): RowBatches =>
+  isUsual(words) ? rows : inUsualWords(rows, words);
+
+async function* inUsualWords(rows: RowBatches, words: DeploymentWords): RowBatches {
+  for await (const batch of rows)
+    yield batch.map((row) => Buffer.from(JSON.stringify(neutral(jsonRow(row), words))));
+}
