@@ -84,6 +84,44 @@ const paramsOf = (
 const known = (table: Table, name: string): Resource | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
 
+const unknownResource = (table: Table, resource: string): Problem => {
+  const close = nearest(resource, Object.keys(table));
+  return resource === ''
+    ? problem('resource', 'required', 'is required')
+    : problem(
+        'resource',
+        'enum',
+        `${JSON.stringify(resource)} is not a resource`,
+        close && `did you mean ${close}?`,
+      );
+};
+
+const unknownVerb = (verbs: Resource, resource: string, asked: string): Problem => {
+  const can = VERBS.filter((v) => verbs[v] !== undefined).join(', ');
+  return asked === ''
+    ? problem('op', 'required', `is required: ${can}`)
+    : problem('op', 'enum', `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`);
+};
+
+/** In CSV the word null unsets a field. Where a field cannot be unset it would be stored as that word, in many rows at once. */
+const nullsThatCannotBe = (
+  { body = {} }: Operation,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+): Problem[] =>
+  source === 'ndjson'
+    ? []
+    : Object.keys(body)
+        .filter((name) => row[name] === 'null' && body[name]?.nullable !== true)
+        .map((name) =>
+          problem(
+            name,
+            'null',
+            'cannot be unset',
+            'leave the cell empty to leave the field as it is; NDJSON stores the word null',
+          ),
+        );
+
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (
   table: Table,
@@ -93,32 +131,13 @@ export const changeFrom = (
 ): Change | readonly Problem[] => {
   const resource = String(row.resource ?? defaults.resource ?? '');
   const verbs = known(table, resource);
-  if (verbs === undefined) {
-    const close = nearest(resource, Object.keys(table));
-    return [
-      problem(
-        'resource',
-        resource === '' ? 'required' : 'enum',
-        resource === '' ? 'is required' : `${JSON.stringify(resource)} is not a resource`,
-        close && `did you mean ${close}?`,
-      ),
-    ];
-  }
+  if (verbs === undefined) return [unknownResource(table, resource)];
   const asked = String(row.op ?? row.action ?? defaults.op ?? '').toLowerCase();
   const verb = VERBS.find((v) => v === (words[asked] ?? asked));
   const operation = verb && verbs[verb];
-  if (verb === undefined || operation === undefined) {
-    const can = VERBS.filter((v) => verbs[v] !== undefined).join(', ');
-    return [
-      problem(
-        'op',
-        asked === '' ? 'required' : 'enum',
-        asked === ''
-          ? `is required: ${can}`
-          : `${JSON.stringify(asked)} is not possible for ${resource}; possible: ${can}`,
-      ),
-    ];
-  }
+  if (verb === undefined || operation === undefined) return [unknownVerb(verbs, resource, asked)];
+  const nulls = nullsThatCannotBe(operation, row, source);
+  if (nulls.length > 0) return nulls;
   const params = paramsOf(operation, row, source);
   return {
     resource,

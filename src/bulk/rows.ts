@@ -35,7 +35,8 @@ const ndjson = (): Reader => {
   return {
     take(given, bytes) {
       line += 1;
-      const text = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
+      const bare = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
+      const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
       try {
         const row: unknown = JSON.parse(text);
@@ -56,63 +57,90 @@ const ndjson = (): Reader => {
 };
 
 /** Splits one CSV record; undefined when a quoted cell goes on in the next line. */
-export const csvCells = (text: string): string[] | undefined => {
+export const csvCells = (text: string, delimiter = ','): string[] | undefined => {
   const cells: string[] = [];
   let at = 0;
   for (;;) {
     if (text[at] !== '"') {
-      const comma = text.indexOf(',', at);
-      cells.push(comma === -1 ? text.slice(at) : text.slice(at, comma));
-      if (comma === -1) return cells;
-      at = comma + 1;
+      const next = text.indexOf(delimiter, at);
+      cells.push(next === -1 ? text.slice(at) : text.slice(at, next));
+      if (next === -1) return cells;
+      at = next + 1;
       continue;
     }
-    let end = at + 1;
-    for (;;) {
-      end = text.indexOf('"', end);
-      if (end === -1) return undefined;
-      if (text[end + 1] !== '"') break;
-      end += 2;
-    }
+    const end = closingQuote(text, at + 1);
+    if (end === -1) return undefined;
     cells.push(text.slice(at + 1, end).replaceAll('""', '"'));
-    if (text[end + 1] !== ',') return cells;
+    if (text[end + 1] !== delimiter) return cells;
     at = end + 2;
   }
 };
 
-const csv = (): Reader => {
+/** Where the quoted cell ends that begins there; a doubled quote is one of its characters. */
+const closingQuote = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 2))
+    if (text[end + 1] !== '"') return end;
+  return -1;
+};
+
+/** The delimiters of spreadsheets, in words. */
+export const delimiters = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' } as const;
+export type Delimiter = keyof typeof delimiters;
+
+/** The delimiter that splits the header into the most names. */
+export const delimiterOf = (header: string): Delimiter => {
+  const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => ({
+    delimiter,
+    count: csvCells(header, delimiter)?.length ?? 0,
+  }));
+  return counted.reduce((best, one) => (one.count > best.count ? one : best)).delimiter;
+};
+
+/** RFC 4180: a line ends with CRLF or LF; within quotes both are part of the cell. */
+const withoutEnd = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text);
+
+const csvLine = (
+  line: number,
+  bytes: number,
+  text: string,
+  header: readonly string[],
+  cells: string[],
+): Line => {
+  if (cells.length > header.length)
+    return {
+      line,
+      bytes,
+      text,
+      problem: problem('', 'rule', `has ${cells.length} cells, the header has ${header.length}`),
+    };
+  const row = Object.fromEntries(cells.flatMap((cell, i) => (cell === '' ? [] : [[header[i] ?? '', cell]])));
+  return { line, bytes, text, row };
+};
+
+const csv = ({ delimiter: given, onDelimiter }: ReadOptions): Reader => {
   let names: string[] | undefined;
+  let delimiter: Delimiter | undefined = given;
   let line = 0;
   let start = 0;
   let held = '';
   return {
-    take(given, bytes) {
+    take(next, bytes) {
       line += 1;
       if (held === '') start = line;
-      const whole = held === '' ? given : `${held}\n${given}`;
+      const whole = held === '' ? next : `${held}\n${next}`;
       if (whole.trim() === '') return undefined;
-      const text = names === undefined ? whole.replace(/^\uFEFF/, '') : whole;
-      const cells = csvCells(text);
+      const record = withoutEnd(names === undefined ? whole.replace(/^\uFEFF/, '') : whole);
+      delimiter ??= delimiterOf(record);
+      const cells = csvCells(record, delimiter);
       held = cells === undefined ? whole : '';
       if (cells === undefined) return undefined;
       if (names === undefined) {
         names = cells.map((cell) => cell.trim());
+        onDelimiter?.(delimiter);
         return undefined;
       }
-      const header = names;
-      if (cells.length > header.length)
-        return {
-          line: start,
-          bytes,
-          text,
-          problem: problem('', 'rule', `has ${cells.length} cells, the header has ${header.length}`),
-        };
-      return {
-        line: start,
-        bytes,
-        text,
-        row: Object.fromEntries(cells.flatMap((cell, i) => (cell === '' ? [] : [[header[i] ?? '', cell]]))),
-      };
+      // The mark of a line in the journal does not depend on its line ends.
+      return csvLine(start, bytes, record.replaceAll('\r\n', '\n'), names, cells);
     },
     end: () =>
       held === ''
@@ -126,16 +154,23 @@ const csv = (): Reader => {
   };
 };
 
+export type ReadOptions = {
+  /** Found in the header when it is not given. */
+  readonly delimiter?: Delimiter | undefined;
+  readonly onDelimiter?: (delimiter: Delimiter) => void;
+};
+
 /** The lines of a file, piece by piece: memory does not grow with its size. */
 export async function* readRows(
   bytes: AsyncIterable<Uint8Array>,
   format: Format,
+  options: ReadOptions = {},
 ): AsyncIterable<readonly Line[]> {
-  const reader = format === 'csv' ? csv() : ndjson();
+  const reader = format === 'csv' ? csv(options) : ndjson();
   for await (const { texts, bytes: read } of textLines(bytes)) {
     const lines: Line[] = [];
     for (const text of texts) {
-      const line = reader.take(text.endsWith('\r') ? text.slice(0, -1) : text, read);
+      const line = reader.take(text, read);
       if (line !== undefined) lines.push(line);
     }
     if (lines.length > 0) yield lines;

@@ -1,5 +1,5 @@
 import type { LooseInput, Operation, Table } from '../core/operation.ts';
-import { AppError, type Problem, problemText } from '../core/problem.ts';
+import { AppError, type Problem, problem, problemText } from '../core/problem.ts';
 import { fill } from '../core/path.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context } from '../cli/command.ts';
@@ -21,7 +21,8 @@ export type Outcome = {
   readonly request?: unknown;
   readonly error?: { readonly code: string; readonly message: string; readonly problems: readonly Problem[] };
 };
-export type Counts = { done: number; failed: number; skipped: number };
+/** `invalid` are the failed rows that nothing was sent for. */
+export type Counts = { done: number; failed: number; skipped: number; invalid: number };
 
 export type Run = {
   readonly context: Context;
@@ -30,6 +31,8 @@ export type Run = {
   /** None in a dry run. */
   readonly journal?: Journal;
   readonly observe?: ReturnType<typeof makeObserver>;
+  /** Names that rows of a dry run create, and where. */
+  readonly names: Map<string, number>;
   /** What sends the rows of one operation, made at its first row. */
   readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
@@ -119,6 +122,24 @@ const send = async (run: Run, journal: Journal, { line, hash }: Marked, change: 
   }
 };
 
+/** spec/tracker: the service takes each name of these once. */
+const UNIQUE_NAMES: ReadonlySet<string> = new Set(['labels', 'categories']);
+/** Names that a dry run remembers: memory does not grow with the file. */
+const MOST_NAMES = 200_000;
+
+/** A name that another row of the same file creates as well: the service would refuse the second. */
+const twice = ({ names }: Run, line: number, change: Change): Outcome | undefined => {
+  const name = change.input.body?.name;
+  if (change.verb !== 'create' || !UNIQUE_NAMES.has(change.resource) || typeof name !== 'string')
+    return undefined;
+  const key = `${change.resource} ${name}`;
+  const before = names.get(key);
+  if (before === undefined && names.size < MOST_NAMES) names.set(key, line);
+  return before === undefined
+    ? undefined
+    : failed(line, change, invalid([problem('name', 'rule', `is created by line ${before} as well`)]));
+};
+
 /** What a row would send, in a dry run. */
 const would = (line: number, { operation, input, verb: op, resource }: Change): Outcome => {
   const path = tracker.basePath + fill(operation.path, input.params ?? {});
@@ -138,7 +159,7 @@ const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Out
     const ready = mayHaveNames(change) ? await resolved(run.context, change) : change;
     const problems = changeProblems(ready);
     if (problems.length > 0) return failed(line, change, invalid(problems));
-    if (run.journal === undefined) return would(line, ready);
+    if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
     const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';
     return (
       (isInDoubt ? await found(run, marked, ready) : undefined) ??
@@ -166,8 +187,8 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
 };
 
 /** One line from text to outcome. Throws only what ends the whole run. */
-export const runLine = (run: Run, { line, text, row, problem }: Line): Outcome | Promise<Outcome> => {
-  if (row === undefined) return failed(line, {}, invalid(problem ? [problem] : []));
+export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
+  if (row === undefined) return failed(line, {}, invalid(wrong ? [wrong] : []));
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
   const known = before(run, marked);
   if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
@@ -177,7 +198,9 @@ export const runLine = (run: Run, { line, text, row, problem }: Line): Outcome |
 
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {
-  if (outcome.status === 'failed') counts.failed += 1;
-  else if (outcome.status === 'skipped') counts.skipped += 1;
+  if (outcome.status === 'failed') {
+    counts.failed += 1;
+    if (outcome.error?.code === 'INVALID_ROW') counts.invalid += 1;
+  } else if (outcome.status === 'skipped') counts.skipped += 1;
   else counts.done += 1;
 };

@@ -1,4 +1,5 @@
 import type { LooseInput, Operation } from '../core/operation.ts';
+import { AppError } from '../core/problem.ts';
 import { labelsService } from '../api-specs/labels/index.ts';
 import { systemQuery } from '../api-specs/labels/system.ts';
 import type { Context } from '../cli/command.ts';
@@ -68,6 +69,13 @@ export const allTitles = (context: Context, asking: Asking): AsyncGenerator<Labe
   });
 
 type Page = { readonly nextPageToken?: string };
+/** A service that goes round in a circle would never end. */
+const samePageTwice = ({ method, path }: Operation): AppError =>
+  new AppError('network', `${method} ${path}: the service gave the same nextPageToken twice`, {
+    code: 'OTHER_SHAPE',
+    tryThis: ['check the base URL: another service may be answering'],
+  });
+
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
 export async function* allPages<T extends Page>(
   context: Context,
@@ -75,11 +83,14 @@ export async function* allPages<T extends Page>(
   input: LooseInput,
 ): AsyncGenerator<T> {
   let pageToken: unknown = input.query?.pageToken;
+  const seen = new Set<unknown>();
   do {
     const query = { ...input.query, ...(pageToken === undefined || pageToken === '' ? {} : { pageToken }) };
     const page: T = await read<T>(context, operation, { ...input, query });
     yield page;
     pageToken = page.nextPageToken;
+    if (pageToken !== undefined && seen.has(pageToken)) throw samePageTwice(operation);
+    seen.add(pageToken);
   } while (pageToken !== undefined && pageToken !== '');
 }
 

@@ -22,6 +22,10 @@ const joined = (chunks: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
+/** Browsers and our client write a quote or a line end of a name as these three (WHATWG form data); nothing else is encoded. */
+const named = <T extends string | undefined>(filename: T): T =>
+  filename?.replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))) as T;
+
 const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> => {
   const { Busboy } = await import('./busboy.ts');
   return new Promise((resolve, reject) => {
@@ -38,7 +42,7 @@ const readParts = async (contentType: string, body: Uint8Array): Promise<Parts> 
       stream.on('error', reject);
       stream.on('data', (chunk: Uint8Array) => chunks.push(chunk));
       stream.on('end', () =>
-        parts.files.push([name, { filename, contentType: type, bytes: joined(chunks) }]),
+        parts.files.push([name, { filename: named(filename), contentType: type, bytes: joined(chunks) }]),
       );
     });
     parser.on('finish', () => resolve(parts));

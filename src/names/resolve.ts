@@ -1,9 +1,11 @@
+import { bare } from '../core/field.ts';
+import { jsonRow } from '../core/json.ts';
 import { nearest } from '../core/nearest.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context } from '../cli/command.ts';
 import { readCache, writeCache } from './cache.ts';
-import { type Named, kinds } from './kinds.ts';
+import { type Kind, type Named, kinds } from './kinds.ts';
 
 const folded = (text: string): string => text.toLowerCase();
 /** `@ana` and `name:ana` are `ana`. */
@@ -18,9 +20,33 @@ export const candidates = (things: readonly Named[], text: string): Named[] => {
     : things.filter(({ names }) => names.some((n) => folded(n) === folded(name)));
 };
 
+/** Names that are kept and cached; of a longer list only those that the text may mean. */
+const MOST_KEPT = 100_000;
+
+/** Reads the names of a list while it arrives. */
+const scan = async (
+  context: Context,
+  { list, query, read }: Kind,
+  text: string,
+): Promise<{ readonly things: readonly Named[]; readonly isWhole: boolean }> => {
+  const input = query ? { query } : {};
+  const isList = list.returns !== undefined && bare(list.returns).type === 'array';
+  if (!isList)
+    return { things: read(await context.call(tracker, list, input, { evenInDryRun: true })), isWhole: true };
+  const things: Named[] = [];
+  let isWhole = true;
+  for await (const batch of await context.rows(tracker, list, input, { evenInDryRun: true })) {
+    const found = read(batch.map(jsonRow));
+    isWhole &&= things.length + found.length <= MOST_KEPT;
+    things.push(...(isWhole ? found : candidates(found, text)));
+  }
+  return { things, isWhole };
+};
+
 const load = async (
   context: Context,
   kind: string,
+  text: string,
   isFresh: boolean,
 ): Promise<{ things: readonly Named[]; wasCached: boolean }> => {
   const { list, query, read } = kinds[kind] ?? { list: undefined, query: undefined, read: () => [] };
@@ -29,8 +55,8 @@ const load = async (
   // The embedded server has another port, and maybe another state, each time.
   const cached = isFresh || isMock ? undefined : await readCache(context, baseUrl, kind);
   if (cached) return { things: cached, wasCached: true };
-  const things = read(await context.call(tracker, list, query ? { query } : {}, { evenInDryRun: true }));
-  await writeCache(context, baseUrl, kind, things);
+  const { things, isWhole } = await scan(context, { list, query, read }, text);
+  if (isWhole) await writeCache(context, baseUrl, kind, things);
   return { things, wasCached: false };
 };
 
@@ -63,10 +89,10 @@ export const resolveName = async (
   path: string,
   isFresh: boolean,
 ): Promise<string | number> => {
-  let { things, wasCached } = await load(context, kind, isFresh);
+  let { things, wasCached } = await load(context, kind, text, isFresh);
   let found = candidates(things, text);
   if (found.length === 0 && wasCached) {
-    ({ things } = await load(context, kind, true));
+    ({ things } = await load(context, kind, text, true));
     found = candidates(things, text);
   }
   const [only] = found;

@@ -7,6 +7,7 @@ import { changeFrom, changeProblems } from '../../src/bulk/change.ts';
 import { lineMark, openJournal, parseJournal } from '../../src/bulk/journal.ts';
 import { isMadeBy } from '../../src/bulk/observe.ts';
 import { pooled } from '../../src/bulk/pool.ts';
+import { progressText } from '../../src/bulk/progress.ts';
 import { type Line, csvCells, readRows } from '../../src/bulk/rows.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
@@ -46,6 +47,45 @@ test('CSV: quotes, line ends inside quotes, empty cells, too many cells, a quote
     [6, 'rule'],
     [7, 'format'],
   ]);
+});
+
+test('CSV: CRLF ends a line and stays within quotes; the header tells the delimiter', async () => {
+  const cells = async (text: string) => (await rows(text, 'csv')).map(({ line, row }) => [line, row]);
+  expect(await cells('name,description\r\nx,"two\r\nlines"\r\ny,z\r\n')).toEqual([
+    [2, { name: 'x', description: 'two\r\nlines' }],
+    [4, { name: 'y', description: 'z' }],
+  ]);
+  expect(await cells('name;color\nbug,1;#ff0000\n')).toEqual([[2, { name: 'bug,1', color: '#ff0000' }]]);
+  expect(await cells('name\tcolor\n"a\tb"\t#ff0000\n')).toEqual([[2, { name: 'a\tb', color: '#ff0000' }]]);
+  expect(await cells('name\nbug\n')).toEqual([[2, { name: 'bug' }]]);
+});
+
+test('the word null unsets what can be unset, and is an error elsewhere', () => {
+  const change = (row: Record<string, string>) =>
+    changeFrom(tracker.table, { id: '1', ...row }, 'csv', { resource: 'labels', op: 'update' });
+  expect(change({ color: 'null' })).toMatchObject({ input: { body: { color: null } } });
+  expect(change({ description: 'null', name: 'null' })).toEqual([
+    expect.objectContaining({ path: 'description', rule: 'null', message: 'cannot be unset' }),
+    expect.objectContaining({ path: 'name', rule: 'null' }),
+  ]);
+  expect(
+    changeFrom(tracker.table, { id: 1, description: 'null' }, 'ndjson', { resource: 'labels', op: 'update' }),
+  ).toMatchObject({
+    input: { body: { description: 'null' } },
+  });
+});
+
+test('progress counts rows done of rows known, never the bytes that were read', () => {
+  const counts = { done: 12, failed: 1, skipped: 0, invalid: 0 };
+  const text = (known: { rows: number; bytes: number; isWhole: boolean }, size?: number) =>
+    progressText(counts, known, size, 1300);
+  expect(text({ rows: 50, bytes: 900, isWhole: true }, 900)).toBe(
+    '13 of 50 rows (26 %), 1 failed, about 3.7 s left',
+  );
+  expect(text({ rows: 50, bytes: 900, isWhole: false }, 1800)).toBe(
+    '13 of about 100 rows (13 %), 1 failed, about 8.7 s left',
+  );
+  expect(text({ rows: 50, bytes: 900, isWhole: false })).toBe('13 rows, 1 failed');
 });
 
 test('any cells come back from CSV as they went in', () => {

@@ -74,8 +74,17 @@ const upload = async (
     await context.send('tracker', { method: 'POST', path: '/files', headers, body }),
     'POST /files',
   );
-  return Array.isArray(answer) ? answer : [answer];
+  const records: unknown[] = Array.isArray(answer) ? answer : [answer];
+  if (records.length === parts.length - Number(storyId !== undefined) && records.every(isRecord))
+    return records;
+  throw new AppError('network', 'POST /files: the answer does not prove that the files arrived', {
+    code: 'NOT_PROVEN',
+    tryThis: ['look at `opsctl tracker files list` before you upload them again'],
+  });
 };
+
+const isRecord = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && typeof (value as { id?: unknown }).id === 'number';
 
 const uploadAll = async (
   context: Context,
@@ -127,6 +136,18 @@ const uploadCommand = defineCommand({
   },
 });
 
+/**
+ * The name comes from whoever uploaded the file: only its last part, so that it cannot point outside this directory, no leading
+ * dot or dash, so that it is no settings file and no flag, and nothing that a terminal obeys.
+ */
+export const safeName = ({ id, filename }: Pick<FileRecord, 'id' | 'filename'>): string => {
+  const last = basename(filename.replaceAll('\\', '/'));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be in a name
+  const plain = last.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '_');
+  const safe = plain.replace(/^[.-]+/, (start) => '_'.repeat(start.length));
+  return safe.replaceAll('_', '') === '' ? `file-${id}` : safe;
+};
+
 type FileRecord = { readonly id: number; readonly url: string | null; readonly filename: string };
 
 /** Hops of a download: services keep contents elsewhere and point there. */
@@ -152,7 +173,12 @@ const contentOf = async (
         `GET ${url.pathname}`,
       );
     const { location } = reply.headers;
-    if (reply.status < 300 || location === undefined) return reply;
+    if (reply.status < 300) return reply;
+    if (location === undefined)
+      throw new AppError(
+        'network',
+        `GET ${url.pathname}: the service answered ${reply.status}, which is no success`,
+      );
     await reply.bytes();
     const next = new URL(String(location), url);
     if (url.protocol === 'https:' && next.protocol !== 'https:')
@@ -189,8 +215,7 @@ const downloadCommand = defineCommand({
     const target = await context.target('tracker');
     const reply = await contentOf(context, new URL(record.url, target.baseUrl), target);
     if (values.to === '-') return { ...rawResult(), chunks: reply.stream() };
-    // The name comes from the service: only its last part, so that it cannot point outside this directory.
-    const path = absolute(context, values.to ?? basename(record.filename));
+    const path = absolute(context, values.to ?? safeName(record));
     if (!values.force && (await context.host.files.info(path))) {
       throw usageError(`${path} exists`, [], ['--force writes over it', '--to gives another name']);
     }

@@ -1,0 +1,91 @@
+// Long lists next to curl and the system's jq: CPU of the processes that read (the server is another one) and their peak memory.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+const SIZES = (process.env.OPSCTL_BENCH_ROWS ?? '1000,100000,1000000').split(',').map(Number);
+const GOAL_MB = 100;
+/** Start-up beyond the work: what the ratio to jq does not count. */
+const START_S = 0.1;
+/** jq holds a whole array: at a million rows that is some 5 GB, with any jq. */
+const MOST_AS_ARRAY = 100_000;
+
+const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-lists-'));
+const server = spawn(process.execPath, [fileURLToPath(new URL('./lists/list-server.mjs', import.meta.url))], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+});
+const port = await new Promise((resolve) =>
+  server.stdout.once('data', (data) => resolve(Number(String(data)))),
+);
+const base = `http://127.0.0.1:${port}`;
+const hasTime = spawnSync('/usr/bin/time', ['--version']).error === undefined;
+
+/** One shell line: CPU seconds of all its processes and the largest of them. */
+const measured = (line, rows) => {
+  const report = join(home, 'time');
+  const env = {
+    ...process.env,
+    OPSCTL_HOME: home,
+    OPSCTL_TRACKER_URL: base,
+    OPSCTL_TRACKER_TOKEN: `rows-${rows}`,
+    OPSCTL_RATE_PER_MINUTE: 'off',
+  };
+  delete env.NODE_EXTRA_CA_CERTS;
+  const args = ['-f', '%U %S %M', '-o', report, 'bash', '-c', `set -o pipefail; ${line} >/dev/null`];
+  const { status, stderr } = spawnSync('/usr/bin/time', args, { env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${line} ended with ${status}: ${stderr}`);
+  const [user, system, kilobytes] = readFileSync(report, 'utf8')
+    .trim()
+    .split('\n')
+    .at(-1)
+    .split(' ')
+    .map(Number);
+  return { seconds: user + system, megabytes: kilobytes / 1024 };
+};
+
+const opsctl = `'${process.execPath}' '${bin}' tracker labels list`;
+const curl = (rows) => `curl -s '${base}/api/v3/labels?rows=${rows}'`;
+const say = (text) => process.stdout.write(`${text}\n`);
+const shown = ({ seconds, megabytes }) =>
+  `${seconds.toFixed(2).padStart(7)} s ${megabytes.toFixed(0).padStart(6)} MB`;
+
+if (!hasTime) say('skipped: /usr/bin/time is not installed, and nothing else measures the memory of a child');
+else
+  for (const rows of SIZES) {
+    say(`${rows} rows`);
+    const plain = measured(curl(rows), rows);
+    say(`  ${'curl'.padEnd(44)}${shown(plain)}`);
+    for (const format of ['ndjson', 'csv', 'name', 'json']) {
+      const found = measured(`${opsctl} -o ${format}`, rows);
+      const isOver = found.megabytes > GOAL_MB;
+      if (isOver) process.exitCode = 1;
+      say(`  ${`-o ${format}`.padEnd(44)}${shown(found)}${isOver ? `  OVER ${GOAL_MB} MB` : ''}`);
+    }
+    for (const [flags, filter, input] of [
+      ['-o ndjson', '.name', "jq -cr '.[]' | jq -r"],
+      ['', 'length', 'jq -r'],
+      ['', '.[].name', 'jq -r'],
+    ]) {
+      const isArray = flags === '';
+      if (isArray && rows > MOST_AS_ARRAY) continue;
+      const system = measured(
+        `${curl(rows)} | ${isArray ? input : 'jq -r'} '${isArray ? filter : `.[] | ${filter}`}'`,
+        rows,
+      );
+      const ours = measured(`${opsctl} ${flags} --jq '${filter}'`, rows);
+      const none = measured(`${opsctl} -o name`, 0);
+      // What starts and ends is measured with no rows at all.
+      const limit = 2 * system.seconds + START_S + none.seconds;
+      const isOver = ours.seconds > limit || (!isArray && ours.megabytes > GOAL_MB);
+      if (isOver) process.exitCode = 1;
+      say(`  ${`curl | jq '${filter}'`.padEnd(44)}${shown(system)}`);
+      say(
+        `  ${`${flags} --jq '${filter}'`.trim().padEnd(44)}${shown(ours)}  limit ${limit.toFixed(2)} s${isOver ? '  OVER' : ''}`,
+      );
+    }
+  }
+server.stdin.end();
+rmSync(home, { recursive: true, force: true });

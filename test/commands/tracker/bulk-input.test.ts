@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { safeName } from '../../../src/commands/tracker/files.ts';
+import { type Ran, opsctl } from '../../support/program.ts';
+
+let home: string;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-bulk-input-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+/** A dry run asks nobody: the address is that of no server. */
+const dryRun = (name: string, text: string, ...argv: string[]): Promise<Ran> => {
+  writeFileSync(join(home, name), text);
+  return opsctl(['tracker', 'bulk', '-f', join(home, name), '--dry-run', '-o', 'ndjson', ...argv], {
+    home,
+    env: { OPSCTL_TRACKER_URL: 'http://127.0.0.1:9', OPSCTL_TRACKER_TOKEN: 'bulk-t0ken' },
+  });
+};
+
+test('rows that nothing was sent for end with 2, with good ones among them with 9', async () => {
+  expect((await dryRun('bad.ndjson', '{"resource":"lables","op":"create","name":"x"}\n')).code).toBe(2);
+  const some = '{"resource":"labels","op":"create","name":"x"}\n{"resource":"labels","op":"create"}\n';
+  expect((await dryRun('some.ndjson', some)).code).toBe(9);
+});
+
+test('a dry run finds a name that two rows create', async () => {
+  const row = '{"resource":"labels","op":"create","name":"x"}\n';
+  const ran = await dryRun('twice.ndjson', `${row}{"resource":"epics","op":"create","name":"x"}\n${row}`);
+  const outcomes = ran.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(outcomes.map(({ status }) => status)).toEqual(['would', 'would', 'failed']);
+  expect(outcomes[2].error.message).toBe('name is created by line 1 as well');
+});
+
+test('a table of a spreadsheet says how it was read', async () => {
+  const ran = await dryRun(
+    'labels.tsv',
+    'name\tcolor\nbug\t#ff0000\n',
+    '--resource',
+    'labels',
+    '--op',
+    'create',
+  );
+  expect([ran.code, JSON.parse(ran.stdout).request.body]).toEqual([0, { name: 'bug', color: '#ff0000' }]);
+  expect(ran.stderr).toContain('reading CSV separated by tabs');
+  const given = await dryRun(
+    'l.csv',
+    'name;x,color\nbug;x,#ff0000\n',
+    '--delimiter',
+    'semicolon',
+    '--resource',
+    'labels',
+    '--op',
+    'create',
+  );
+  expect(given.code).toBe(2);
+});
+
+test.each([
+  ['report.txt', 'report.txt'],
+  ['.bashrc', '_bashrc'],
+  ['-rf', '_rf'],
+  ['..', 'file-7'],
+  ['../../etc/passwd', 'passwd'],
+  ['c:\\temp\\x.txt', 'x.txt'],
+  ['a\u001b[2Jb', 'a_[2Jb'],
+  ['x\u202egpj.exe', 'x_gpj.exe'],
+  ['', 'file-7'],
+  ['über uns.pdf', 'über uns.pdf'],
+])('the name %j of a stranger is written as %s', (filename, safe) => {
+  expect(safeName({ id: 7, filename })).toBe(safe);
+});
