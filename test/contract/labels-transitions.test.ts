@@ -142,7 +142,7 @@ describe.each(['Field', 'SelectionChoice'])('%s', (kind) => {
     const fieldId = label.fields[0].id;
     const target = kind === 'Field' ? { id: fieldId } : { fieldId, id: 'one' };
     const send = (verb: string) => {
-      const extra = verb === 'disable' ? { disabledPolicy: {} } : {};
+      const extra = verb === 'disable' ? { disabledPolicy: {}, updateMask: '*' } : {};
       return any.send('POST', `/labels/${label.id}:delta`, {
         requests: [{ [`${verb}${kind}`]: { ...target, ...extra } }],
       });

@@ -107,7 +107,7 @@ test('random sequences agree with the model of the state table', () => {
         const body = {
           writeControl: { requiredRevisionId },
           ...(one.action === 'delta'
-            ? { requests: [{ updateLabel: { properties: { title: one.title } } }] }
+            ? { requests: [{ updateLabel: { properties: { title: one.title }, updateMask: 'title' } }] }
             : {}),
         };
         const reply =

@@ -27,7 +27,7 @@ export type LabelServer = {
 
 export const labelsEntry: ServiceEntry = {
   name: 'labels',
-  claims: (path) => path === '/v2beta' || path.startsWith('/v2beta/'),
+  claims: (path) => /^\/(v2beta|batch)(\/|$)/.test(path),
   load: async () => makeLabels,
 };
 

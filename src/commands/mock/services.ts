@@ -13,7 +13,8 @@ export const serviceEntries: readonly ServiceEntry[] = [
   },
   {
     name: 'labels',
-    claims: (path) => path === '/v2beta' || path.startsWith('/v2beta/'),
+    claims: (path) =>
+      path === '/v2beta' || path.startsWith('/v2beta/') || path === '/batch' || path.startsWith('/batch/'),
     load: async () => (await import('../../mock-server/labels/service.ts')).makeLabels,
   },
   {

@@ -1,4 +1,5 @@
 import { scopeBase, scopeName } from '../../api-specs/oauth/scopes.ts';
+import { labelRoles } from '../../api-specs/labels/words.ts';
 import { scopesFor } from '../../api-specs/labels/scopes.ts';
 import { authState } from '../oauth/state.ts';
 import { liveAccess } from '../oauth/tokens.ts';
@@ -72,8 +73,7 @@ export const refuseScope = (caller: Caller, method: string, isAdminCall: boolean
 };
 
 /** spec/labels#permissions: each role implies the ones before it. */
-const roles = ['READER', 'APPLIER', 'ORGANIZER', 'EDITOR'];
-export const rank = (role: string): number => roles.indexOf(role);
+export const rank = (role: string): number => labelRoles.findIndex((one) => one === role);
 
 export const permissionsFor = (state: LabelState, label: string): Iterable<PermissionRecord> =>
   state.permissions.index('label', (p) => p.label).get(label);
@@ -102,7 +102,7 @@ export const refuseRole = (held: number, needed: string, label: string): void =>
   if (held < rank(needed)) {
     throw denied(
       'ROLE_TOO_LOW',
-      `The caller needs the role ${needed} on label ${label} and has ${roles[held] ?? 'none'}.`,
+      `The caller needs the role ${needed} on label ${label} and has ${labelRoles[held] ?? 'none'}.`,
       { role: needed, label },
     );
   }

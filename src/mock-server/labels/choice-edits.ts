@@ -1,9 +1,11 @@
-import { LabelError, below, invalid } from './errors.ts';
+import { choiceProperties } from '../../api-specs/labels/field.ts';
+import { LabelError, invalid } from './errors.ts';
 import { constraints } from './constraints.ts';
 import * as d from './draft.ts';
-import { maskFrom } from './mask.ts';
+import { maskFrom, valueAfter } from './mask.ts';
+import { policyFrom } from './policy.ts';
 import type { Json } from './proto-json.ts';
-import type { Badge, ChoiceRecord, FieldRecord, Policy } from './state.ts';
+import type { Badge, ChoiceRecord, FieldRecord } from './state.ts';
 
 const limits = constraints.fieldLimits.selectionLimits;
 
@@ -85,20 +87,19 @@ export const createSelectionChoice = (draft: d.Draft, json: Json, path: string):
   return { fieldId: field.id, id: choice.id };
 };
 
-const choiceMembers = ['displayName', 'description', 'badgeConfig', 'insertBeforeChoice'];
 export const updateSelectionChoiceProperties = (draft: d.Draft, json: Json, path: string): Json => {
   const { field, choice } = target(draft, json, path);
   d.guard(draft, { fieldId: field.id, choiceId: choice.id });
   const properties = d.objectOf(json, 'properties');
-  const mask = maskFrom(json.updateMask, properties, choiceMembers, `${path}.updateMask`);
-  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  const mask = maskFrom(json.updateMask, choiceProperties, `${path}.updateMask`);
   checkTexts(
     { ...properties, displayName: mask.has('displayName') ? properties.displayName : choice.displayName },
     `${path}.properties`,
   );
   if (mask.has('displayName')) choice.displayName = d.textOf(properties, 'displayName');
   if (mask.has('description')) choice.description = d.textOf(properties, 'description') || undefined;
-  if (mask.has('badgeConfig')) choice.badge = properties.badgeConfig as Badge | undefined;
+  if (mask.has('badgeConfig'))
+    choice.badge = valueAfter(mask, 'badgeConfig', choice.badge, properties) as Badge | undefined;
   if (mask.has('insertBeforeChoice'))
     d.place(
       field.choices,
@@ -124,17 +125,6 @@ export const disableSelectionChoice = (draft: d.Draft, json: Json, path: string)
   d.disablePart(choice, nameOf(field, choice), draft);
   choice.policy = policy;
   return {};
-};
-
-/** The part of a policy that a mask lets through, over what was there. */
-export const policyFrom = (json: Json, before: Policy | undefined, path: string): Policy => {
-  const given = d.objectOf(json, 'disabledPolicy') as { [K in keyof Policy]: boolean };
-  const mask = maskFrom(json.updateMask, given, ['hideInSearch', 'showInApply'], below(path, 'updateMask'));
-  const hideInSearch = mask.has('hideInSearch')
-    ? (given.hideInSearch ?? false)
-    : (before?.hideInSearch ?? false);
-  const showInApply = mask.has('showInApply') ? (given.showInApply ?? false) : (before?.showInApply ?? false);
-  return { hideInSearch, showInApply };
 };
 
 export const deleteSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {

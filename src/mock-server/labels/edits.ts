@@ -1,3 +1,4 @@
+import { labelProperties } from '../../api-specs/labels/label.ts';
 import * as choices from './choice-edits.ts';
 import { constraints } from './constraints.ts';
 import * as d from './draft.ts';
@@ -14,8 +15,7 @@ export const checkLabelTexts = (properties: Json, path: string): void => {
 const updateLabel = (draft: d.Draft, json: Json, path: string): Json => {
   d.guard(draft, {});
   const properties = d.objectOf(json, 'properties');
-  const mask = maskFrom(json.updateMask, properties, ['title', 'description'], `${path}.updateMask`);
-  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  const mask = maskFrom(json.updateMask, labelProperties, `${path}.updateMask`);
   checkLabelTexts(
     { ...properties, title: mask.has('title') ? properties.title : draft.revision.title },
     `${path}.properties`,

@@ -1,12 +1,15 @@
-import { addChoice, policyFrom } from './choice-edits.ts';
+import { labelField, fieldProperties } from '../../api-specs/labels/field.ts';
+import { type FieldKind, fieldKinds, optionMembers, optionsOf } from '../../api-specs/labels/words.ts';
+import { obj } from '../../core/field.ts';
+import { addChoice } from './choice-edits.ts';
 import { constraints } from './constraints.ts';
 import * as d from './draft.ts';
 import { failed, invalid } from './errors.ts';
-import { maskFrom } from './mask.ts';
-import type { Json } from './proto-json.ts';
-import type { FieldKind, FieldRecord } from './state.ts';
+import { type Mask, maskFrom } from './mask.ts';
+import { policyFrom } from './policy.ts';
+import { type Json, camel } from './proto-json.ts';
+import type { FieldRecord } from './state.ts';
 
-const kinds: readonly FieldKind[] = ['text', 'integer', 'date', 'selection', 'user'];
 const listLimit = (kind: FieldKind): number =>
   kind === 'selection'
     ? constraints.fieldLimits.selectionLimits.listLimits.maxEntries
@@ -14,13 +17,8 @@ const listLimit = (kind: FieldKind): number =>
 
 /** Which of the five option members is set; the mapping has refused two of them already. */
 const kindIn = (json: Json, path: string): FieldKind => {
-  const kind = kinds.find((k) => json[`${k}Options`] !== undefined);
-  if (kind === undefined)
-    throw invalid(
-      path,
-      'one of textOptions, integerOptions, dateOptions, selectionOptions, userOptions is required',
-      'REQUIRED',
-    );
+  const kind = fieldKinds.find((k) => json[optionsOf(k)] !== undefined);
+  if (kind === undefined) throw invalid(path, `one of ${optionMembers.join(', ')} is required`, 'REQUIRED');
   return kind;
 };
 
@@ -117,13 +115,11 @@ export const createField = (draft: d.Draft, json: Json, path: string): Json => {
 const target = (draft: d.Draft, json: Json, path: string): FieldRecord =>
   d.fieldOf(draft, d.needText(json, 'id', path), `${path}.id`);
 
-const fieldMembers = ['displayName', 'required', 'insertBeforeField'];
 export const updateField = (draft: d.Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   d.guard(draft, { fieldId: field.id });
   const properties = d.objectOf(json, 'properties');
-  const mask = maskFrom(json.updateMask, properties, fieldMembers, `${path}.updateMask`);
-  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  const mask = maskFrom(json.updateMask, fieldProperties, `${path}.updateMask`);
   if (mask.has('displayName')) field.displayName = checkName(properties, `${path}.properties`);
   if (mask.has('required')) field.required = properties.required === true;
   if (mask.has('insertBeforeField')) {
@@ -170,16 +166,14 @@ const listOptionsMayBecome = (draft: d.Draft, field: FieldRecord, next: number |
   }
 };
 
-const optionPaths = (kind: FieldKind): string[] => {
-  const inner =
-    kind === 'date'
-      ? ['dateFormatType']
-      : kind === 'selection'
-        ? ['listOptions', 'listOptions.maxEntries', 'choices']
-        : kind === 'user'
-          ? ['listOptions', 'listOptions.maxEntries']
-          : [];
-  return [`${kind}Options`, ...inner, ...inner.map((name) => `${kind}Options.${name}`)];
+/** The mask of a type edit is relative to the type: `selectionOptions.listOptions`, or `listOptions` alone. */
+const typeMask = (json: Json, kind: FieldKind, path: string): Mask => {
+  const member = optionsOf(kind);
+  const names = String(json.updateMask ?? '').split(',');
+  const isWhole = (name: string): boolean =>
+    name === '' || name === '*' || optionMembers.some((one) => one === camel(name).split('.')[0]);
+  const whole = names.map((name) => (isWhole(name) ? name : `${member}.${name}`));
+  return maskFrom(whole.join(), obj({ [member]: labelField.fields[member] }), `${path}.updateMask`);
 };
 
 /** spec/labels#lifecycle: choices of a published field have requests of their own; replacing the list would orphan values on items. */
@@ -199,11 +193,9 @@ export const updateFieldType = (draft: d.Draft, json: Json, path: string): Json 
   d.guard(draft, { fieldId: field.id }, field.kind !== kind);
   typeIsNotFrozen(field, kind);
   const options = d.objectOf(json, `${kind}Options`);
-  const mask = maskFrom(json.updateMask, json, optionPaths(kind), `${path}.updateMask`);
-  if (mask.size === 0) throw invalid(`${path}.updateMask`, 'nothing to change is named', 'EMPTY_FIELD_MASK');
+  const mask = typeMask(json, kind, path);
   const covers = (name: string): boolean =>
-    mask.has(`${kind}Options`) ||
-    [...mask].some((m) => m === name || m === `${kind}Options.${name}` || m.endsWith(`${name}.maxEntries`));
+    mask.paths.has(optionsOf(kind)) || mask.has(`${optionsOf(kind)}.${name}`);
   d.touch(field, draft);
   if (field.kind !== kind) applyType(draft, field, json, path);
   else {

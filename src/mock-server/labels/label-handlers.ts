@@ -9,7 +9,7 @@ import {
   viewerOf,
   writable,
 } from './call.ts';
-import { policyFrom } from './choice-edits.ts';
+import { labelPolicyFrom } from './policy.ts';
 import { appsFrom, createLabel, draftOf } from './create.ts';
 import { textOf } from './draft.ts';
 import { applyEdits } from './edits.ts';
@@ -146,7 +146,7 @@ const currentOf = (call: Call, label: LabelRecord) => {
 const disable: Handler = (call) => {
   const label = step(call, 'disable');
   const current = currentOf(call, label);
-  const policy = policyFrom(call.body, current.policy, '');
+  const policy = labelPolicyFrom(call.body, current.policy);
   const revised = revise.disabled(label, current, openDraft(call, label), policy, maker(call));
   store(call, label, revised.label, revised.revisions);
   return answer(call, label.id, 'LABEL_VIEW_FULL');

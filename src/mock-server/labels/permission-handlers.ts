@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { permissionsFor } from './access.ts';
+import { principalMembers } from '../../api-specs/labels/words.ts';
+import { permissionsFor, rank } from './access.ts';
 import { type Call, type Handler, labelWith, revisionNamed } from './call.ts';
 import { textOf } from './draft.ts';
 import { below, invalid, notFound } from './errors.ts';
@@ -21,13 +22,12 @@ const parentOf = (call: Call, name: string, role: string): Parent => {
   return { label, name };
 };
 
-const members = ['person', 'group', 'audience'] as const;
 const shapes = { person: /^people\/[^/]+$/, group: /^groups\/[^/]+$/, audience: /^audiences\/[^/]+$/ };
 
 /** spec/labels#permissions: exactly one principal, or an address that stands for a user or group; never both. */
 const principalIn = (given: Json, path: string): { principal: string; email?: string } => {
   const email = textOf(given, 'email');
-  const member = members.find((name) => textOf(given, name) !== '');
+  const member = principalMembers.find((name) => textOf(given, name) !== '');
   if (member === undefined && email === '')
     throw invalid(path, 'one of person, group, audience or email is required', 'REQUIRED');
   if (member !== undefined && email !== '')
@@ -65,7 +65,7 @@ const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => 
       : permissionNamed(parent, textOf(given, 'name'), below(path, 'name'));
   const existing =
     named === undefined ? undefined : call.state.permissions.get(`${parent.label.id}/${named}`);
-  const hasPrincipal = [...members, 'email'].some((name) => textOf(given, name) !== '');
+  const hasPrincipal = [...principalMembers, 'email'].some((name) => textOf(given, name) !== '');
   // spec/labels#errors: a permission that is named and nothing else says whose it is has to exist.
   if (named !== undefined && existing === undefined && !hasPrincipal) throw notFound(textOf(given, 'name'));
   const who =
@@ -108,8 +108,25 @@ const recordNamed = (call: Call, label: LabelRecord, id: string): PermissionReco
   call.state.permissions.get(`${label.id}/${id}`) ??
   [...permissionsFor(call.state, label.id)].find((p) => p.principal === id);
 
-const set: Handler = (call) =>
-  upsert(call, parentOf(call, call.params.parent ?? '', 'EDITOR'), call.body, '');
+/**
+ * spec/labels#permissions-2: an ORGANIZER adds appliers, and nothing else: neither another role nor somebody who has a
+ * higher one already.
+ */
+const addsApplier = (call: Call, parent: Parent, given: Json): boolean => {
+  if (given.role !== 'APPLIER' || textOf(given, 'name') !== '') return false;
+  const { principal } = principalIn(given, '');
+  const before = call.state.permissions.get(`${parent.label.id}/${idOf(principal)}`);
+  return before === undefined || rank(before.role) <= rank('APPLIER');
+};
+
+/** The parent of permissions that are set; what an organizer may not set needs an editor. */
+const settable = (call: Call, all: readonly Json[]): Parent => {
+  const parent = parentOf(call, call.params.parent ?? '', 'ORGANIZER');
+  const mayAll = all.length > 0 && all.every((given) => addsApplier(call, parent, given));
+  return mayAll ? parent : parentOf(call, call.params.parent ?? '', 'EDITOR');
+};
+
+const set: Handler = (call) => upsert(call, settable(call, [call.body]), call.body, '');
 
 const list: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'READER');
@@ -150,7 +167,10 @@ const requestsOf = (call: Call): readonly Json[] => {
 
 /** spec/labels#permissions "atomicity": the transaction around the call takes everything back when one entry is refused. */
 const batchUpdate: Handler = (call) => {
-  const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
+  const given = ((call.body.requests ?? []) as readonly Json[]).map(
+    (entry) => (entry.labelPermission ?? {}) as Json,
+  );
+  const parent = settable(call, given);
   const permissions = requestsOf(call).map((entry, i) => {
     const path = `requests[${i}]`;
     entryFits(call, entry, path);

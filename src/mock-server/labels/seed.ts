@@ -90,7 +90,16 @@ const contract = (maker: Maker): LabelJson => {
   act(maker, 'publish', label);
   const fieldId = label.fields[0]?.id ?? '';
   act(maker, 'delta', label, {
-    requests: [{ disableSelectionChoice: { fieldId, id: 'faxed', disabledPolicy: { hideInSearch: true } } }],
+    requests: [
+      {
+        disableSelectionChoice: {
+          fieldId,
+          id: 'faxed',
+          disabledPolicy: { hideInSearch: true },
+          updateMask: '*',
+        },
+      },
+    ],
   });
   act(maker, 'publish', label);
   run(maker, labels.updateLabelCopyMode, { name: `labels/${label.id}` }, { copyMode: 'COPY_APPLIABLE' });
@@ -158,14 +167,21 @@ export const seedLabels = (real: Environment): void => {
   ]);
   act(maker, 'publish', phase);
   act(maker, 'delta', phase, {
-    requests: [{ updateLabel: { properties: { description: 'Where a project stands today' } } }],
+    requests: [
+      {
+        updateLabel: {
+          properties: { description: 'Where a project stands today' },
+          updateMask: 'description',
+        },
+      },
+    ],
   });
 
   const retention = create(maker, 'ADMIN', 'Retention', 'How long it is kept', [
     { properties: { displayName: 'Years' }, integerOptions: {} },
   ]);
   act(maker, 'publish', retention);
-  act(maker, 'disable', retention, { disabledPolicy: { showInApply: true } });
+  act(maker, 'disable', retention, { disabledPolicy: { showInApply: true }, updateMask: '*' });
 
   const archive = create(maker, 'SHARED', 'Archive', 'Old shelf marks', [text('Shelf')]);
   act(maker, 'publish', archive);

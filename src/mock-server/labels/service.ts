@@ -3,6 +3,7 @@ import type { Operation } from '../../core/operation.ts';
 import { labelsService } from '../../api-specs/labels/index.ts';
 import { routerFor } from '../router.ts';
 import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
+import { batchPaths, batchReply } from './batch.ts';
 import { callerFrom, refuseAdmin, refuseScope } from './access.ts';
 import type { Call, Handler } from './call.ts';
 import { constraints } from './constraints.ts';
@@ -143,21 +144,28 @@ const answererOf = (env: Environment) => {
   };
 };
 
+const isLabelPath = (path: string): boolean =>
+  path === basePath || path.startsWith(`${basePath}/`) || batchPaths.includes(path);
+
 /** spec/labels: the label service as a part of the mock server. */
 export const makeLabels = (env: Environment): MockService => {
   const answer = answererOf(env);
+  const refusing = (request: MockRequest, use: () => MockReply): MockReply => {
+    const isOlder = /(^|&)(\$|%24)\.xgafv=1(&|$)/.test(request.query);
+    try {
+      return use();
+    } catch (error) {
+      if (error instanceof LabelError) return errorReply(error, isOlder);
+      throw error;
+    }
+  };
+  const one = (request: MockRequest): MockReply =>
+    refusing(request, () => answer(request, systemFrom(request.query)));
+  const batch = (request: MockRequest): MockReply => refusing(request, () => batchReply(request, one));
   return {
     name: 'labels',
-    owns: (path) => path === basePath || path.startsWith(`${basePath}/`),
-    handle: (request) => {
-      const isOlder = /(^|&)(\$|%24)\.xgafv=1(&|$)/.test(request.query);
-      try {
-        return answer(request, systemFrom(request.query));
-      } catch (error) {
-        if (error instanceof LabelError) return errorReply(error, isOlder);
-        throw error;
-      }
-    },
+    owns: isLabelPath,
+    handle: (request) => (batchPaths.includes(request.path) ? batch(request) : one(request)),
     seed: (kind) => {
       if (kind === 'demo') seedLabels(env);
     },

@@ -1,3 +1,4 @@
+import type { FieldKind } from '../../api-specs/labels/words.ts';
 import type { Collection } from '../store.ts';
 import type { Environment } from '../service.ts';
 
@@ -30,7 +31,6 @@ export type ChoiceRecord = Stamps & {
   state: ComponentState;
   policy?: Policy;
 };
-export type FieldKind = 'text' | 'integer' | 'date' | 'selection' | 'user';
 export type FieldRecord = Stamps & {
   readonly id: string;
   displayName: string;

@@ -245,7 +245,7 @@ test('an edit between plan and delta is refused by the pin and explained', async
       const between = async (r: Parameters<typeof request>[0]) => {
         if (r.url.endsWith(':delta'))
           await at.server.send('POST', `/labels/${id}:delta`, {
-            requests: [{ updateLabel: { properties: { description: 'theirs' } } }],
+            requests: [{ updateLabel: { properties: { description: 'theirs' }, updateMask: 'description' } }],
           });
         return request(r);
       };
@@ -271,7 +271,7 @@ test('a file from an older revision may add, but not undo', async () => {
   // Files of earlier versions name the revision that they were written from.
   const mine = (await at.run('export', 'Everything')).stdout.replace('\ntitle:', '\nrevision: 1\ntitle:');
   await at.server.send('POST', `/labels/${id}:delta`, {
-    requests: [{ updateLabel: { properties: { description: 'theirs' } } }],
+    requests: [{ updateLabel: { properties: { description: 'theirs' }, updateMask: 'description' } }],
   });
   const undoing = await at.run(
     'apply',

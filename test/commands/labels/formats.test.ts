@@ -14,7 +14,7 @@ const printed = async (...argv: string[]): Promise<string> => {
 };
 const edit = JSON.stringify([
   { createField: { field: { properties: { displayName: 'Due' }, dateOptions: {} } } },
-  { updateLabel: { properties: { title: 'Renamed' } } },
+  { updateLabel: { properties: { title: 'Renamed' }, updateMask: 'title' } },
 ]);
 
 test('-o name prints resource names everywhere, and a write that is done is never called invalid arguments', async () => {

@@ -71,7 +71,7 @@ test('an edit while the question is open stops the publish and shows the new dif
   const id = await at.id('Project phase');
   const meddle = async () => {
     await at.server.send('POST', `/labels/${id}:delta`, {
-      requests: [{ updateLabel: { properties: { title: 'Project stage' } } }],
+      requests: [{ updateLabel: { properties: { title: 'Project stage' }, updateMask: 'title' } }],
     });
     return true;
   };
@@ -227,7 +227,7 @@ test('409 ABORTED of other services means the same as 400 FAILED_PRECONDITION, o
     'json',
   );
   expect(still.code).toBe(5);
-  const edit = { requests: [{ updateLabel: { properties: { title: 'Moved' } } }] };
+  const edit = { requests: [{ updateLabel: { properties: { title: 'Moved' }, updateMask: 'title' } }] };
   const moved = await at.runOn(
     meddling(':publish', () => at.server.send('POST', `/labels/${id}:delta`, edit), aborted),
     'publish',
@@ -244,7 +244,9 @@ test('an edit between the two steps of a command says what stands', async () => 
   await at.run('apply', '-f', file, '--publish');
   const id = await at.id('Two steps');
   const edit = (title: string) => () =>
-    at.server.send('POST', `/labels/${id}:delta`, { requests: [{ updateLabel: { properties: { title } } }] });
+    at.server.send('POST', `/labels/${id}:delta`, {
+      requests: [{ updateLabel: { properties: { title }, updateMask: 'title' } }],
+    });
   const next = await at.file('two.yaml', `id: ${id}\ntitle: Two steps now\n`);
   const applied = await at.runOn(meddling(':publish', edit('Theirs')), 'apply', '-f', next, '--publish');
   expect(applied).toMatchObject({

@@ -98,7 +98,9 @@ test('a delta meets the same limits, and one that is over leaves nothing behind'
   expect(
     (
       await server.send('POST', `/labels/${json.id}:delta`, {
-        requests: [{ updateLabel: { properties: { title: letters(limits.maxTitleLength + 1) } } }],
+        requests: [
+          { updateLabel: { properties: { title: letters(limits.maxTitleLength + 1) }, updateMask: 'title' } },
+        ],
       })
     ).status,
   ).toBe(400);
@@ -108,7 +110,7 @@ test('the oldest drafts go when there are more than maxDraftRevisions', async ()
   const { json } = await label('T');
   for (let i = 0; i < limits.maxDraftRevisions; i++) {
     await server.send('POST', `/labels/${json.id}:delta`, {
-      requests: [{ updateLabel: { properties: { title: `T${i}` } } }],
+      requests: [{ updateLabel: { properties: { title: `T${i}` }, updateMask: 'title' } }],
     });
   }
   expect((await server.send('GET', `/labels/${json.id}@1`)).status).toBe(404);
@@ -128,7 +130,7 @@ test('no more published fields are deleted than maxDeletedFields', async () => {
     await server.send('POST', `${path}:publish`, {});
     const { id } = made.json.responses[0].createField;
     return server.send('POST', `${path}:delta`, {
-      requests: [{ disableField: { id, disabledPolicy: {} } }, { deleteField: { id } }],
+      requests: [{ disableField: { id, disabledPolicy: {}, updateMask: '*' } }, { deleteField: { id } }],
     });
   };
   for (let i = 0; i < limits.maxDeletedFields; i++) expect((await once()).status).toBe(200);

@@ -48,11 +48,13 @@ const disabledPolicy = {};
 describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
   test('a lock on the label refuses every change of it', async () => {
     const { id, S, T, delta } = await locked({}, state);
-    expect(await delta({ updateLabel: { properties: { title: 'x' } } })).toBe(400);
+    expect(await delta({ updateLabel: { properties: { title: 'x' }, updateMask: 'title' } })).toBe(400);
     expect(
       await delta({ createField: { field: { properties: { displayName: 'N' }, textOptions: {} } } }),
     ).toBe(400);
-    expect(await delta({ updateField: { id: T, properties: { displayName: 'x' } } })).toBe(400);
+    expect(
+      await delta({ updateField: { id: T, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+    ).toBe(400);
     expect(
       await delta({ createSelectionChoice: { fieldId: S, choice: { properties: { displayName: 'x' } } } }),
     ).toBe(400);
@@ -80,14 +82,24 @@ describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
 
   test('a lock on a field guards it and its choices, and keeps the label from going', async () => {
     const { id, S, T, delta } = await locked({ field: 'S' }, state);
-    expect(await delta({ updateField: { id: S, properties: { displayName: 'x' } } })).toBe(400);
-    expect(await delta({ updateFieldType: { id: S, selectionOptions: { listOptions: {} } } })).toBe(400);
-    expect(await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy } })).toBe(400);
+    expect(
+      await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+    ).toBe(400);
+    expect(
+      await delta({
+        updateFieldType: { id: S, selectionOptions: { listOptions: {} }, updateMask: 'selectionOptions' },
+      }),
+    ).toBe(400);
+    expect(
+      await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
+    ).toBe(400);
     expect(
       await delta({ createSelectionChoice: { fieldId: S, choice: { properties: { displayName: 'x' } } } }),
     ).toBe(400);
-    expect(await delta({ updateField: { id: T, properties: { displayName: 'x' } } })).toBe(200);
-    expect(await delta({ updateLabel: { properties: { title: 'x' } } })).toBe(200);
+    expect(
+      await delta({ updateField: { id: T, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+    ).toBe(200);
+    expect(await delta({ updateLabel: { properties: { title: 'x' }, updateMask: 'title' } })).toBe(200);
     expect((await server.send('POST', `/labels/${id}:disable`, {})).status).toBe(400);
     expect((await server.send('DELETE', `/labels/${id}`)).status).toBe(400);
   });
@@ -96,17 +108,31 @@ describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
     const { S, delta } = await locked({ field: 'S', choice: 'one' }, state);
     expect(
       await delta({
-        updateSelectionChoiceProperties: { fieldId: S, id: 'one', properties: { displayName: 'x' } },
+        updateSelectionChoiceProperties: {
+          fieldId: S,
+          id: 'one',
+          properties: { displayName: 'x' },
+          updateMask: 'displayName',
+        },
       }),
     ).toBe(400);
-    expect(await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy } })).toBe(400);
-    expect(await delta({ disableField: { id: S, disabledPolicy } })).toBe(400);
+    expect(
+      await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
+    ).toBe(400);
+    expect(await delta({ disableField: { id: S, disabledPolicy, updateMask: '*' } })).toBe(400);
     expect(
       await delta({
-        updateSelectionChoiceProperties: { fieldId: S, id: 'two', properties: { displayName: 'x' } },
+        updateSelectionChoiceProperties: {
+          fieldId: S,
+          id: 'two',
+          properties: { displayName: 'x' },
+          updateMask: 'displayName',
+        },
       }),
     ).toBe(200);
-    expect(await delta({ updateField: { id: S, properties: { displayName: 'x' } } })).toBe(200);
+    expect(
+      await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+    ).toBe(200);
   });
 });
 

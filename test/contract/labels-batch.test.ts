@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type LabelServer, labelServer } from '../support/labels-server.ts';
+
+let server: LabelServer;
+beforeAll(async () => {
+  server = await labelServer();
+});
+afterAll(() => server.close());
+
+const post = async (parts: readonly string[], type = 'multipart/mixed; boundary="===b==="') => {
+  const body = `${parts.map((part) => `--===b===\r\n${part}\r\n`).join('')}--===b===--`;
+  const headers = { authorization: 'Bearer any-token', 'content-type': type };
+  const reply = await fetch(`${server.mock.origin}/batch`, { method: 'POST', headers, body });
+  return { status: reply.status, type: reply.headers.get('content-type') ?? '', text: await reply.text() };
+};
+const part = (id: string, request: string): string =>
+  `Content-Type: application/http\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: binary\r\nContent-ID: <b29c5de2 + ${id}>\r\n\r\n${request}`;
+const title = '{"labelType":"SHARED","properties":{"title":"Batched"}}';
+
+test('each call of a batch is answered by its id, and one that is refused stops no other', async () => {
+  const reply = await post([
+    part(
+      '1',
+      `POST /v2beta/labels HTTP/1.1\r\nContent-Type: application/json\r\ncontent-length: ${title.length}\r\n\r\n${title}`,
+    ),
+    part('2', 'GET /v2beta/labels/nothing HTTP/1.1\r\n\r\n'),
+    part('3', 'GET /v2beta/labels?fields=labels(properties/title)&prettyPrint=false HTTP/1.1\r\n'),
+  ]);
+  expect([reply.status, reply.type]).toEqual([200, expect.stringMatching(/^multipart\/mixed; boundary=/)]);
+  const boundary = /boundary=(.*)$/.exec(reply.type)?.[1] ?? '';
+  const answers = reply.text.split(`--${boundary}`).slice(1, -1);
+  expect(answers.map((one) => /Content-ID: (.*)\r/.exec(one)?.[1])).toEqual([
+    '<response-b29c5de2 + 1>',
+    '<response-b29c5de2 + 2>',
+    '<response-b29c5de2 + 3>',
+  ]);
+  expect(answers.map((one) => /HTTP\/1\.1 (\d+)/.exec(one)?.[1])).toEqual(['200', '404', '200']);
+  expect(answers[2]).toContain('{"labels":[{"properties":{"title":"Batched"}}]}');
+});
+
+test.each([
+  ['no multipart', ['x'], 'application/json'],
+  ['no parts', [], undefined],
+  ['a part that is no request', [part('1', 'hello')], undefined],
+  [
+    'more than 100 calls',
+    Array.from({ length: 101 }, (_, i) => part(String(i), 'GET /v2beta/labels HTTP/1.1')),
+    undefined,
+  ],
+] as const)('%s is a 400', async (_, parts, type) => {
+  const reply = await post(parts, type);
+  expect([reply.status, JSON.parse(reply.text).error.status]).toEqual([400, 'INVALID_ARGUMENT']);
+});
+
+test('a call without a token of its own has that of the batch; a batch without one is refused call by call', async () => {
+  const body = `--b\r\n${part('1', 'GET /v2beta/labels HTTP/1.1\r\n')}\r\n--b--`;
+  const headers = { 'content-type': 'multipart/mixed; boundary=b' };
+  const reply = await fetch(`${server.mock.origin}/batch`, { method: 'POST', headers, body });
+  expect(await reply.text()).toContain('HTTP/1.1 401 Unauthorized');
+});
