@@ -2,7 +2,7 @@ import { optionMembers } from '../api-specs/labels/words.ts';
 import { isPlain } from './read-values.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
-type Masked = { readonly values: Plain; readonly added: readonly string[] };
+type Supplied = { readonly values: Plain; readonly added: readonly string[] };
 
 /** Where the members that an edit writes stand in it; '' is the edit itself. */
 const roots: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ const disableMasked = (values: Plain, added: string[]): Plain => {
 };
 
 /** The values of `labels delta` or `labels disable` with the masks that were left out. Pure. */
-export const masked = (bodyName: string, values: Plain): Masked => {
+export const withMasks = (bodyName: string, values: Plain): Supplied => {
   const added: string[] = [];
   const whole =
     bodyName === 'DisableLabelRequest' ? disableMasked(values, added) : deltaMasked(values, added);

@@ -12,6 +12,43 @@ export type Matched<W, L> = {
 const byName = <L extends Live>(all: readonly L[], name: string, taken: ReadonlySet<L>): L[] =>
   all.filter((l) => l.name === name && !taken.has(l));
 
+type Taking<W, L> = {
+  readonly path: string;
+  readonly problems: Problem[];
+  readonly taken: Set<L>;
+  readonly found: Map<W, L>;
+};
+
+const take = <W extends Wanted, L extends Live>(taking: Taking<W, L>, one: W, hit: L, i: number): void => {
+  const { path, problems, taken, found } = taking;
+  if (taken.has(hit)) {
+    const text = `means the same as another entry ("${hit.name}", id ${hit.id})`;
+    problems.push(problem(`${path}[${i}]`, 'rule', text));
+  }
+  taken.add(hit);
+  found.set(one, hit);
+};
+
+const takeByName = <W extends Wanted, L extends Live>(
+  taking: Taking<W, L>,
+  live: readonly L[],
+  one: W,
+  i: number,
+): void => {
+  const { taken, path, problems } = taking;
+  const [hit] = [
+    ...byName(live, one.was ?? one.name, taken),
+    ...(one.was === undefined ? [] : byName(live, one.name, taken)),
+  ];
+  if (hit === undefined) return;
+  const ids = byName(live, hit.name, taken).map(({ id }) => id);
+  if (ids.length > 1) {
+    const text = `"${hit.name}" is the name of ${ids.length} parts: ${ids.join(', ')}`;
+    problems.push(problem(`${path}[${i}]`, 'rule', text, 'give the id'));
+  }
+  take(taking, one, hit, i);
+};
+
 /**
  * Which part of the service each part of the file means: by id, else by the old name in `was`, else by name. An id that
  * the service does not know came from another place, and the name decides.
@@ -21,41 +58,13 @@ export const match = <W extends Wanted, L extends Live>(
   live: readonly L[],
   path: string,
 ): Matched<W, L> => {
-  const problems: Problem[] = [];
-  const taken = new Set<L>();
-  const found = new Map<W, L>();
-  const take = (one: W, hit: L, at: string): void => {
-    if (taken.has(hit))
-      problems.push(problem(at, 'rule', `means the same as another entry ("${hit.name}", id ${hit.id})`));
-    taken.add(hit);
-    found.set(one, hit);
-  };
+  const taking: Taking<W, L> = { path, problems: [], taken: new Set(), found: new Map() };
+  const { problems, taken, found } = taking;
   for (const [i, one] of wanted.entries()) {
     const hit = one.id === undefined ? undefined : live.find((l) => l.id === one.id);
-    if (hit) take(one, hit, `${path}[${i}]`);
+    if (hit) take(taking, one, hit, i);
   }
-  for (const [i, one] of wanted.entries()) {
-    if (found.has(one)) continue;
-    const at = `${path}[${i}]`;
-    const hits = [
-      ...byName(live, one.was ?? one.name, taken),
-      ...(one.was === undefined ? [] : byName(live, one.name, taken)),
-    ];
-    const [hit] = hits;
-    if (hit === undefined) continue;
-    if (byName(live, hit.name, taken).length > 1) {
-      const ids = byName(live, hit.name, taken).map((l) => l.id);
-      problems.push(
-        problem(
-          at,
-          'rule',
-          `"${hit.name}" is the name of ${ids.length} parts: ${ids.join(', ')}`,
-          'give the id',
-        ),
-      );
-    }
-    take(one, hit, at);
-  }
+  for (const [i, one] of wanted.entries()) if (!found.has(one)) takeByName(taking, live, one, i);
   const pairs = wanted.map((one, i) => ({ wanted: one, live: found.get(one), path: `${path}[${i}]` }));
   return { pairs, missing: live.filter((l) => !taken.has(l)), problems };
 };

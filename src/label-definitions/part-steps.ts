@@ -44,13 +44,14 @@ export type PartKind<W extends WantedPart, L extends LivePart> = {
   readonly hints?: (added: readonly W[], missing: readonly L[]) => readonly string[];
 };
 
-const propertySteps = <W extends WantedPart, L extends LivePart>(
+/** What one edit writes: the name, what only this kind has, the place. */
+const writtenBy = <W extends WantedPart, L extends LivePart>(
   kind: PartKind<W, L>,
   wanted: W,
   live: L,
   place: Place,
   nameOf: (id: string) => string,
-): Step[] => {
+): Property[] => {
   const renamed: Property = {
     kind: 'renamed',
     member: 'displayName',
@@ -63,27 +64,31 @@ const propertySteps = <W extends WantedPart, L extends LivePart>(
     value: place.before,
     detail: place.before === '' ? 'to the end' : `before ${nameOf(place.before)}`,
   };
-  const written = [
+  return [
     ...(wanted.name === live.name ? [] : [renamed]),
     ...kind.properties(wanted, live),
     ...(place.isMoved ? [moved] : []),
   ];
+};
+
+const propertySteps = <W extends WantedPart, L extends LivePart>(
+  kind: PartKind<W, L>,
+  wanted: W,
+  live: L,
+  written: readonly Property[],
+): Step[] => {
   if (written.length === 0) return [];
   const properties = Object.fromEntries(
     written.flatMap(({ member, value }) => (value === undefined ? [] : [[member, value]])),
   );
   const updateMask = written.map(({ member }) => member).join(',');
-  return [
-    {
-      changes: written.map((property) => ({
-        kind: property.kind,
-        what: kind.what(wanted.name),
-        detail: property.detail,
-        part: kind.part(live.id),
-      })),
-      edit: { [kind.edits.update]: { ...kind.ids(live.id), properties, updateMask } },
-    },
-  ];
+  const changes = written.map((property) => ({
+    kind: property.kind,
+    what: kind.what(wanted.name),
+    detail: property.detail,
+    part: kind.part(live.id),
+  }));
+  return [{ changes, edit: { [kind.edits.update]: { ...kind.ids(live.id), properties, updateMask } } }];
 };
 
 const disableStep = <W extends WantedPart, L extends LivePart>(
@@ -134,6 +139,25 @@ const isDeferred = <W extends WantedPart, L extends LivePart>({ wanted, live }: 
   Boolean(wanted.disabled) && (live === undefined || live.state === 'UNPUBLISHED_DRAFT');
 
 type Kept<W, L> = { readonly wanted: W; readonly live: L; readonly path: string; readonly place: Place };
+type Added<W> = { readonly wanted: W; readonly place: Place };
+
+/** The parts that stay and those that come, each with where it stands. */
+const placed = <W extends WantedPart, L extends LivePart>(
+  pairs: readonly Pair<W, L>[],
+  live: readonly L[],
+): { readonly kept: Kept<W, L>[]; readonly added: Added<W>[] } => {
+  const places = placesFrom(
+    pairs.map((pair) => pair.live?.id),
+    live.map(({ id }) => id),
+  );
+  const placeAt = (i: number): Place => places[i] ?? { before: '', isMoved: false };
+  return {
+    kept: pairs.flatMap((pair, i): Kept<W, L>[] =>
+      pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : [],
+    ),
+    added: pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }])),
+  };
+};
 
 /** What makes the parts of one kind those of the file. Removals first, so that limits are kept on the way. */
 export const partSteps = <W extends WantedPart, L extends LivePart>(
@@ -144,36 +168,23 @@ export const partSteps = <W extends WantedPart, L extends LivePart>(
   prune: boolean,
 ): Steps => {
   const { pairs, missing, problems } = match(wanted, live, path);
-  const ids = live.map(({ id }) => id);
-  const places = placesFrom(
-    pairs.map((pair) => pair.live?.id),
-    ids,
-  );
-  const placeAt = (i: number): Place => places[i] ?? { before: '', isMoved: false };
-  const kept = pairs.flatMap((pair, i): Kept<W, L>[] =>
-    pair.live ? [{ ...pair, live: pair.live, place: placeAt(i) }] : [],
-  );
-  const added = pairs.flatMap((pair, i) => (pair.live ? [] : [{ wanted: pair.wanted, place: placeAt(i) }]));
+  const { kept, added } = placed(pairs, live);
   const nameOf = (id: string): string => live.find((part) => part.id === id)?.name ?? id;
   const inner = kept.map((one) => kind.inner?.(one.wanted, one.live, one.path));
   const within = inner.flatMap((one) => (one === undefined ? [] : [one]));
-  const steps: Step[] = [
-    ...missing.flatMap((part) => goneSteps(kind, part, prune)),
-    // Moves go from the last to the first: then every `before` stands right.
-    ...kept.toReversed().flatMap((one) => propertySteps(kind, one.wanted, one.live, one.place, nameOf)),
-    ...kept.flatMap((one, i) => [...(inner[i]?.steps ?? []), ...stateSteps(kind, one.wanted, one.live)]),
-    ...added.map((one) => kind.create(one.wanted, one.place.before)),
-  ];
+  const edited = (one: Kept<W, L>): Step[] =>
+    propertySteps(kind, one.wanted, one.live, writtenBy(kind, one.wanted, one.live, one.place, nameOf));
+  const comes = added.map((one) => one.wanted);
   return {
-    steps,
-    problems: [...problems, ...within.flatMap((one) => one.problems)],
-    notes: [
-      ...(kind.hints?.(
-        added.map((one) => one.wanted),
-        missing,
-      ) ?? []),
-      ...within.flatMap((one) => one.notes),
+    steps: [
+      ...missing.flatMap((part) => goneSteps(kind, part, prune)),
+      // Moves go from the last to the first: then every `before` stands right.
+      ...kept.toReversed().flatMap(edited),
+      ...kept.flatMap((one, i) => [...(inner[i]?.steps ?? []), ...stateSteps(kind, one.wanted, one.live)]),
+      ...added.map((one) => kind.create(one.wanted, one.place.before)),
     ],
+    problems: [...problems, ...within.flatMap((one) => one.problems)],
+    notes: [...(kind.hints?.(comes, missing) ?? []), ...within.flatMap((one) => one.notes)],
     deferred: [
       ...within.flatMap((one) => one.deferred),
       ...pairs.filter(isDeferred).map((pair) => kind.what(pair.wanted.name)),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { masked } from '../../src/label-definitions/masks.ts';
+import { withMasks } from '../../src/label-definitions/masks.ts';
 
 test('a delta gets the masks that were left out; one that was given stays', () => {
-  const { values, added } = masked('DeltaUpdateLabelRequest', {
+  const { values, added } = withMasks('DeltaUpdateLabelRequest', {
     requests: [
       { updateLabel: { properties: { title: 'T', description: 'd' } } },
       { updateField: { id: 'f', properties: { displayName: 'x', required: true }, updateMask: 'required' } },
@@ -28,11 +28,15 @@ test('a delta gets the masks that were left out; one that was given stays', () =
 });
 
 test('so does a disable with a policy, from a flag and in a body; one without a policy needs none', () => {
-  expect(masked('DisableLabelRequest', { 'disabled-policy': { showInApply: true } }).values).toMatchObject({
-    'update-mask': 'showInApply',
-  });
-  expect(masked('DisableLabelRequest', { body: { disabledPolicy: { hideInSearch: true } } }).values).toEqual({
+  expect(withMasks('DisableLabelRequest', { 'disabled-policy': { showInApply: true } }).values).toMatchObject(
+    {
+      'update-mask': 'showInApply',
+    },
+  );
+  expect(
+    withMasks('DisableLabelRequest', { body: { disabledPolicy: { hideInSearch: true } } }).values,
+  ).toEqual({
     body: { disabledPolicy: { hideInSearch: true }, updateMask: 'hideInSearch' },
   });
-  expect(masked('DisableLabelRequest', {})).toEqual({ values: {}, added: [] });
+  expect(withMasks('DisableLabelRequest', {})).toEqual({ values: {}, added: [] });
 });

@@ -33,10 +33,10 @@ const hasTwoSegments = (operation: Operation, { name }: Values): boolean =>
   isOnePermission(operation) && /\/permissions\/[^/]+\/[^/]+$/.test(String(name));
 
 /** The service refuses an edit without a mask: what is given is what is meant, and -v says so. */
-const withMasks = async (context: Context, { bodyName }: Operation, values: Values): Promise<Values> => {
+const supplyMasks = async (context: Context, { bodyName }: Operation, values: Values): Promise<Values> => {
   if (bodyName !== 'DeltaUpdateLabelRequest' && bodyName !== 'DisableLabelRequest') return values;
-  const { masked } = await import('../../label-definitions/masks.ts');
-  const { values: whole, added } = masked(bodyName, values);
+  const { withMasks } = await import('../../label-definitions/masks.ts');
+  const { values: whole, added } = withMasks(bodyName, values);
   for (const line of added) context.log.debug(`${line} (the service wants it, and it was not given)`);
   return whole;
 };
@@ -45,7 +45,7 @@ const run =
   ({ command, operation: row }: Row): Command['run'] =>
   async (context, given) => {
     const { operation, values: asked } = selecting(row, longForm(row, given, context));
-    const values = await withMasks(context, operation, asked);
+    const values = await supplyMasks(context, operation, asked);
     const act = async (named: Values): Promise<Result> => {
       if (paged(operation)) return runList(context, operation, named);
       if (operation !== row) return read(context, operation, named);

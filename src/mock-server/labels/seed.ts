@@ -146,6 +146,34 @@ const providerLabel = (maker: Maker): LabelJson => {
   return label;
 };
 
+const sensitivity = (maker: Maker): void => {
+  const levels = { choices: [choice('Public', 'public'), choice('Internal', 'internal')] };
+  create(maker, 'SHARED', 'Sensitivity', 'Who may see it', [
+    { properties: { displayName: 'Level', required: true }, selectionOptions: levels },
+  ]);
+};
+
+/** Published, with a newer draft. */
+const projectPhase = (maker: Maker): void => {
+  const fields = [text('Phase'), text('Notes')];
+  const phase = create(maker, 'SHARED', 'Project phase', 'Where a project stands', fields);
+  act(maker, 'publish', phase);
+  const properties = { description: 'Where a project stands today' };
+  act(maker, 'delta', phase, { requests: [{ updateLabel: { properties, updateMask: 'description' } }] });
+};
+
+/** Disabled, one with a policy and one with a newer draft. */
+const disabledLabels = (maker: Maker): void => {
+  const years = { properties: { displayName: 'Years' }, integerOptions: {} };
+  const retention = create(maker, 'ADMIN', 'Retention', 'How long it is kept', [years]);
+  act(maker, 'publish', retention);
+  act(maker, 'disable', retention, { disabledPolicy: { showInApply: true }, updateMask: '*' });
+  const archive = create(maker, 'SHARED', 'Archive', 'Old shelf marks', [text('Shelf')]);
+  act(maker, 'publish', archive);
+  act(maker, 'delta', archive, { requests: [{ createField: { field: text('Room') } }] });
+  act(maker, 'disable', archive);
+};
+
 /** Labels in every state, with every kind of field, permissions and locks. Call inside a transaction. */
 export const seedLabels = (real: Environment): void => {
   const env = steady(real);
@@ -153,40 +181,9 @@ export const seedLabels = (real: Environment): void => {
   const first = contract(maker);
   lock(maker, first, { fieldId: first.fields[0]?.id, choiceId: 'signed' });
   lock(maker, first, { fieldId: first.fields[2]?.id });
-
-  create(maker, 'SHARED', 'Sensitivity', 'Who may see it', [
-    {
-      properties: { displayName: 'Level', required: true },
-      selectionOptions: { choices: [choice('Public', 'public'), choice('Internal', 'internal')] },
-    },
-  ]);
-
-  const phase = create(maker, 'SHARED', 'Project phase', 'Where a project stands', [
-    text('Phase'),
-    text('Notes'),
-  ]);
-  act(maker, 'publish', phase);
-  act(maker, 'delta', phase, {
-    requests: [
-      {
-        updateLabel: {
-          properties: { description: 'Where a project stands today' },
-          updateMask: 'description',
-        },
-      },
-    ],
-  });
-
-  const retention = create(maker, 'ADMIN', 'Retention', 'How long it is kept', [
-    { properties: { displayName: 'Years' }, integerOptions: {} },
-  ]);
-  act(maker, 'publish', retention);
-  act(maker, 'disable', retention, { disabledPolicy: { showInApply: true }, updateMask: '*' });
-
-  const archive = create(maker, 'SHARED', 'Archive', 'Old shelf marks', [text('Shelf')]);
-  act(maker, 'publish', archive);
-  act(maker, 'delta', archive, { requests: [{ createField: { field: text('Room') } }] });
-  act(maker, 'disable', archive);
+  sensitivity(maker);
+  projectPhase(maker);
+  disabledLabels(maker);
 
   const department = create(maker, 'ADMIN', 'Department', 'Set by policy', [text('Cost centre')]);
   act(maker, 'publish', department);
