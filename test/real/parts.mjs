@@ -1,6 +1,14 @@
 // What the tests on real parts need from the machine: looked for, fetched into the test cache without root where it is
 // missing, and put into words. `node test/real/parts.mjs` fetches everything and prints the table.
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { peers } from '../peers/install.mjs';
@@ -79,6 +87,9 @@ const release = () =>
 const writeWrapper = (bin, { command, binary = `usr/bin/${command}`, variables }, tree) => {
   const lines = Object.entries(variables?.(tree) ?? {}).map(([name, value]) => `export ${name}='${value}'`);
   mkdirSync(bin, { recursive: true });
+  // fish finds its own files beside itself when both directories are there.
+  if (existsSync(join(tree, 'etc')) && !existsSync(join(tree, 'usr/etc')))
+    symlinkSync('../etc', join(tree, 'usr/etc'));
   writeFileSync(
     join(bin, command),
     [

@@ -16,6 +16,7 @@ export const librariesIn = (tree) =>
         .filter((name) => name.endsWith('-linux-gnu'))
         .flatMap((name) => [join(tree, directory, name), join(tree, directory, name, 'pulseaudio')]),
     )
+    .concat(join(tree, 'usr/lib/man-db'))
     .filter(existsSync)
     .join(':');
 
