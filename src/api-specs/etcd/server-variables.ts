@@ -63,3 +63,6 @@ const known = new Set(flags.map(variableOf));
 /** Whether a server reads this variable. Images put others beside them, passwords too: those are none of an upgrade's business. */
 export const isServerVariable = (name: string): boolean =>
   known.has(name) || name.startsWith('ETCD_EXPERIMENTAL_');
+
+/** Its value may be relative to the server's working directory. */
+export const isPathVariable = (name: string): boolean => /^ETCD_(DATA_DIR|WAL_DIR|(\w+_)?FILE)$/.test(name);

@@ -199,7 +199,7 @@ export const init = defineCommand({
     if (file === undefined) return rawResult(text);
     if ((await context.host.files.info(file)) !== undefined)
       await context.confirm(`${file} is there already. Replace it?`);
-    await context.host.files.replace(file, text);
+    await context.host.files.replace(file, text, 0o600);
     return recordResult(
       { cluster_file: file, members: members.map((member) => member.name), to_fill_in: left },
       { text: `${file} written; next: opsctl kv check --cluster ${values.out}`, name: 'cluster_file' },

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Host } from '../../platform/host.ts';
+import { isPathVariable, isServerVariable } from '../../api-specs/etcd/server-variables.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import type { ListedMember } from '../types.ts';
 
@@ -39,13 +40,17 @@ const running = async (host: Host): Promise<Running[]> => {
     .filter(({ argv }) => argv.length > 0);
 };
 
-/** Settings in the environment count only for a server: the shell of somebody who exported them is none. */
-const environmentOf = (host: Host, { pid, argv }: Running): Record<string, string> =>
+/**
+ * Settings in the environment count only for a server: the shell of somebody who exported them is none. Paths in them are made whole: the successor may be started elsewhere. Names that no server reads stay away: images keep passwords
+ * beside them.
+ */
+const environmentOf = (host: Host, { pid, argv }: Running, cwd: string): Record<string, string> =>
   /etcd/.test(basename(argv[0] as string))
     ? Object.fromEntries(
         wordsAt(host, `/proc/${pid}/environ`)
-          .filter((word) => word.startsWith('ETCD_'))
-          .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
+          .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const)
+          .filter(([name]) => isServerVariable(name))
+          .map(([name, value]) => [name, isPathVariable(name) ? resolve(cwd, value) : value]),
       )
     : {};
 
@@ -169,8 +174,8 @@ const described = async (
 /** The process of a member on this machine: the one whose flags, environment or configuration file name its client URL. */
 export const findProcess = async (host: Host, listed: ListedMember): Promise<FoundProcess | undefined> => {
   for (const one of await running(host)) {
-    const env = environmentOf(host, one);
     const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
+    const env = environmentOf(host, one, cwd);
     const settings = await settingsOf(host, one.argv, env, cwd);
     if (isMember(settings, listed)) return described(host, one, settings, env, cwd, listed.name);
   }

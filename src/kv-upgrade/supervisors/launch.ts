@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { isPathVariable } from '../../api-specs/etcd/server-variables.ts';
 import { argvOf } from '../cluster/command-line.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Identity, MemberSpec } from '../types.ts';
@@ -58,7 +60,9 @@ export const environmentProblems = (member: MemberSpec, running: ProcessInfo | u
   return [...running.env].flatMap(([name, value]) => {
     const flag = name.slice('ETCD_'.length).toLowerCase().replaceAll('_', '-');
     const isFlag = flags.every((one) => one.has(flag));
-    if (name === ownVariable || isFlag || member.env?.[name] === value) return [];
+    const whole = (text: string | undefined): string | undefined =>
+      text !== undefined && isPathVariable(name) ? resolve(running.cwd ?? '/', text) : text;
+    if (name === ownVariable || isFlag || whole(member.env?.[name]) === whole(value)) return [];
     // The value may be a path to a secret, or one: it is not repeated.
     return [
       `its process has ${name} in its environment; env in the cluster file has ${member.env?.[name] === undefined ? 'no such name' : 'another value'}`,

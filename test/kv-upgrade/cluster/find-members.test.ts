@@ -60,16 +60,18 @@ describe('the process of a member is found by its client URL', () => {
       relative: [],
     });
   });
-  it('in its environment, which is kept', async () => {
+  it('in its environment, of which only settings of the server are kept, with whole paths', async () => {
     const environ = words(
       'PATH=/bin',
       'ETCD_NAME=n1',
-      'ETCD_DATA_DIR=/var/n1',
+      'ETCD_DATA_DIR=n1',
+      'ETCD_ROOT_PASSWORD=s3cret',
+      'ETCD_ON_K8S=yes',
       'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379',
     );
     expect(await found(['/usr/bin/etcd'], { '/proc/71/environ': environ })).toMatchObject({
-      data_dir: '/var/n1',
-      env: { ETCD_NAME: 'n1', ETCD_DATA_DIR: '/var/n1', ETCD_LISTEN_CLIENT_URLS: 'http://10.0.0.1:2379' },
+      data_dir: '/srv/n1/n1',
+      env: { ETCD_NAME: 'n1', ETCD_DATA_DIR: '/srv/n1/n1', ETCD_LISTEN_CLIENT_URLS: 'http://10.0.0.1:2379' },
     });
   });
 });
