@@ -1,0 +1,103 @@
+/** A real systemd as first process of its own pid, mount and cgroup namespaces, with units of the tests; the network is the machine's. */
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pause } from './cluster.ts';
+
+export type SystemdHost = {
+  /** Words that run a command inside. */
+  readonly prefix: readonly string[];
+  /** Where units are written; `systemctl daemon-reload` reads them. */
+  readonly units: string;
+  systemctl(...words: readonly string[]): string;
+  close(): Promise<void>;
+};
+
+const program = (): string | undefined =>
+  ['/lib/systemd/systemd', '/usr/lib/systemd/systemd'].find((path) => existsSync(path));
+
+/** Everything that the manager writes is in file systems of its own. */
+const boot = (directory: string): string => `#!/bin/sh
+set -e
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 none /sys/fs/cgroup
+mkdir /sys/fs/cgroup/systemd
+mount -t cgroup -o none,name=systemd none /sys/fs/cgroup/systemd
+mount -t tmpfs -o mode=755 none /run
+mount --bind ${directory}/units /etc/systemd/system
+export container=x
+exec ${program()} --system --unit=tests.target --log-target=console --show-status=0
+`;
+
+const missing = (): string | undefined => {
+  if (process.platform !== 'linux') return 'this is not Linux';
+  if (process.getuid?.() !== 0) return 'namespaces and cgroups need root';
+  if (program() === undefined) return 'systemd is not installed';
+  if (!existsSync('/sys/fs/cgroup/systemd')) return 'there is no name=systemd cgroup hierarchy';
+  return undefined;
+};
+
+const leftOut = (why: string): undefined => {
+  if (process.env['CI'] === 'true') throw new Error(`no real systemd: ${why}`);
+  process.stderr.write(`left out: a real systemd: ${why}\n`);
+  return undefined;
+};
+
+const childOf = (pid: number): number | undefined => {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return text === '' ? undefined : Number(text.split(' ')[0]);
+  } catch {
+    return undefined;
+  }
+};
+
+const ended = async (outer: ChildProcess, init: number | undefined): Promise<void> => {
+  if (init !== undefined) process.kill(init, 'SIGKILL');
+  outer.kill('SIGKILL');
+  for (let i = 0; i < 200 && existsSync(`/proc/${init}`); i += 1) await pause(25);
+};
+
+/** Undefined, with the reason on stderr, where no systemd can be had. */
+export const startSystemd = async (directory: string): Promise<SystemdHost | undefined> => {
+  const why = missing();
+  if (why !== undefined) return leftOut(why);
+  const units = join(directory, 'units');
+  mkdirSync(units, { recursive: true });
+  writeFileSync(join(units, 'tests.target'), '[Unit]\nDescription=tests\nDefaultDependencies=no\n');
+  writeFileSync(join(directory, 'boot.sh'), boot(directory), { mode: 0o755 });
+  const group = `/sys/fs/cgroup/systemd/tests-${process.pid}-${Date.now()}`;
+  mkdirSync(group);
+  const script = `echo $$ > ${group}/cgroup.procs; exec unshare --fork --kill-child --pid --mount --cgroup --ipc --uts --mount-proc sh ${directory}/boot.sh`;
+  const outer = spawn('sh', ['-c', script], { stdio: 'ignore' });
+  let init: number | undefined;
+  for (let i = 0; i < 600; i += 1) {
+    init = childOf(outer.pid as number);
+    const prefix = init === undefined ? [] : ['-t', String(init), '-m', '-p', '-C', '-i', '-u'];
+    if (prefix.length > 0 && isUp(prefix))
+      return {
+        prefix: ['nsenter', ...prefix],
+        units,
+        systemctl: (...words) =>
+          execFileSync('nsenter', [...prefix, 'systemctl', ...words], { encoding: 'utf8' }).trim(),
+        close: () => ended(outer, init),
+      };
+    await pause(50);
+  }
+  await ended(outer, init);
+  return leftOut('it did not come up within 30 s');
+};
+
+const isUp = (prefix: readonly string[]): boolean => {
+  try {
+    return /running|degraded/.test(
+      execFileSync('nsenter', [...prefix, 'systemctl', 'is-system-running'], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    );
+  } catch {
+    return false;
+  }
+};
