@@ -15,8 +15,9 @@ afterEach(async () => {
 
 const outcome = ({ code, stderr, stdout }: Ended): string =>
   `${code}${code === 0 ? '' : ` ${stderr}${stdout.slice(-2000)}`}`;
-const upgrade = ['kv', 'upgrade', '--yes'] as const;
-const resume = ['kv', 'resume', '--yes'] as const;
+const unattended = ['--yes', '--accept-point-of-no-return'] as const;
+const upgrade = ['kv', 'upgrade', ...unattended] as const;
+const resume = ['kv', 'resume', ...unattended] as const;
 const n2 = (text: (server: string) => string) => (place: Place, server: string) =>
   place.name === 'n2' ? `[ "$1" = --version ] && exec ${server} --version\n${text(server)}` : undefined;
 /** Runs the server, and ends it a time after it was started. */
@@ -120,7 +121,7 @@ const scenarios: readonly Scenario[] = [
     not: ['local', 'ssh + local', 'hooks'],
     run: async (one) => {
       one.offer('3.3', '3.4');
-      expect(outcome(await one.opsctl(...upgrade, '--hold-last'))).toMatch(/^8 /);
+      expect(outcome(await one.opsctl('kv', 'upgrade', '--yes', '--hold-last'))).toMatch(/^8 /);
       expect(outcome(await one.opsctl('kv', 'abort', '--yes'))).toBe('0');
       const before = await one.versions();
       expect(before).toContain('3.3');

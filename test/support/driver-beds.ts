@@ -126,7 +126,9 @@ const specOf = (kind: BedKind, place: Place, from: string, to: string): Record<s
   return { ...base, ...files, old_binary, new_binary, old_command: place.flags, new_command: place.flags };
 };
 const settingsOf = (kind: BedKind, config: string | undefined): Record<string, unknown> => {
-  const ssh = { options: ['-F', config], ...(kind === 'ssh + systemd' ? { then: 'systemd' } : {}) };
+  const then = kind === 'ssh + systemd' ? 'systemd' : 'local';
+  // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+  const ssh = { options: ['-F', config], then };
   if (kind.startsWith('ssh')) return { driver: 'ssh', ssh };
   if (kind !== 'hooks') return { driver: kind };
   const pid = '$(cat {data_dir}/../pid)';
@@ -235,7 +237,7 @@ export const startBed = async (
       put(script ?? { from: serverOf(to) }, path);
     }
     const members = all.map((place) => specOf(kind, place, old, to));
-    const timeouts = { stop_seconds: 60, gate_seconds: 90 };
+    const timeouts = { stop_seconds: 60, gate_seconds: 90, stable_before_last_seconds: 1 };
     writeFileSync(file, stringify({ name: 'bed', to, ...settingsOf(kind, ssh?.config), timeouts, members }));
   };
   if (systemd !== undefined) startUnits(systemd, all, options);

@@ -2,7 +2,7 @@ import { recordResult } from '../../core/result.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { clusterFlags } from './cluster.ts';
+import { clusterFlags, driverFor } from './cluster.ts';
 import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
 
 export const rollback = defineCommand({
@@ -77,6 +77,9 @@ export const abort = defineCommand({
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
       const journal = await openJournal(context.host, found.directory);
+      const { discardStaged } = await import('../../kv-upgrade/placement/discard-staged.ts');
+      const driver = await driverFor(context, opened.cluster);
+      await discardStaged({ driver, cluster: opened.cluster }, journal.entries, 'aborted');
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
       const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');

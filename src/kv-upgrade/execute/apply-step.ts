@@ -26,6 +26,7 @@ import type {
   MemberSeen,
   MemberSpec,
   Observation,
+  Placement,
   Step,
   StepKind,
 } from '../types.ts';
@@ -190,6 +191,15 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
 
+/** Everything that may still say no, and then the record: after the stop it is the only thing that says what the member ran with. */
+const lastLook = async (run: Run, step: Step, placement: Placement): Promise<MemberSeen> => {
+  await run.holdLock();
+  const seen = await safeToStop(run, placement.member);
+  noteIdentity(run, step, seen);
+  await recordPlacement(run, placement);
+  return seen;
+};
+
 const stopMember: Act = async (run, step) => {
   const { host, driver, cluster } = run;
   const member = memberOf(run, nameOf(step));
@@ -204,10 +214,10 @@ const stopMember: Act = async (run, step) => {
   await runHook(run, 'before_member', member.name);
   // Beside what runs: when anything below says no, the member and whatever a crash would start are as before.
   const placement = await driver.stage(member, { from: run.plan.from, to: run.plan.to, run: run.id });
-  await run.holdLock();
-  const seen = await safeToStop(run, member.name);
-  noteIdentity(run, step, seen);
-  await recordPlacement(run, placement);
+  const seen = await lastLook(run, step, placement).catch(async (error: unknown) => {
+    await driver.discard(member, placement).catch(() => {});
+    throw error;
+  });
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);

@@ -22,6 +22,7 @@ import { nextSteps } from './next-steps.ts';
 import { reportFrom } from '../report/from-events.ts';
 import { joined, partsBefore } from '../report/whole-run.ts';
 import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
+import { discardStaged } from '../placement/discard-staged.ts';
 import { lockLost } from '../run.ts';
 import type { Run } from '../run.ts';
 import type {
@@ -234,6 +235,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       cluster.members.map(({ client_url }) => access.store(client_url)),
       run,
     );
+    await discardStaged(parts, journal.entries, ending.outcome);
     journal.tell({ kind: 'closed', outcome: ending.outcome, message: ending.message });
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     const finishedAt = new Date(host.now()).toISOString();

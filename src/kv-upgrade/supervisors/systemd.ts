@@ -128,8 +128,9 @@ ${select(member, next.drop_in, quoted(next.program))}`
 ${fileFunctions}
 P=${quoted(member.binary_path)}
 ${which === 'old' ? linkAgain(previous.link_target, sha256) : ''}
+[ "$(digest "$P" 2>/dev/null)" != ${quoted(sha256)} ] || exit 0
 ${recorded(source, sha256)}
-[ "$(digest "$P" 2>/dev/null)" = ${quoted(sha256)} ] || put ${quoted(source)} "$P"`;
+put ${quoted(source)} "$P"`;
   },
   discard: (member, { next }) =>
     next.program === undefined

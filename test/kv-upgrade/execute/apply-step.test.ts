@@ -42,10 +42,11 @@ const cluster = (n2: Identity) => {
 };
 const placement: Placement = { member: 'n2', previous: { minor: '3.3' }, next: { minor: '3.4' } };
 const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
-  const stops: string[] = [];
+  const [stops, discards]: [string[], string[]] = [[], []];
   const driver = {
     facts: async () => seen('n2').host ?? {},
     stage: async () => placement,
+    discard: async () => void discards.push('n2'),
     stop: async ({ name }: { readonly name: string }) => {
       stops.push(name);
       return true;
@@ -56,7 +57,7 @@ const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
     () => 'stopped',
     (error: unknown) => error,
   );
-  return { run, stops, ended };
+  return { run, stops, discards, ended };
 };
 
 describe('stopping a member', () => {
@@ -90,10 +91,12 @@ describe('stopping a member', () => {
   });
   it('is refused when the lock went to somebody else', async () => {
     const lost = new AppError('stopped', 'the lock in the store was lost', { code: 'LOCK_LOST' });
-    const { stops, ended } = await stopped(
+    const { stops, discards, ended } = await stopped(
       { member_id: '1002', cluster_id: '77' },
       { holdLock: () => Promise.reject(lost) },
     );
     expect([ended, stops]).toEqual([lost, []]);
+    // What a crash of the member would start is as before.
+    expect(discards).toEqual(['n2']);
   });
 });
