@@ -30,5 +30,6 @@ else if (
   (args.length === 0 || (args.length === 1 && (first === '--help' || first === '-h' || first === 'help')))
 )
   await print('help.txt');
-else if (first === '__complete') (await import('../dist/complete.js')).complete(args.slice(1));
+else if (first === '__complete' || first === '__describe')
+  (await import('../dist/complete.js')).complete(args.slice(1), first === '__describe');
 else await main();

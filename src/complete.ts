@@ -1,4 +1,4 @@
-import { type Sources, completions } from './cli/complete.ts';
+import { type Candidate, type Sources, completions } from './cli/complete.ts';
 
 const fs = process.getBuiltinModule('node:fs');
 
@@ -11,6 +11,7 @@ const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined):
 };
 
 const lines = (path: string): string[] => fs.readFileSync(path, 'utf8').split('\n').filter(Boolean);
+const plain = (words: readonly string[]): Candidate[] => words.map((word) => ({ word }));
 
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
 const stored = (): Stored => {
@@ -22,11 +23,6 @@ const stored = (): Stored => {
     return {};
   }
 };
-/** Each profile has a cache and a state of its own. */
-const profile = (): string => process.env.OPSCTL_PROFILE || stored().current || 'mock';
-const names = (source: string): string => {
-  return `${directory('cache', process.env.XDG_CACHE_HOME)}/${profile()}/names/${source.replace(/[^a-z-]/g, '')}`;
-};
 
 /** The value that the line gives to a flag, so far. */
 const given = (words: readonly string[], flag: string): string | undefined => {
@@ -36,6 +32,13 @@ const given = (words: readonly string[], flag: string): string | undefined => {
     (at < 0 ? undefined : words[at + 1])
   );
 };
+/** Each profile has a cache and a state of its own; the one of the line wins. */
+const profileOf = (words: readonly string[]): string => {
+  const name = given(words.slice(0, -1), '--profile') ?? process.env.OPSCTL_PROFILE ?? '';
+  const found = name === '' ? (stored().current ?? 'mock') : name;
+  return /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(found) ? found : 'mock';
+};
+
 const state = (): string => directory('state', process.env.XDG_STATE_HOME);
 /** The cluster file that the line names, that of a rehearsal's directory, the one of the environment, else that of the simulated cluster. */
 const clusterFile = (words: readonly string[]): string => {
@@ -44,7 +47,7 @@ const clusterFile = (words: readonly string[]): string => {
     given(words, '--cluster') ??
     (rehearsal === undefined ? undefined : `${rehearsal}/cluster.yaml`) ??
     process.env.OPSCTL_KV_CLUSTER;
-  return named || `${state()}/${profile()}/mock-kv/cluster.yaml`;
+  return named || `${state()}/${profileOf(words)}/mock-kv/cluster.yaml`;
 };
 /** Runs of that cluster, the newest first. */
 const runs = (path: string): string[] => {
@@ -61,27 +64,77 @@ const memberNames = (path: string): string[] =>
     ([, name]) => name ?? '',
   );
 
-/** Names of settings and profiles, and those seen by earlier commands, a line each; missing or unreadable is simply nothing to offer. */
-const known = (settings: readonly string[], words: readonly string[]): Sources => ({
+/** What was seen longer ago than this is no longer offered. */
+const MAX_AGE_MS = 7 * 24 * 60 * 60_000;
+/** People type the names of these; everything else is named by its id. */
+const BY_NAME =
+  /^(label|label-title|member|group|category|custom-field|entity-template|epic-state|workflow-state|iteration|project|repository|workflow|epic|objective)$/;
+
+const candidate = (kind: string, line: string, start: string): Candidate[] => {
+  const [id = '', at = '', ...names] = line.split('\t');
+  const [name = '', ...others] = names;
+  if (Date.now() - Number(at) > MAX_AGE_MS) return [];
+  const isById = name === '' || !BY_NAME.test(kind) || (start !== '' && id.startsWith(start));
+  return isById
+    ? [{ word: id, about: names.join(', ') }]
+    : [{ word: name, about: [kind === 'label-title' ? id : `${kind} ${id}`, ...others].join(', ') }];
+};
+
+/** Records that earlier commands of this profile have seen: names with ids, ids with titles. */
+const records = (kind: string, words: readonly string[]): Candidate[] => {
+  const cache = `${directory('cache', process.env.XDG_CACHE_HOME)}/${profileOf(words)}`;
+  const start = (words.at(-1) ?? '').replace(/^--[^=]+=/, '').split(',').at(-1) ?? '';
+  try {
+    return lines(`${cache}/records/${kind}`).flatMap((line) => candidate(kind, line, start));
+  } catch {
+    return plain(lines(`${cache}/names/${kind}`));
+  }
+};
+
+const settingNames = (settings: readonly string[]): Candidate[] => plain(settings);
+const read = (name: string): any =>
+  JSON.parse(fs.readFileSync(new URL(`./tree/${name}.json`, import.meta.url), 'utf8'));
+
+const cached = (source: string, settings: readonly string[], words: readonly string[]): Candidate[] => {
+  if (source === 'setting') return settingNames(settings);
+  if (source === 'profile')
+    return ['mock', ...Object.keys(stored().profiles ?? {})].map((word) => ({
+      word,
+      about: word === 'mock' ? 'The embedded services' : 'Profile',
+    }));
+  if (source === 'kv-run') return plain(runs(clusterFile(words)));
+  if (source === 'kv-member') return plain(memberNames(clusterFile(words)));
+  return records(source.replace(/[^a-z-]/g, ''), words);
+};
+
+/** Missing or unreadable is simply nothing to offer. */
+const sourcesFor = (settings: readonly string[], words: readonly string[]): Sources => ({
+  tree: (path) => read(path.join('.')),
   cached: (source) => {
     try {
-      if (source === 'setting') return [...settings];
-      if (source === 'profile') return ['mock', ...Object.keys(stored().profiles ?? {})];
-      if (source === 'kv-run') return runs(clusterFile(words));
-      if (source === 'kv-member') return memberNames(clusterFile(words));
-      return lines(names(source));
+      return cached(source, settings, words);
     } catch {
       return [];
     }
   },
 });
 
-/** `opsctl __complete <words…>`: one candidate a line. Loads nothing but the command tree. */
-export const complete = (words: readonly string[]): void => {
-  const tree = JSON.parse(fs.readFileSync(new URL('./tree.json', import.meta.url), 'utf8'));
-  const found = completions(tree, words.length === 0 ? [''] : words, known(tree.settings, words));
+const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
+
+/**
+ * `opsctl __complete <words…>`: one candidate a line. `opsctl __describe <words…>`: a candidate, a tab and what it is; the
+ * last line says whether the shell may offer files. Loads nothing but the parts of the command tree on the way.
+ */
+export const complete = (words: readonly string[], isDescribed = false): void => {
+  const line = words.length === 0 ? [''] : words;
+  const root = read('root');
+  const { candidates, files = 'none' } = completions(root, line, sourcesFor(root.settings, line));
+  const usable = candidates.filter(({ word }) => word !== '' && !/[\r\n]/.test(word));
+  const text = isDescribed
+    ? [...usable.map(({ word, about = '' }) => `${word}\t${oneLine(about)}`), `:${files}`]
+    : usable.map(({ word }) => word);
   try {
-    fs.writeSync(1, found.map((word) => `${word}\n`).join(''));
+    fs.writeSync(1, text.map((one) => `${one}\n`).join(''));
   } catch (error) {
     if ((error as { code?: string }).code !== 'EPIPE') throw error;
   }

@@ -1,6 +1,6 @@
 import { rootPage } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
-import { commandTree } from './cli/tree.ts';
+import { commandTree, treeFiles } from './cli/tree.ts';
 import { keys } from './config/keys.ts';
 import { environmentRows } from './config/environment-text.ts';
 import { exitCodes } from './core/exit.ts';
@@ -8,6 +8,7 @@ import { formatNames, formatRow } from './core/output-format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
+import { powershellScript } from './reference/completion/powershell.ts';
 import { zshScript } from './reference/completion/zsh.ts';
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
@@ -56,6 +57,15 @@ const blocks: Readonly<Record<string, () => string>> = {
 const readme = (page: string): string =>
   Object.entries(blocks).reduce((text, [name, table]) => between(text, name, table()), page);
 
+/** The command tree for TAB, in files by the words that lead to them. */
+const treeTexts = async (): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    [...treeFiles(await commandTree())].map(([name, tree]) => [
+      `tree/${name}.json`,
+      JSON.stringify(name === 'root' ? { ...(tree as object), settings: keys.map(({ key }) => key) } : tree),
+    ]),
+  );
+
 /**
  * Everything that is derived from the tables and written by the build: `dist` files beside the bundle, and `committed` files
  * by their path in the project, which a test compares with what is there.
@@ -64,12 +74,13 @@ export const writeDocs = async (version: string, existing: { readonly readme: st
   dist: {
     'help.txt': pageText(rootPage(version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
-    'tree.json': JSON.stringify({ ...(await commandTree()), settings: keys.map(({ key }) => key) }),
+    ...(await treeTexts()),
   },
   committed: {
     'completions/opsctl.bash': bashScript(),
     'completions/_opsctl': zshScript(),
     'completions/opsctl.fish': fishScript(),
+    'completions/opsctl.ps1': powershellScript(),
     'README.md': readme(existing.readme),
   } as Record<string, string>,
 });

@@ -30,6 +30,8 @@ export type Argument = {
   readonly optional?: true;
   readonly rest?: true;
   readonly complete?: string;
+  /** Values worth offering under TAB where the field itself allows others too. */
+  readonly suggest?: readonly string[];
 };
 export type Example = { readonly line: string; readonly says: string };
 

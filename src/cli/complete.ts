@@ -1,25 +1,38 @@
-import type { Tree, TreeFlag } from './tree.ts';
+import type { Root, Tree, TreeFlag } from './tree.ts';
 
-type Root = { readonly global: Record<string, TreeFlag>; readonly sub: { [word: string]: Tree } };
+export type Candidate = { readonly word: string; readonly about?: string };
+/** What the shell may add of its own; nothing by default. */
+export type Found = { readonly candidates: readonly Candidate[]; readonly files?: 'file' | 'directory' };
 /** What TAB may read besides the tree: nothing here ever touches the network. */
-export type Sources = { cached(source: string): readonly string[] };
-
-const starting = (words: Iterable<string>, start: string): string[] =>
-  [...words].filter((word) => word.startsWith(start));
-
-/** Names that TAB knows; people write `@ana` for members and teams as often as `ana`. */
-const known = (sources: Sources, source: string, start: string): string[] => {
-  const names = sources.cached(source);
-  const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
-  return starting(isCalledAt ? names.map((name) => `@${name}`) : names, start);
+export type Sources = {
+  cached(source: string): readonly Candidate[];
+  /** What is below these words, where it stands in a file of its own. */
+  tree(path: readonly string[]): Tree;
 };
 
-const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sources): string[] => {
+const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
+  [...all].filter(({ word }) => word.startsWith(start));
+const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) => ({ word }));
+
+/** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
+const known = (sources: Sources, source: string, start: string): Found => {
+  if (source === 'file' || source === 'directory') return { candidates: [], files: source };
+  const all = sources.cached(source);
+  const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
+  const named = isCalledAt ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) })) : all;
+  return { candidates: starting(named, start) };
+};
+
+const flagValues = (flag: TreeFlag, start: string, prefix: string, sources: Sources): Found => {
   const comma = start.lastIndexOf(',') + 1;
   const kept = prefix + start.slice(0, comma);
   const typed = start.slice(comma);
-  const values = flag.v ? starting(flag.v, typed) : flag.c ? known(sources, flag.c, typed) : [];
-  return values.map((value) => kept + value);
+  const found: Found = flag.v
+    ? { candidates: starting(plain(flag.v), typed) }
+    : flag.c
+      ? known(sources, flag.c, typed)
+      : { candidates: [] };
+  return { ...found, candidates: found.candidates.map((one) => ({ ...one, word: kept + one.word })) };
 };
 
 /** The command's own flags come first, and win over a global one of the same name. */
@@ -29,45 +42,82 @@ const own = (root: Root, at: Tree): Record<string, TreeFlag> => ({
   ...at.flags,
 });
 
+type Walked = {
+  readonly at: Tree;
+  readonly args: number;
+  readonly flags: Record<string, TreeFlag>;
+  readonly pending?: TreeFlag;
+  readonly isOver: boolean;
+};
 /** Walks the words that are complete; flags and their values are stepped over. */
-const walk = (
-  root: Root,
-  words: readonly string[],
-): { at: Tree; args: number; flags: Record<string, TreeFlag>; pending?: TreeFlag } => {
+const walk = (root: Root, words: readonly string[], sources: Sources): Walked => {
   let at: Tree = { sub: root.sub };
+  const path: string[] = [];
   let args = 0;
+  let isOver = false;
   let pending: TreeFlag | undefined;
   for (const word of words) {
     const flags: Record<string, TreeFlag> = own(root, at);
+    const below = args === 0 ? at.sub?.[word] : undefined;
     if (pending !== undefined) pending = undefined;
-    else if (word.startsWith('-')) {
+    else if (word === '--') isOver = true;
+    else if (!isOver && word.startsWith('-')) {
       const flag = word.startsWith('--')
         ? flags[word.slice(2)]
         : Object.values(flags).find((f) => f.s === word.slice(1));
       if (flag && !flag.t && !word.includes('=')) pending = flag;
-    } else if (at.sub?.[word] && args === 0) at = at.sub[word] as Tree;
-    else args += 1;
+    } else if (below !== undefined) {
+      path.push(word);
+      at = below.more ? sources.tree(path) : below;
+    } else args += 1;
   }
-  return { at, args, flags: own(root, at), ...(pending ? { pending } : {}) };
+  return { at, args, flags: own(root, at), isOver, ...(pending ? { pending } : {}) };
 };
 
-/** The words that may stand at the end of a line. `words` ends with the one under the cursor, maybe empty. Pure. */
-export const completions = (root: Root, words: readonly string[], sources: Sources): string[] => {
-  const current = words.at(-1) ?? '';
-  const { at, args, flags, pending } = walk(root, words.slice(0, -1));
+const flagNames = (flags: Record<string, TreeFlag>, start: string): Candidate[] =>
+  starting(
+    Object.entries(flags).map(([name, { d }]) => ({ word: `--${name}`, ...(d ? { about: d } : {}) })),
+    start,
+  );
+const words = (sub: { [word: string]: Tree }): Candidate[] =>
+  Object.entries(sub).map(([word, { summary }]) => ({ word, ...(summary ? { about: summary } : {}) }));
+
+/** `help` takes the words of commands, and names of topics. */
+const helpWords = (root: Root, given: readonly string[], sources: Sources): Found => {
+  const current = given.at(-1) ?? '';
+  const { at, args } = walk(root, given.slice(0, -1), sources);
+  if (at.sub === undefined || args > 0) return { candidates: [] };
+  const topics = given.length > 1 ? [] : Object.entries(root.topics).map(([word, about]) => ({ word, about }));
+  return { candidates: starting([...topics, ...words(at.sub)], current) };
+};
+
+const argumentValues = ({ at, args }: Walked, current: string, sources: Sources): Found => {
+  const places = at.args ?? [];
+  if (args >= places.length && at.rest !== true) return { candidates: [] };
+  const source = places[Math.min(args, places.length - 1)];
+  if (source === undefined) return { candidates: [] };
+  return typeof source === 'string'
+    ? known(sources, source, current)
+    : { candidates: starting(plain(source), current) };
+};
+
+/** The words that may stand at the end of a line. `line` ends with the one under the cursor, maybe empty. Pure. */
+export const completions = (root: Root, line: readonly string[], sources: Sources): Found => {
+  const current = line.at(-1) ?? '';
+  if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);
+  const walked = walk(root, line.slice(0, -1), sources);
+  const { at, args, flags, pending, isOver } = walked;
   if (pending) return flagValues(pending, current, '', sources);
+  if (isOver) return { candidates: [], files: 'file' };
   const assigned = /^--([^=]+)=(.*)$/s.exec(current);
   if (assigned) {
     const flag = flags[assigned[1] ?? ''];
-    return flag ? flagValues(flag, assigned[2] ?? '', `--${assigned[1]}=`, sources) : [];
+    return flag ? flagValues(flag, assigned[2] ?? '', `--${assigned[1]}=`, sources) : { candidates: [] };
   }
-  if (current.startsWith('-'))
-    return starting(
-      Object.keys(flags).map((name) => `--${name}`),
-      current,
-    );
-  if (at.sub && args === 0) return starting(Object.keys(at.sub), current);
-  const source = at.args?.[Math.min(args, at.args.length - 1)];
-  if (source === undefined) return [];
-  return typeof source === 'string' ? known(sources, source, current) : starting(source, current);
+  if (current.startsWith('-')) return { candidates: flagNames(flags, current) };
+  if (at.sub && args === 0) {
+    const more = at.sub === root.sub ? [{ word: 'help', about: 'Help about commands and topics' }] : [];
+    return { candidates: starting([...words(at.sub), ...more], current) };
+  }
+  return argumentValues(walked, current, sources);
 };

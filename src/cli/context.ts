@@ -7,6 +7,7 @@ import type { Explain } from './manifest.ts';
 import { type HttpReply, NetworkError } from '../platform/host.ts';
 import type { LooseInput, Operation, ServiceInfo } from '../core/operation.ts';
 import { usageError } from '../core/problem.ts';
+import type { SeenRecords } from './seen-records.ts';
 import { type Pace, makeRateLimited } from './rate-limited.ts';
 
 /** Thrown instead of sending when --dry-run is given; the runner renders the request. */
@@ -40,6 +41,8 @@ export type ContextOptions = Pick<
     readonly reach: (service: ServiceName) => Promise<Target>;
     /** What a service adds to its error answers: what a person can do about them. */
     readonly explainer?: (service: string) => Promise<Explain> | undefined;
+    /** Takes note of the records that come, for completion. */
+    readonly seen?: SeenRecords;
   };
 
 const basePaths: Readonly<Record<ServiceName, string>> = {
@@ -136,7 +139,9 @@ const callerOn =
       const request = line.requestFor(input);
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
-        return neutral(shapedValue(operation, reply, request.url), line.wording);
+        const value = neutral(shapedValue(operation, reply, request.url), line.wording);
+        options.seen?.note(operation, input.params, input.query, value);
+        return value;
       } catch (error) {
         throw await line.explained(error);
       }

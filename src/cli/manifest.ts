@@ -85,7 +85,7 @@ export const groups: readonly Group[] = [
   {
     name: 'completion',
     section: 'Tools',
-    summary: 'Completion scripts for bash, zsh and fish',
+    summary: 'Completion for bash, zsh, fish and PowerShell',
     load: async () => (await import('../commands/completion.ts')).commands,
   },
   {

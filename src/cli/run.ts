@@ -18,6 +18,7 @@ import type { Found } from './find.ts';
 import { type Globals, globalFlags } from './globals.ts';
 import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
+import { seenRecords } from './seen-records.ts';
 
 /** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
 const early = (argv: readonly string[]): OutputOptions => {
@@ -117,7 +118,9 @@ const execute = async (
       makeReach({ host, settings, log, signal: stop.signal }),
     ));
   const reach = async (service: ServiceName): Promise<Target> => (await reacher()).reach(service);
+  const seen = seenRecords();
   const context = makeContext({
+    seen,
     ...choices(host, globals, options),
     host,
     settings,
@@ -136,6 +139,7 @@ const execute = async (
   } catch (error) {
     throw endedBy(stop, error);
   } finally {
+    if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
     await (await made)?.close();
     stop.off();
   }

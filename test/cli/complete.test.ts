@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { completions } from '../../src/cli/complete.ts';
 
 const root = {
+  topics: { output: 'Formats' },
   global: { output: { v: ['json', 'yaml'], s: 'o' }, quiet: { t: true as const } },
   sub: {
     tracker: {
@@ -14,11 +15,16 @@ const root = {
   },
 };
 const sources = {
-  cached: (name: string) => ({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? [],
+  tree: () => ({}),
+  cached: (name: string) =>
+    (({ label: ['bug', 'build', '@home'], member: ['ana', 'ben'] })[name] ?? []).map((word) => ({ word })),
 };
 
 test.each<[string[], string[]]>([
-  [[''], ['tracker']],
+  [[''], ['tracker', 'help']],
+  [['help', ''], ['output', 'tracker']],
+  [['help', 'tracker', 'l'], ['labels']],
+  [['tracker', 'labels', 'get', 'bug', ''], []],
   [['tracker', 'l'], ['labels']],
   [['tracker', 'labels', 'create', '--c'], ['--color']],
   [
@@ -39,5 +45,5 @@ test.each<[string[], string[]]>([
   [['tracker', 'labels', 'create', '--name', ''], []],
   [['nowhere', ''], []],
 ])('TAB after %j', (words, expected) => {
-  expect(completions(root, words, sources)).toEqual(expected);
+  expect(completions(root, words, sources).candidates.map(({ word }) => word)).toEqual(expected);
 });

@@ -5,7 +5,7 @@ import { bashScript } from '../../../src/reference/completion/bash.ts';
 /** What a real bash would put into the line, and the words that the program was asked with; the program is a function here. */
 const complete = (line: string, candidates: readonly string[]): { replies: string[]; asked: string[] } => {
   const script = `
-    opsctl() { printf '%s\\0' "$@" >&3; printf '%s\\n' ${candidates.map((one) => `'${one.replaceAll("'", "'\\''")}'`).join(' ')}; }
+    opsctl() { printf '%s\\0' "$@" >&3; printf '%s\\t\\n' ${candidates.map((one) => `'${one.replaceAll("'", "'\\''")}'`).join(' ')}; }
     ${bashScript()}
     COMP_LINE=$1 COMP_POINT=\${#1}
     _opsctl 3>&1 | cat

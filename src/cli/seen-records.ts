@@ -1,0 +1,89 @@
+import type { Operation } from '../core/operation.ts';
+
+/** A record that TAB can offer: what is typed to name it, and what it is called. */
+export type Seen = { readonly id: string; readonly names: readonly string[] };
+/** What one run has seen of one kind: `whole` when it was the full list. */
+export type SeenKind = { isWhole: boolean; readonly known: Map<string, Seen>; readonly gone: Set<string> };
+
+type Row = Readonly<Record<string, unknown>>;
+const isRow = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const texts = (...values: unknown[]): string[] => [
+  ...new Set(values.filter((value): value is string => typeof value === 'string' && value !== '')),
+];
+
+/** Parameters that leave no record out. */
+const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
+const TITLE = 60;
+
+/** The record's kind (doc2 `entity_type`), id and names; the first name is the one that people type. */
+const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | undefined => {
+  const label = typeof row.name === 'string' ? /^labels\/([^/]+)$/.exec(row.name)?.[1] : undefined;
+  if (label !== undefined) {
+    const { title } = isRow(row.properties) ? row.properties : {};
+    return { kind: 'label-title', seen: { id: label, names: texts(title) } };
+  }
+  const { id, entity_type: kind } = row;
+  if (typeof kind !== 'string' || (typeof id !== 'number' && typeof id !== 'string')) return undefined;
+  const profile = isRow(row.profile) ? row.profile : {};
+  const text = typeof row.text === 'string' ? row.text : row.description;
+  const short = typeof text === 'string' ? text.slice(0, TITLE) : undefined;
+  const own = texts(row.mention_name, profile.mention_name, row.full_name, row.name, profile.name, row.title);
+  return { kind, seen: { id: String(id), names: own.length > 0 ? own : texts(row.filename, short) } };
+};
+
+const rowsIn = (answer: unknown): unknown[] => {
+  if (Array.isArray(answer)) return answer;
+  if (!isRow(answer)) return [];
+  const lists = Object.values(answer).filter(Array.isArray);
+  return 'entity_type' in answer || 'id' in answer ? [answer, ...nested(answer)] : lists.flat();
+};
+/** States of a workflow are records of their own. */
+const nested = (row: Row): unknown[] =>
+  ['states', 'epic_states'].flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
+
+/** What the argument of an operation is called: `{label-public-id}` names a label. */
+const kindOfPath = (path: string): string | undefined => {
+  const [, param = ''] = /\{([^}]+)\}$/.exec(path) ?? [];
+  if (param.startsWith('name=labels/')) return param === 'name=labels/*' ? 'label-title' : undefined;
+  return param.replace(/-public-id$/, '') || undefined;
+};
+
+/** Records that the answers of one run hold. They are written when the run ends, so that a bulk change writes once. */
+export const seenRecords = () => {
+  const kinds = new Map<string, SeenKind>();
+  const at = (kind: string): SeenKind => {
+    const found = kinds.get(kind) ?? { isWhole: false, known: new Map(), gone: new Set() };
+    kinds.set(kind, found);
+    return found;
+  };
+  const add = (value: unknown): string | undefined => {
+    const found = isRow(value) ? seenOf(value) : undefined;
+    if (found === undefined) return undefined;
+    const { known, gone } = at(found.kind);
+    known.set(found.seen.id, found.seen);
+    gone.delete(found.seen.id);
+    return found.kind;
+  };
+  return {
+    kinds,
+    note(operation: Operation, params: Row | undefined, query: Row | undefined, answer: unknown): void {
+      if (operation.method === 'DELETE') {
+        const kind = kindOfPath(operation.path);
+        const id = String(Object.values(params ?? {}).at(-1) ?? '').replace(/^labels\//, '');
+        if (kind !== undefined && id !== '') {
+          at(kind).gone.add(id);
+          at(kind).known.delete(id);
+        }
+        return;
+      }
+      const rows = rowsIn(answer);
+      for (const row of rows.flatMap((one) => (isRow(one) ? [one, ...nested(one)] : []))) add(row);
+      const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
+      const isFiltered = Object.keys(query ?? {}).some((name) => query?.[name] !== undefined && !WHOLE.has(name));
+      const kind = isRow(rows[0]) ? seenOf(rows[0])?.kind : undefined;
+      if (isList && !isFiltered && kind !== undefined) at(kind).isWhole = true;
+    },
+  };
+};
+export type SeenRecords = ReturnType<typeof seenRecords>;

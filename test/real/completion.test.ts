@@ -1,0 +1,130 @@
+/** TAB in real shells, in a directory with files and with two profiles. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Program, program } from '../support/built-program.ts';
+import { type ShellSession, hasShell, shellSession } from '../support/shell-session.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+let home: Program;
+let cwd: string;
+beforeAll(async () => {
+  home = program();
+  cwd = mkdtempSync(join(tmpdir(), 'opsctl-tab-'));
+  writeFileSync(join(cwd, 'notes.txt'), '');
+  writeFileSync(join(cwd, 'cluster.yaml'), '');
+  mkdirSync(join(cwd, 'folder'));
+  // Two profiles, each with what its own commands have seen.
+  await home.run(['tracker', 'labels', 'create', '--name', 'two words']);
+  await home.run(['tracker', 'stories', 'create', '--name', 'Pay by card', '--project-id', '1', '--dry-run']);
+  await home.run(['config', 'set', 'tracker.url', 'https://tracker.example.com', '--profile', 'prod']);
+  mkdirSync(join(home.home, 'cache', 'prod', 'records'), { recursive: true });
+  writeFileSync(join(home.home, 'cache', 'prod', 'records', 'label'), `7\t${Date.now()}\tonly-in-prod\n`);
+  const old = Date.now() - 8 * 24 * 3_600_000;
+  writeFileSync(join(home.home, 'cache', 'prod', 'records', 'epic'), `9\t${old}\ttoo-old\n`);
+});
+afterAll(async () => {
+  await home.close();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+const words = async (...line: string[]): Promise<string[]> =>
+  (await home.run(['__complete', ...line])).stdout.split('\n').filter(Boolean);
+
+describe('what the cache knows', () => {
+  test('every list, create, rename and delete feeds it, also in scripts', async () => {
+    const get = () => words('tracker', 'labels', 'get', '');
+    expect(await get()).toContain('two words');
+    await home.run(['tracker', 'labels', 'update', 'two words', '--name', 'renamed']);
+    expect(await get()).toContain('renamed');
+    expect(await get()).not.toContain('two words');
+    await home.run(['tracker', 'labels', 'delete', 'renamed', '--yes']);
+    expect(await get()).not.toContain('renamed');
+    await home.run(['tracker', 'labels', 'list']);
+    expect(await get()).toContain('onboarding');
+    await home.run(['tracker', 'labels', 'create', '--name', 'two words']);
+  });
+
+  test('ids come with titles, and names with ids', async () => {
+    await home.run(['tracker', 'epics', 'list']);
+    const { stdout } = await home.run(['__describe', 'tracker', 'epics', 'get', '1']);
+    expect(stdout).toMatch(/^1\d\d\t\S.*\n/);
+    const labels = await home.run(['__describe', 'tracker', 'labels', 'get', 'onb']);
+    expect(labels.stdout).toMatch(/^onboarding\tlabel \d+\n:none\n$/);
+  });
+
+  test('the profile of the line decides, and what is too old is not offered', async () => {
+    expect(await words('--profile', 'prod', 'tracker', 'labels', 'delete', '')).toEqual(['only-in-prod']);
+    expect(await words('tracker', 'labels', 'delete', '--profile=prod', '')).toEqual(['only-in-prod']);
+    expect(await words('tracker', 'labels', 'delete', '')).not.toContain('only-in-prod');
+    expect(await words('--profile', 'prod', 'tracker', 'epics', 'get', '')).toEqual([]);
+    expect(await words('tracker', 'labels', 'list', '--profile', '')).toEqual(['mock', 'prod']);
+  });
+
+  test('values, columns and topics', async () => {
+    expect(await words('tracker', 'stories', 'create', '--story-type', '')).toEqual(['feature', 'bug', 'chore']);
+    expect(await words('tracker', 'labels', 'list', '--columns', 'id,na')).toEqual(['id,name']);
+    expect(await words('help', 'exit')).toEqual(['exit-codes']);
+    expect(await words('tracker', 'labels', 'create', '--name', '')).toEqual([]);
+  });
+});
+
+describe.each(shells)('%s', (shell) => {
+  const check = (name: string, body: (at: ShellSession) => Promise<void>): void =>
+    test(name, async (context) => {
+      if (!hasShell(shell)) {
+        if (process.env.CI) throw new Error(`${shell} is not installed`);
+        return context.skip(`${shell} is not installed`);
+      }
+      const session = await shellSession(shell, { home: home.home, cwd });
+      try {
+        await body(session);
+      } finally {
+        session.close();
+      }
+    });
+
+  check('commands come with what they do, and without files', async ({ type }) => {
+    const screen = await type('opsctl tracker labels \t\t', 'Show a label');
+    expect(screen).toContain('Change a label');
+    expect(screen).not.toContain('notes.txt');
+  });
+
+  check('a name with a space goes into the line as one word', async ({ type }) => {
+    await type('opsctl tracker labels get tw\t', 'two\\ words');
+  });
+
+  check('files where a file is wanted', async ({ type }) => {
+    const screen = await type('opsctl kv status --cluster \t\t', 'cluster.yaml');
+    expect(screen).toContain('notes.txt');
+  });
+
+  check('the profile of the line', async ({ type }) => {
+    await type('opsctl --profile prod tracker labels delete o\t', 'only-in-prod');
+  });
+
+  check('topics of help', async ({ type }) => {
+    await type('opsctl help exit\t', 'help exit-codes');
+  });
+});
+
+test('a name in quotes that are not closed yet is completed in bash', async (context) => {
+  if (!hasShell('bash')) return context.skip('bash is not installed');
+  const session = await shellSession('bash', { home: home.home, cwd });
+  await session.type('opsctl tracker labels get "tw\t', '"two words"');
+  session.close();
+});
+
+test('completion install puts the script where the shell looks', async () => {
+  const { stderr } = await home.run(['completion', 'install'], { env: { SHELL: '/usr/bin/fish', XDG_CONFIG_HOME: '' } });
+  const path = join(home.home, '.config', 'fish', 'completions', 'opsctl.fish');
+  expect(stderr).toContain(path);
+  if (hasShell('fish')) {
+    const session = await shellSession('fish', { home: home.home, cwd });
+    await session.type('opsctl tracker labels \t', 'Show a label');
+    session.close();
+  }
+  expect((await home.run(['completion', 'install'], { env: { SHELL: '/bin/ksh' } })).code).toBe(2);
+});

@@ -1,0 +1,94 @@
+/** A real interactive shell on a terminal of its own: keys go in, the screen comes out. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
+/** A prompt that no answer holds. */
+const PROMPT = 'ready%%';
+const WAIT_MS = 30_000;
+
+export type ShellName = 'bash' | 'zsh' | 'fish';
+const shells: Readonly<Record<ShellName, { readonly command: string; readonly setup: string }>> = {
+  bash: {
+    command: 'bash --norc --noprofile -i',
+    setup: `PS1='${PROMPT}'; source ${root}completions/opsctl.bash`,
+  },
+  zsh: {
+    command: 'zsh -f -i',
+    setup: `autoload -U compinit; compinit -u -D; source ${root}completions/_opsctl; unsetopt ZLE_RPROMPT_INDENT; PS1='ready%%%%'`,
+  },
+  fish: {
+    command: 'fish --no-config -i',
+    setup: `source ${root}completions/opsctl.fish; function fish_prompt; printf '${PROMPT.replaceAll('%', '%%')}'; end`,
+  },
+};
+export const hasShell = (shell: ShellName): boolean =>
+  ['/usr/bin', '/bin', '/usr/local/bin', '/opt/homebrew/bin'].some((directory) => existsSync(join(directory, shell)));
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text
+const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|[=>])|[\u0007\u0000]/g;
+export const visible = (screen: string): string => screen.replace(CONTROL, '').replaceAll('\r', '');
+
+export type ShellSession = {
+  /** Types keys and waits until the screen that comes after them shows `text`; that screen. */
+  type(keys: string, text: string | RegExp): Promise<string>;
+  close(): void;
+};
+
+/** `opsctl` is the built program, found on PATH as a user's would be. */
+export const shellSession = async (
+  shell: ShellName,
+  { home, cwd, env = {} }: { home: string; cwd: string; env?: Record<string, string> },
+): Promise<ShellSession> => {
+  const bin = join(home, 'bin');
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, 'opsctl'), `#!/bin/sh\nexec ${process.execPath} ${BIN} "$@"\n`);
+  chmodSync(join(bin, 'opsctl'), 0o755);
+  const { command, setup } = shells[shell];
+  const child: ChildProcess = spawn('script', ['-qec', `stty cols 120 rows 40; ${command}`, '/dev/null'], {
+    cwd,
+    env: {
+      PATH: `${bin}:${process.env.PATH}`,
+      HOME: home,
+      OPSCTL_HOME: home,
+      TERM: 'xterm',
+      LANG: 'C.UTF-8',
+      ...env,
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
+  let screen = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+  });
+  const shown = async (from: number, text: string | RegExp): Promise<string> => {
+    const end = Date.now() + WAIT_MS;
+    for (;;) {
+      const seen = visible(screen.slice(from));
+      if (typeof text === 'string' ? seen.includes(text) : text.test(seen)) return seen;
+      if (Date.now() > end) throw new Error(`${shell} never showed ${text}: ${JSON.stringify(seen)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const type: ShellSession['type'] = async (keys, text) => {
+    const from = screen.length;
+    child.stdin?.write(keys);
+    return shown(from, text);
+  };
+  await shown(0, /[$%#>] ?$/m);
+  await type(`${setup}\r`, new RegExp(`${PROMPT}$`));
+  return {
+    type,
+    close: () => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended already.
+      }
+    },
+  };
+};
