@@ -4,9 +4,7 @@ import { loadSettings, secretsOf } from '../config/load.ts';
 import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { parseDuration } from '../core/duration.ts';
-import { formatNames, formatRow } from '../core/output-format.ts';
-import { AppError, type Category, problem, usageError } from '../core/problem.ts';
+import { AppError, type Category, usageError } from '../core/problem.ts';
 import { type Result, rawResult, recordResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import { makeLogger } from '../output/logger.ts';
@@ -17,46 +15,9 @@ import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
 import { type Globals, globalFlags } from './globals.ts';
 import { groups } from './manifest.ts';
+import { choices, early, outputOptions, rateOf, settingFlags, timeoutOf } from './options.ts';
 import { readBodies } from './read-bodies.ts';
 import { seenRecords } from './seen-records.ts';
-
-/** Output options before the flags are read: enough to report a wrong flag in the format that was asked for. */
-const early = (argv: readonly string[]): OutputOptions => {
-  const asked = argv.flatMap((token, i) => {
-    const word =
-      /^(?:--output=|-o=?)(.+)$/.exec(token)?.[1] ??
-      (/^(?:-o|--output)$/.test(token) ? argv[i + 1] : undefined);
-    return formatNames.find((name) => name === word) ?? [];
-  });
-  const format = asked.find((name) => formatRow(name).isJson);
-  return { header: true, quiet: false, verbose: false, ...(format ? { format } : {}) };
-};
-const outputOptions = (globals: Globals): OutputOptions => ({
-  format: globals.output,
-  columns: globals.columns?.flatMap((names: string) =>
-    names
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
-  ),
-  jq: globals.jq,
-  header: globals.header ?? true,
-  allFields: globals['all-fields'] ?? false,
-  pager: globals.pager ?? true,
-  color: globals.color,
-  quiet: globals.quiet ?? false,
-  verbose: globals.verbose ?? false,
-  notes: [],
-  filter: {},
-});
-
-const settingFlags = (globals: Globals): Record<string, string | undefined> => ({
-  profile: globals.profile,
-  'tracker.url': globals['tracker-url'],
-  'labels.url': globals['labels-url'],
-  'api.url': globals['api-url'],
-  timeout: globals.timeout,
-});
 
 /** One key press may arrive twice: from the terminal, and handed on by the program that started this one (npm run). */
 const samePressMs = 500;
@@ -144,39 +105,6 @@ const execute = async (
     stop.off();
   }
 };
-
-const timeoutOf = (settings: Settings): number | undefined => {
-  const timeout = settings.get('timeout');
-  if (timeout === undefined) return undefined;
-  const origin = timeout.origin.replace(/^flag /, '');
-  const ms = parseDuration(timeout.value, origin);
-  if (ms > 0) return ms;
-  throw usageError(
-    `${origin} must be longer than 0`,
-    [problem(origin, 'min', 'must be longer than 0')],
-    ['--timeout 30s'],
-  );
-};
-const rateOf = (settings: Settings): number | undefined => {
-  const rate = settings.get('rate_per_minute');
-  if (rate === undefined || rate.value === 'off') return undefined;
-  if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
-  throw new AppError(
-    'config',
-    `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
-  );
-};
-const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
-  format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
-  isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
-  ...(options.columns === undefined ? {} : { columns: options.columns }),
-  isInteractive:
-    globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
-  isConfirmed: globals.yes ?? false,
-  isDryRun: globals['dry-run'] ?? false,
-  isQuiet: globals.quiet ?? false,
-  color: globals.color,
-});
 
 /** A dry run ends a command at its first request; that request is then the result. */
 const stoppable = async (running: Promise<Result>): Promise<Result> => {
