@@ -140,13 +140,31 @@ const callerOn =
       const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
       try {
         const value = neutral(shapedValue(operation, reply, request.url), line.wording);
-        options.seen?.note(operation, input.params, input.query, value);
+        wire.options.seen?.note(operation, input.params, input.query, value);
         return value;
       } catch (error) {
         throw await line.explained(error);
       }
     };
   };
+
+/** Lists may be long: TAB offers the first of them. */
+const MOST_NOTED = 2000;
+
+/** The same rows, the first of them taken note of. A list that was not read to its end is no whole one. */
+async function* noted(
+  rows: AsyncIterable<Uint8Array[]>,
+  seen: SeenRecords,
+  operation: Operation,
+  { params, query }: LooseInput,
+): AsyncGenerator<Uint8Array[]> {
+  const all: unknown[] = [];
+  for await (const batch of rows) {
+    for (const text of batch.slice(0, MOST_NOTED - all.length)) all.push(JSON.parse(Buffer.from(text).toString()));
+    yield batch;
+  }
+  seen.note(operation, params, query, all);
+}
 
 /** A list of a table, row by row while it arrives. */
 const rowsOn =
@@ -168,7 +186,9 @@ const rowsOn =
       if (signal.aborted) throw error;
       log.info(`${error.message}; trying again`);
     };
-    return neutralRows(await listRows(open, onCut), line.wording);
+    const rows = neutralRows(await listRows(open, onCut), line.wording);
+    const { seen } = wire.options;
+    return seen === undefined ? rows : noted(rows, seen, operation, input);
   };
 
 /** Any request to a service: only the address and the token are added. */
