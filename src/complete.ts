@@ -83,7 +83,11 @@ const candidate = (kind: string, line: string, start: string): Candidate[] => {
 /** Records that earlier commands of this profile have seen: names with ids, ids with titles. */
 const records = (kind: string, words: readonly string[]): Candidate[] => {
   const cache = `${directory('cache', process.env.XDG_CACHE_HOME)}/${profileOf(words)}`;
-  const start = (words.at(-1) ?? '').replace(/^--[^=]+=/, '').split(',').at(-1) ?? '';
+  const start =
+    (words.at(-1) ?? '')
+      .replace(/^--[^=]+=/, '')
+      .split(',')
+      .at(-1) ?? '';
   try {
     return lines(`${cache}/records/${kind}`).flatMap((line) => candidate(kind, line, start));
   } catch {

@@ -19,7 +19,9 @@ const known = (sources: Sources, source: string, start: string): Found => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
   const all = sources.cached(source);
   const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
-  const named = isCalledAt ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) })) : all;
+  const named = isCalledAt
+    ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) }))
+    : all;
   return { candidates: starting(named, start) };
 };
 
@@ -87,7 +89,8 @@ const helpWords = (root: Root, given: readonly string[], sources: Sources): Foun
   const current = given.at(-1) ?? '';
   const { at, args } = walk(root, given.slice(0, -1), sources);
   if (at.sub === undefined || args > 0) return { candidates: [] };
-  const topics = given.length > 1 ? [] : Object.entries(root.topics).map(([word, about]) => ({ word, about }));
+  const topics =
+    given.length > 1 ? [] : Object.entries(root.topics).map(([word, about]) => ({ word, about }));
   return { candidates: starting([...topics, ...words(at.sub)], current) };
 };
 

@@ -160,7 +160,8 @@ async function* noted(
 ): AsyncGenerator<Uint8Array[]> {
   const all: unknown[] = [];
   for await (const batch of rows) {
-    for (const text of batch.slice(0, MOST_NOTED - all.length)) all.push(JSON.parse(Buffer.from(text).toString()));
+    for (const text of batch.slice(0, MOST_NOTED - all.length))
+      all.push(JSON.parse(Buffer.from(text).toString()));
     yield batch;
   }
   seen.note(operation, params, query, all);

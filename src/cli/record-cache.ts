@@ -22,7 +22,11 @@ export const merged = (before: readonly Entry[], seen: SeenKind, now: number): E
 };
 
 /** Writes what TAB offers: a line for each record of a kind, in the cache of the profile. A cache that cannot be written is no reason to fail. */
-export const writeSeen = async (host: Host, { directories }: Settings, { kinds }: SeenRecords): Promise<void> => {
+export const writeSeen = async (
+  host: Host,
+  { directories }: Settings,
+  { kinds }: SeenRecords,
+): Promise<void> => {
   const directory = join(directories.cache, 'records');
   try {
     await host.files.makeDirectory(directory, 0o700);

@@ -16,7 +16,7 @@ const texts = (...values: unknown[]): string[] => [
 const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
 const TITLE = 60;
 
-/** The record's kind (doc2 `entity_type`), id and names; the first name is the one that people type. */
+/** The record's kind (its `entity_type`), id and names; the first name is the one that people type. */
 const seenOf = (row: Row): { readonly kind: string; readonly seen: Seen } | undefined => {
   const label = typeof row.name === 'string' ? /^labels\/([^/]+)$/.exec(row.name)?.[1] : undefined;
   if (label !== undefined) {
@@ -80,7 +80,9 @@ export const seenRecords = () => {
       const rows = rowsIn(answer);
       for (const row of rows.flatMap((one) => (isRow(one) ? [one, ...nested(one)] : []))) add(row);
       const isList = Array.isArray(answer) && operation.method === 'GET' && operation.params === undefined;
-      const isFiltered = Object.keys(query ?? {}).some((name) => query?.[name] !== undefined && !WHOLE.has(name));
+      const isFiltered = Object.keys(query ?? {}).some(
+        (name) => query?.[name] !== undefined && !WHOLE.has(name),
+      );
       const kind = isRow(rows[0]) ? seenOf(rows[0])?.kind : undefined;
       if (isList && !isFiltered && kind !== undefined) at(kind).isWhole = true;
     },

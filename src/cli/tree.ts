@@ -80,7 +80,9 @@ const columnNames = (row: Field): string[] => {
   if (inner.type !== 'object') return [];
   return Object.entries(inner.fields).flatMap(([name, field]) => {
     const below = bare(field);
-    return below.type === 'object' ? [name, ...Object.keys(below.fields).map((one) => `${name}.${one}`)] : [name];
+    return below.type === 'object'
+      ? [name, ...Object.keys(below.fields).map((one) => `${name}.${one}`)]
+      : [name];
   });
 };
 
@@ -147,7 +149,10 @@ export const treeFiles = (root: Root): Map<string, unknown> => {
         const whole = split(below, own);
         if (JSON.stringify(whole).length < 1000) return [word, whole];
         files.set(own.join('.'), whole);
-        return [word, { ...(whole.summary === undefined ? {} : { summary: whole.summary }), more: true as const }];
+        return [
+          word,
+          { ...(whole.summary === undefined ? {} : { summary: whole.summary }), more: true as const },
+        ];
       }),
     );
     return { ...tree, sub };

@@ -23,7 +23,12 @@ const install = defineCommand({
   noDryRun: 'opsctl completion bash prints the script',
   summary: 'Put the completion script where the shell looks for it',
   args: [
-    { name: 'shell', field: shells, summary: 'bash, zsh, fish or powershell (default: that of $SHELL)', optional: true },
+    {
+      name: 'shell',
+      field: shells,
+      summary: 'bash, zsh, fish or powershell (default: that of $SHELL)',
+      optional: true,
+    },
   ],
   examples: [{ line: 'opsctl completion install fish', says: 'Fish, whatever $SHELL says' }],
   run: async ({ host, log }, { shell }) => {

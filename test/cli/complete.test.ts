@@ -22,7 +22,10 @@ const sources = {
 
 test.each<[string[], string[]]>([
   [[''], ['tracker', 'help']],
-  [['help', ''], ['output', 'tracker']],
+  [
+    ['help', ''],
+    ['output', 'tracker'],
+  ],
   [['help', 'tracker', 'l'], ['labels']],
   [['tracker', 'labels', 'get', 'bug', ''], []],
   [['tracker', 'l'], ['labels']],

@@ -64,7 +64,11 @@ describe('what the cache knows', () => {
   });
 
   test('values, columns and topics', async () => {
-    expect(await words('tracker', 'stories', 'create', '--story-type', '')).toEqual(['feature', 'bug', 'chore']);
+    expect(await words('tracker', 'stories', 'create', '--story-type', '')).toEqual([
+      'feature',
+      'bug',
+      'chore',
+    ]);
     expect(await words('tracker', 'labels', 'list', '--columns', 'id,na')).toEqual(['id,name']);
     expect(await words('help', 'exit')).toEqual(['exit-codes']);
     expect(await words('tracker', 'labels', 'create', '--name', '')).toEqual([]);
@@ -118,7 +122,9 @@ test('a name in quotes that are not closed yet is completed in bash', async (con
 });
 
 test('completion install puts the script where the shell looks', async () => {
-  const { stderr } = await home.run(['completion', 'install'], { env: { SHELL: '/usr/bin/fish', XDG_CONFIG_HOME: '' } });
+  const { stderr } = await home.run(['completion', 'install'], {
+    env: { SHELL: '/usr/bin/fish', XDG_CONFIG_HOME: '' },
+  });
   const path = join(home.home, '.config', 'fish', 'completions', 'opsctl.fish');
   expect(stderr).toContain(path);
   if (hasShell('fish')) {

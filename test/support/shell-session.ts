@@ -26,7 +26,9 @@ const shells: Readonly<Record<ShellName, { readonly command: string; readonly se
   },
 };
 export const hasShell = (shell: ShellName): boolean =>
-  ['/usr/bin', '/bin', '/usr/local/bin', '/opt/homebrew/bin'].some((directory) => existsSync(join(directory, shell)));
+  ['/usr/bin', '/bin', '/usr/local/bin', '/opt/homebrew/bin'].some((directory) =>
+    existsSync(join(directory, shell)),
+  );
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is no text
 const CONTROL = /\u001b(?:\[[0-9;?<>=]*[a-zA-Z]|\][^\u0007]*\u0007|[()][A-Z0-9]|[=>])|[\u0007\u0000]/g;

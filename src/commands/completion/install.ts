@@ -25,7 +25,11 @@ const places: Readonly<Record<Shell, (env: Env, home: string) => Place>> = {
     const directory = join(dataHome(env, home), 'zsh', 'site-functions');
     return {
       path: join(directory, '_opsctl'),
-      next: ['if ~/.zshrc does not have these lines yet, add them:', `  fpath=(${directory} $fpath)`, '  autoload -U compinit && compinit'],
+      next: [
+        'if ~/.zshrc does not have these lines yet, add them:',
+        `  fpath=(${directory} $fpath)`,
+        '  autoload -U compinit && compinit',
+      ],
     };
   },
   fish: (env, home) => ({
@@ -42,9 +46,13 @@ const shellOf = ({ env }: Host): Shell => {
   const name = basename(env.SHELL ?? '');
   if (name === 'bash' || name === 'zsh' || name === 'fish') return name;
   if (name === 'pwsh') return 'powershell';
-  throw new AppError('usage', `completion install: $SHELL (${env.SHELL ?? 'not set'}) is no shell that is known here`, {
-    tryThis: ['opsctl completion install bash', 'opsctl completion install zsh'],
-  });
+  throw new AppError(
+    'usage',
+    `completion install: $SHELL (${env.SHELL ?? 'not set'}) is no shell that is known here`,
+    {
+      tryThis: ['opsctl completion install bash', 'opsctl completion install zsh'],
+    },
+  );
 };
 
 /** Writes the script to the user's own directory of that shell; a script of an older version is replaced. */
