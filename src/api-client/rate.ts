@@ -1,87 +1,147 @@
 import { join } from 'node:path';
 import type { Host } from '../platform/host.ts';
 
-/** spec/tracker#errors-4: the service refuses from the 200th request in 60 s on; clients of experience stay at 195. */
+/** spec/tracker#limits: the service refuses from the 200th request in 60 s on; the default of opsctl is 195. */
 export const WINDOW_MS = 60_000;
-
-export type Ticket =
-  | { readonly id: string; readonly atMs: number }
-  | { readonly blockedUntilMs: number }
-  | { readonly openUntilMs: number };
 /** How long a service's word that it has no limit is taken for true. */
 const OPEN_MS = 10 * 60_000;
+/** How long a request of a process that nobody can ask is taken to be under way. */
+const FOREIGN_MS = 10 * 60_000;
+/** Tickets of an hour would be a long file to read for each request: a new file is begun this often. */
+const EPOCH_MS = 3 * 60_000;
+/** How soon to look again at requests whose end is not known. */
+const LOOK_AGAIN_MS = 250;
 
-/** Lines of the ticket file: `t <ms> <id>` asks for a place, `b <ms>` holds everybody back, `o <ms>` lets everybody pass until then. Torn lines are left out. */
-export const parseTickets = (text: string): Ticket[] =>
-  text.split('\n').flatMap((line): Ticket[] => {
-    const [kind, ms, id] = line.split(' ');
+export type Line =
+  /** Asks for a place: the place in the file is the place in the queue. */
+  | { readonly kind: 'ticket'; readonly atMs: number; readonly id: string }
+  /** The head of its answer has arrived, so the service has counted it at this time or before. */
+  | { readonly kind: 'done'; readonly atMs: number; readonly id: string }
+  /** Nothing was sent and nothing will be. */
+  | { readonly kind: 'dropped'; readonly atMs: number; readonly id: string }
+  | { readonly kind: 'blocked'; readonly untilMs: number }
+  | { readonly kind: 'open'; readonly untilMs: number };
+
+const withId = { t: 'ticket', d: 'done', x: 'dropped' } as const;
+
+/** Lines are `t|d|x <ms> <id>`, `b <ms>` (nobody before then) and `o <ms>` (everybody until then). Torn lines are left out. */
+export const parseLines = (text: string): Line[] =>
+  text.split('\n').flatMap((line): Line[] => {
+    const [word = '', ms, id] = line.split(' ');
     const at = Number(ms);
     if (!Number.isFinite(at) || ms === undefined) return [];
-    if (kind === 'b') return [{ blockedUntilMs: at }];
-    if (kind === 'o') return [{ openUntilMs: at }];
-    return kind === 't' && id !== undefined ? [{ id, atMs: at }] : [];
+    if (word === 'b') return [{ kind: 'blocked', untilMs: at }];
+    if (word === 'o') return [{ kind: 'open', untilMs: at }];
+    const kind = Object.hasOwn(withId, word) ? withId[word as keyof typeof withId] : undefined;
+    return kind === undefined || id === undefined ? [] : [{ kind, atMs: at, id }];
   });
 
-/**
- * When the ticket may be used: the place in the file decides, so all processes agree without a lock. A ticket waits until
- * the one `limit` places before it has left the window. Pure.
- */
-export const grantedAt = (tickets: readonly Ticket[], id: string, limit: number): number | undefined => {
-  const grants: number[] = [];
-  let blocked = 0;
-  let open = 0;
-  for (const ticket of tickets) {
-    if ('blockedUntilMs' in ticket) {
-      blocked = Math.max(blocked, ticket.blockedUntilMs);
-      continue;
-    }
-    if ('openUntilMs' in ticket) {
-      open = ticket.openUntilMs;
-      continue;
-    }
-    if (ticket.atMs < open) {
-      if (ticket.id === id) return Math.max(ticket.atMs, blocked);
-      continue;
-    }
-    const before = grants[grants.length - limit];
-    const at = Math.max(ticket.atMs, blocked, before === undefined ? 0 : before + WINDOW_MS);
-    if (ticket.id === id) return at;
-    grants.push(at);
-  }
-  return undefined;
+type Rule = {
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Whether the process of a ticket may still send, or wait for an answer. */
+  readonly isAlive: (id: string) => boolean;
 };
 
-const KEEP = 1000;
-const MANY_BYTES = 128 * 1024;
+/** When the place of each ticket ahead is free again; unknown while its request is under way. */
+const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rule): number[] => {
+  const ended = new Map<string, number>();
+  for (const line of lines) {
+    if (line.kind === 'done') ended.set(line.id, line.atMs + windowMs);
+    if (line.kind === 'dropped') ended.set(line.id, 0);
+  }
+  const found: number[] = [];
+  let openUntil = 0;
+  for (const line of lines) {
+    if (line.kind === 'open') openUntil = line.untilMs;
+    if (line.kind !== 'ticket') continue;
+    if (line.id === id) return found;
+    if (line.atMs < openUntil) continue;
+    // A process that died may have sent its request; it cannot have sent it later than it lived.
+    found.push(
+      ended.get(line.id) ?? (isAlive(line.id) ? Number.POSITIVE_INFINITY : line.atMs + 2 * windowMs),
+    );
+  }
+  return [];
+};
+
+const isPassedByOpening = (lines: readonly Line[], id: string): boolean => {
+  let openUntil = 0;
+  for (const line of lines) {
+    if (line.kind === 'open') openUntil = line.untilMs;
+    if (line.kind === 'ticket' && line.id === id) return line.atMs < openUntil;
+  }
+  return false;
+};
+
+/**
+ * When this ticket may be used; in the future: when to look again. The service counts a request between its departure and its
+ * answer, so a place is free one window after the answer and not before. Of all requests in one window the last that was
+ * admitted found fewer than `limit` of them under way or ended within a window: never more than `limit` are seen. Pure.
+ */
+export const turnOf = (lines: readonly Line[], id: string, nowMs: number, rule: Rule): number => {
+  const blocked = Math.max(0, ...lines.map((line) => (line.kind === 'blocked' ? line.untilMs : 0)));
+  if (isPassedByOpening(lines, id)) return Math.max(nowMs, blocked);
+  const held = releases(lines, id, rule).filter((at) => at > nowMs);
+  const excess = held.length - (rule.limit - 1);
+  if (excess <= 0) return Math.max(nowMs, blocked);
+  const at = held.sort((a, b) => a - b)[excess - 1] ?? nowMs;
+  return Math.max(at === Number.POSITIVE_INFINITY ? nowMs + LOOK_AGAIN_MS : at, blocked);
+};
 
 export type Bucket = {
-  /** Resolves when this request may go. `onWait` hears how long, once, when it is more than a moment. */
-  admit(onWait?: (ms: number) => void): Promise<void>;
+  /**
+   * Resolves when this request may go, with what must be called when its answer has begun or failed. `onWait` hears how long,
+   * once, when it is more than a moment.
+   */
+  admit(onWait?: (ms: number) => void): Promise<() => void>;
   /** The service said no: nobody of this profile asks again before then. */
   block(untilMs: number): void;
   /** The service says that it has no limit. */
   open(): void;
 };
 
-const ticketFile = (host: Host, path: string) => ({
-  /** False when the file cannot be written. */
-  add: (line: string): boolean => {
-    try {
-      const file = host.files.append(path, 0o600);
-      file.write(line);
-      file.close();
-      return true;
-    } catch {
-      return false;
-    }
-  },
-  read: (): string => host.files.readNow(path) ?? '',
-  /** Leaves the last lines of the text that was read. */
-  shorten: async (text: string): Promise<void> => {
-    const lines = text.split('\n');
-    await host.files.replace(path, lines.slice(-KEEP - 1).join('\n'), 0o600).catch(() => undefined);
-  },
-});
+/** The files of one key: lines are only added, so nothing is lost between processes; a new file begins every few minutes. */
+const ticketFiles = (host: Host, directory: string, key: string) => {
+  const pathOf = (epoch: number): string => join(directory, `rate-${key}-${epoch}`);
+  const now = (): number => Math.floor(host.now() / EPOCH_MS);
+  return {
+    now,
+    exists: (epoch: number): boolean => host.files.readNow(pathOf(epoch)) !== undefined,
+    /** False when the file cannot be written. */
+    add: (epoch: number, line: string): boolean => {
+      try {
+        const file = host.files.append(pathOf(epoch), 0o600);
+        file.write(line);
+        file.close();
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    read: (epoch: number): Line[] =>
+      parseLines([epoch - 1, epoch, epoch + 1].map((one) => host.files.readNow(pathOf(one)) ?? '').join('')),
+    prune: async (epoch: number): Promise<void> => {
+      const old = (await host.files.list(directory).catch(() => [])).filter((name) => {
+        const found = /^rate-.*-(\d+)$/.exec(name);
+        return name.startsWith(`rate-${key}-`) && found !== null && Number(found[1]) < epoch - 1;
+      });
+      for (const name of old) await host.files.remove(join(directory, name)).catch(() => undefined);
+    },
+  };
+};
+
+type Options = { readonly signal?: AbortSignal | undefined; readonly windowMs?: number };
+
+/** `pid/host/ms/nonce`. */
+const aliveOn =
+  (host: Host) =>
+  (id: string): boolean => {
+    const [pid, machine, ms] = id.split('/');
+    return machine === host.hostname
+      ? Number(pid) === host.pid || host.processes.isAlive(Number(pid))
+      : host.now() - Number(ms) < FOREIGN_MS;
+  };
 
 /** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
@@ -89,38 +149,75 @@ export const makeBucket = (
   directory: string,
   key: string,
   limit: number,
-  signal?: AbortSignal,
+  { signal, windowMs = WINDOW_MS }: Options = {},
 ): Bucket => {
-  const { add, read, shorten } = ticketFile(host, join(directory, `rate-${key}`));
+  const files = ticketFiles(host, directory, key);
+  const rule: Rule = { limit, windowMs, isAlive: aliveOn(host) };
+  const nonce = Buffer.from(host.random(4)).toString('hex');
   let count = 0;
   let openUntil = 0;
-  return {
-    admit: async (onWait) => {
-      if (host.now() < openUntil) return;
-      count += 1;
-      // A pid is given again, but never twice in the same millisecond.
-      const id = `${host.pid}-${Math.round(host.now())}-${count}`;
-      const line = `t ${Math.round(host.now())} ${id}\n`;
-      if (!add(line)) {
+  let pruned = 0;
+  const stamp = (word: string, id: string): string => `${word} ${Math.ceil(host.now())} ${id}\n`;
+
+  /** A place in the newest file; undefined when there is no directory to write to. */
+  const enqueue = async (id: string): Promise<number | undefined> => {
+    for (;;) {
+      const epoch = files.now();
+      if (!files.add(epoch, stamp('t', id))) {
         // The first request of a profile: there is no directory yet.
         await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
-        if (!add(line)) return;
+        if (!files.add(epoch, stamp('t', id))) return undefined;
       }
-      const text = read();
-      const at = grantedAt(parseTickets(text), id, limit);
-      const waitMs = at === undefined ? 0 : at - host.now();
-      if (text.length > MANY_BYTES) await shorten(text);
-      if (waitMs <= 0) return;
-      if (waitMs > 500) onWait?.(waitMs);
-      await host.sleep(waitMs, signal);
+      // Whoever stands in a newer file does not see who comes into an older one.
+      if (!files.exists(epoch + 1)) return epoch;
+      files.add(epoch, stamp('x', id));
+    }
+  };
+  const nextId = (): string => {
+    count += 1;
+    return `${host.pid}/${host.hostname}/${Math.round(host.now())}/${nonce}${count}`;
+  };
+  const place = async (): Promise<{ readonly id: string; readonly epoch: number } | undefined> => {
+    const id = nextId();
+    const epoch = await enqueue(id);
+    return epoch === undefined ? undefined : { id, epoch };
+  };
+
+  return {
+    admit: async (onWait) => {
+      if (host.now() < openUntil) return () => undefined;
+      let mine = await place();
+      let hasSaid = false;
+      while (mine !== undefined) {
+        const { id, epoch }: { id: string; epoch: number } = mine;
+        const waitMs = turnOf(files.read(epoch), id, host.now(), rule) - host.now();
+        if (waitMs <= 0) {
+          if (pruned !== epoch) await files.prune(epoch);
+          pruned = epoch;
+          return () => void files.add(epoch, stamp('d', id));
+        }
+        if (waitMs > 500 && !hasSaid) onWait?.(waitMs);
+        hasSaid ||= waitMs > 500;
+        try {
+          await host.sleep(waitMs, signal);
+        } catch (error) {
+          files.add(epoch, stamp('x', id));
+          throw error;
+        }
+        if (files.now() <= epoch + 1) continue;
+        // A ticket in a file that nobody reads any more is changed for a new one.
+        files.add(epoch, stamp('x', id));
+        mine = await place();
+      }
+      return () => undefined;
     },
     block: (untilMs) => {
-      add(`b ${Math.round(untilMs)}\n`);
+      files.add(files.now(), `b ${Math.round(untilMs)}\n`);
     },
     open: () => {
       if (host.now() < openUntil) return;
       openUntil = host.now() + OPEN_MS / 2;
-      add(`o ${Math.round(host.now() + OPEN_MS)}\n`);
+      files.add(files.now(), `o ${Math.round(host.now() + OPEN_MS)}\n`);
     },
   };
 };

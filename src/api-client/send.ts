@@ -5,8 +5,8 @@ import { type Outcome, type RetryPolicy, defaultPolicy, retryDelay } from './ret
 export type SendOptions = {
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
-  /** Waits for a free place in the rate window before each try. */
-  readonly admit?: () => Promise<void>;
+  /** Waits for a free place in the rate window before each try; calls back what it gave when the answer has begun or failed. */
+  readonly admit?: () => Promise<() => void>;
   readonly onRetry?: (delayMs: number, why: string) => void;
 };
 
@@ -76,10 +76,10 @@ const failure = (error: unknown): Result => {
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
   const request = { ...given, signal: options.signal };
   for (let tries = 1; ; tries++) {
-    if (options.admit !== undefined) await options.admit();
+    const answered = await options.admit?.();
     let result: Result;
     try {
-      const reply = await host.network.request(request);
+      const reply = await host.network.request(request).finally(answered);
       if (reply.status < 400) return reply;
       result = { reply };
     } catch (error) {

@@ -18,7 +18,7 @@ const bucketsFor = ({ host, settings, signal, ratePerMinute }: Pace) => {
     if (rateKey === undefined || ratePerMinute === undefined) return undefined;
     const found =
       buckets.get(rateKey) ??
-      makeBucket(host, join(settings.directories.state, 'rate'), rateKey, ratePerMinute, signal);
+      makeBucket(host, join(settings.directories.state, 'rate'), rateKey, ratePerMinute, { signal });
     buckets.set(rateKey, found);
     return found;
   };

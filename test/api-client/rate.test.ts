@@ -1,64 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { WINDOW_MS, grantedAt, makeBucket, parseTickets, type Ticket } from '../../src/api-client/rate.ts';
+import { type Line, WINDOW_MS, makeBucket, parseLines, turnOf } from '../../src/api-client/rate.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
+const ticket = (id: string, atMs: number): Line => ({ kind: 'ticket', id, atMs });
+const done = (id: string, atMs: number): Line => ({ kind: 'done', id, atMs });
+const rule = (limit: number, isAlive = true) => ({ limit, windowMs: WINDOW_MS, isAlive: () => isAlive });
+
 test('torn and foreign lines are left out', () => {
-  expect(parseTickets('t 5 a\nb 9\nt x y\nt 7\nnonsense\nt 8 c\n')).toEqual([
-    { id: 'a', atMs: 5 },
-    { blockedUntilMs: 9 },
-    { id: 'c', atMs: 8 },
+  expect(parseLines('t 5 a\nb 9\nt x y\nt 7\nnonsense\nd 8 a\nx 9 c\no 3\n')).toEqual([
+    ticket('a', 5),
+    { kind: 'blocked', untilMs: 9 },
+    done('a', 8),
+    { kind: 'dropped', atMs: 9, id: 'c' },
+    { kind: 'open', untilMs: 3 },
   ]);
 });
 
-test('the place in the file decides: the fourth of three waits for the first to leave the window', () => {
-  const tickets: Ticket[] = ['a', 'b', 'c', 'd', 'e'].map((id, i) => ({ id, atMs: i * 10 }));
-  expect(tickets.map((ticket) => ('id' in ticket ? grantedAt(tickets, ticket.id, 3) : 0))).toEqual([
-    0,
-    10,
-    20,
-    WINDOW_MS,
-    WINDOW_MS + 10,
-  ]);
+test('a place is free one window after the answer, and not while the request is under way', () => {
+  const asked = [ticket('a', 0), ticket('b', 1), ticket('c', 2)];
+  expect(turnOf(asked, 'b', 10, rule(2))).toBe(10);
+  expect(turnOf(asked, 'c', 10, rule(2))).toBeGreaterThan(10);
+  const slow = [...asked, done('a', 40_000)];
+  expect(turnOf(slow, 'c', 50_000, rule(2))).toBe(40_000 + WINDOW_MS);
+  expect(turnOf(slow, 'c', 40_001 + WINDOW_MS, rule(2))).toBe(40_001 + WINDOW_MS);
 });
 
-test('a refusal of the service holds everybody back who comes after it', () => {
-  const tickets: Ticket[] = [{ id: 'a', atMs: 0 }, { blockedUntilMs: 30_000 }, { id: 'b', atMs: 5 }];
-  expect([grantedAt(tickets, 'a', 9), grantedAt(tickets, 'b', 9)]).toEqual([0, 30_000]);
+test('what was given up frees its place at once, what died with its process after two windows', () => {
+  const lines: Line[] = [ticket('a', 0), ticket('b', 1)];
+  expect(turnOf([...lines, { kind: 'dropped', id: 'a', atMs: 5 }], 'b', 9, rule(1))).toBe(9);
+  expect(turnOf(lines, 'b', 9, rule(1, false))).toBe(2 * WINDOW_MS);
+});
+
+test('a refusal of the service holds everybody back', () => {
+  expect(
+    turnOf([ticket('a', 0), { kind: 'blocked', untilMs: 30_000 }, ticket('b', 5)], 'b', 6, rule(9)),
+  ).toBe(30_000);
 });
 
 test('a service without a limit lets everybody pass for a time', () => {
-  const tickets: Ticket[] = [
-    { id: 'a', atMs: 0 },
-    { id: 'b', atMs: 1 },
-    { openUntilMs: 1000 },
-    { id: 'c', atMs: 2 },
-    { id: 'd', atMs: 3 },
-    { id: 'e', atMs: 1000 },
-    { id: 'f', atMs: 1001 },
-  ];
-  expect(['b', 'c', 'd', 'e', 'f'].map((id) => grantedAt(tickets, id, 1))).toEqual([
-    WINDOW_MS,
-    2,
-    3,
-    2 * WINDOW_MS,
-    3 * WINDOW_MS,
-  ]);
+  const lines: Line[] = [ticket('a', 0), { kind: 'open', untilMs: 1000 }, ticket('b', 2), ticket('c', 1000)];
+  expect(turnOf(lines, 'b', 3, rule(1))).toBe(3);
+  expect(turnOf(lines, 'c', 1001, rule(1))).toBeGreaterThan(1001);
 });
 
-test('never more than the limit in any window, whatever the arrivals', () => {
-  const arrivals = fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 60 });
+/** Plays requests of which each asks, departs late, is counted by the service some time later, and hears of it later still. */
+const counted = (
+  requests: readonly { ask: number; depart: number; travel: number; answer: number }[],
+  limit: number,
+): number[] => {
+  const lines: Line[] = [];
+  const seen: number[] = [];
+  type Event = { readonly at: number; readonly run: () => void };
+  const events: Event[] = [];
+  const at = (time: number, run: () => void): void => void events.push({ at: time, run });
+  for (const [i, { ask, depart, travel, answer }] of requests.entries()) {
+    const id = String(i);
+    const look = (now: number): void => {
+      const turn = turnOf(lines, id, now, rule(limit));
+      if (turn > now) {
+        at(turn, () => look(turn));
+        return;
+      }
+      const arrives = now + depart + travel;
+      seen.push(arrives);
+      at(arrives + answer, () => lines.push(done(id, arrives + answer)));
+    };
+    at(ask, () => {
+      lines.push(ticket(id, ask));
+      look(ask);
+    });
+  }
+  while (events.length > 0) {
+    events.sort((a, b) => a.at - b.at);
+    events.shift()?.run();
+  }
+  return seen.sort((a, b) => a - b);
+};
+
+test('the service never sees more than the limit in any window, however late requests leave and arrive', () => {
+  const ms = (max: number) => fc.integer({ min: 0, max });
+  const request = fc.record({ ask: ms(100_000), depart: ms(50_000), travel: ms(20_000), answer: ms(5000) });
   fc.assert(
-    fc.property(arrivals, fc.integer({ min: 1, max: 7 }), (times, limit) => {
-      const tickets = times.map((atMs, i) => ({ id: `${i}`, atMs }));
-      const grants = tickets
-        .map(({ id }) => grantedAt(tickets, id, limit) ?? Number.NaN)
-        .sort((a, b) => a - b);
-      return (
-        grants.every((at, i) => i < limit || at - (grants[i - limit] ?? 0) >= WINDOW_MS) &&
-        tickets.every(({ id, atMs }) => (grantedAt(tickets, id, limit) ?? -1) >= atMs)
-      );
+    fc.property(fc.array(request, { maxLength: 25 }), fc.integer({ min: 1, max: 6 }), (requests, limit) => {
+      const seen = counted(requests, limit);
+      expect(seen).toHaveLength(requests.length);
+      return seen.every((time, i) => i < limit || time - (seen[i - limit] ?? 0) >= WINDOW_MS);
     }),
+    { numRuns: 60 },
   );
 });
 
@@ -67,7 +100,42 @@ test('a bucket in a directory: the third request of two a minute waits for the r
   const bucket = makeBucket(host, '/state', 'k', 2);
   const waits: number[] = [];
   const start = host.now();
-  for (let i = 0; i < 3; i++) await bucket.admit((ms) => waits.push(ms));
+  for (let i = 0; i < 3; i++) (await bucket.admit((ms) => waits.push(ms)))();
   expect(waits).toEqual([WINDOW_MS]);
   expect(host.now() - start).toBe(WINDOW_MS);
+});
+
+test('a request that never ends holds the others up for some minutes, not for ever', async () => {
+  const host = fakeHost();
+  const start = host.now();
+  await makeBucket(host, '/state', 'k', 1).admit();
+  await makeBucket(host, '/state', 'k', 1).admit();
+  expect(host.now() - start).toBeGreaterThan(3 * 60_000);
+});
+
+test('fifty buckets on one directory: no window has more than the limit, though departures are late', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-rate-'));
+  const host = nodeHost();
+  const windowMs = 150;
+  const seen: number[] = [];
+  try {
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        const bucket = makeBucket(host, directory, 'k', 20, { windowMs });
+        for (let round = 0; round < 2; round++) {
+          const answered = await bucket.admit();
+          await host.sleep((i * 7) % 40);
+          seen.push(performance.now());
+          await host.sleep((i * 3) % 10);
+          answered();
+        }
+      }),
+    );
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  seen.sort((a, b) => a - b);
+  expect(seen).toHaveLength(100);
+  // The clock of tickets has whole milliseconds.
+  expect(seen.filter((time, i) => i >= 20 && time - (seen[i - 20] ?? 0) < windowMs - 2)).toEqual([]);
 });
