@@ -1,5 +1,5 @@
 import { minorOf, rowOf } from '../api-specs/etcd/versions.ts';
-import { alarmsSaid } from './guards/no-alarms.ts';
+import { alarmMessages } from './guards/no-alarms.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
 import type { Progress } from './journal/progress.ts';
 import type { Finding, MemberSeen, Observation, Plan, Step } from './types.ts';
@@ -104,7 +104,7 @@ const nextOld = (
   name: string,
   oldCount: number,
 ): Decision => {
-  const [alarm] = alarmsSaid(observation);
+  const [alarm] = alarmMessages(observation);
   if (alarm !== undefined)
     return refusal('no-alarms', alarm.member, alarm.message, `${alarm.hint}; then opsctl kv resume`);
   const sick = sickMember(plan, observation);

@@ -87,7 +87,7 @@ export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'jour
     upgraded.length === 0
       ? `every member runs ${plan.from} still`
       : `${upgraded.join(', ')} on ${plan.to}, the rest on ${plan.from}`;
-  return new AppError('stopped', `stopped after the step in work, as asked: ${where}`, {
+  return new AppError('stopped', `stopped after the current step, as asked: ${where}`, {
     code: 'STOPPED',
     tryThis: [
       'opsctl kv resume',

@@ -109,6 +109,25 @@ export const describe = ({ summary, deprecated, extension }: Operation): string 
 export const tagsOf = ({ table }: Service): JsonSchema[] =>
   Object.keys(table).map((name) => ({ name, description: `Operations on ${name.replaceAll('-', ' ')}` }));
 
+/** One operation below its path. */
+const operationObject = (
+  service: Service,
+  { resource, verb, operation }: ReturnType<typeof operations>[number],
+  parametersOf: readonly unknown[],
+  components: Components,
+): JsonSchema => ({
+  operationId: operationId(resource, verb),
+  summary: operation.summary,
+  description: describe(operation),
+  tags: [resource],
+  'x-cites': operation.cites,
+  ...(operation.extension ? { 'x-extension': true } : {}),
+  ...(operation.deprecated === undefined ? {} : { deprecated: true }),
+  parameters: parametersOf,
+  ...(operation.body ? { requestBody: requestBody(operation, operation.body, components) } : {}),
+  responses: responses(service, operation, components),
+});
+
 /** The OpenAPI 3.1 document of one service. */
 export const openApi = (service: Service, origin: string): JsonSchema => {
   const components: Components = new Map();
@@ -117,21 +136,11 @@ export const openApi = (service: Service, origin: string): JsonSchema => {
   // `$` and `.` may stand in the name of a parameter, not in that of a component.
   const componentOf = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '');
   const everywhere = shared.map((name) => ({ $ref: `#/components/parameters/${componentOf(name)}` }));
-  for (const { resource, verb, operation } of operations(service.table)) {
-    const { path, names } = openPath(operation.path);
+  for (const row of operations(service.table)) {
+    const { path, names } = openPath(row.operation.path);
+    const all = [...parameters(row.operation, names, components), ...everywhere];
     paths[path] ??= {};
-    paths[path][operation.method.toLowerCase()] = {
-      operationId: operationId(resource, verb),
-      summary: operation.summary,
-      description: describe(operation),
-      tags: [resource],
-      'x-cites': operation.cites,
-      ...(operation.extension ? { 'x-extension': true } : {}),
-      ...(operation.deprecated === undefined ? {} : { deprecated: true }),
-      parameters: [...parameters(operation, names, components), ...everywhere],
-      ...(operation.body ? { requestBody: requestBody(operation, operation.body, components) } : {}),
-      responses: responses(service, operation, components),
-    };
+    paths[path][row.operation.method.toLowerCase()] = operationObject(service, row, all, components);
   }
   const { name, prefix } = service.tokenHeader;
   const scheme = prefix === '' ? { type: 'apiKey', in: 'header', name } : { type: 'http', scheme: 'bearer' };

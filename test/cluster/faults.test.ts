@@ -190,7 +190,7 @@ real('refusals: nothing is touched', () => {
     await cluster.gone(down);
     await isRefusedUntouched(
       'LOCKED',
-      /another operator is at work on this cluster: ada on elsewhere, process 7/,
+      /the cluster is locked by another operator: ada on elsewhere, process 7/,
     );
   });
   it('a wrong binary, one minor too far', async () => {
@@ -361,7 +361,7 @@ real('things that happen in the middle', () => {
     // Whoever comes first works; every other one is told, on this machine and elsewhere.
     expect(all.map(({ code }) => code).sort((x, y) => x - y)).toEqual([0, 10, 10]);
     for (const ran of all.filter(({ code }) => code === 10))
-      expect(error(ran).message).toMatch(/another operator is at work|was not brought to an end/);
+      expect(error(ran).message).toMatch(/locked by another operator|was not brought to an end/);
     const { text } = await call(`${cluster.urls[0]}${prefix}/kv/range`, {
       key: base64('opsctl/'),
       range_end: base64('opsctl0'),

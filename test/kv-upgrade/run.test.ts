@@ -15,12 +15,12 @@ const reasonAfter = (...ended: string[]) => {
 
 it('who stopped a run reads where the cluster is, and both ways on', () => {
   expect(reasonAfter('n2.snapshot')).toEqual([
-    'stopped after the step in work, as asked: every member runs 3.3 still',
+    'stopped after the current step, as asked: every member runs 3.3 still',
     'opsctl kv resume',
     'opsctl kv abort, to give it up',
   ]);
   expect(reasonAfter('n2.snapshot', 'n2.gate')).toEqual([
-    'stopped after the step in work, as asked: n2 on 3.4, the rest on 3.3',
+    'stopped after the current step, as asked: n2 on 3.4, the rest on 3.3',
     'opsctl kv resume',
     'opsctl kv rollback, to bring all back to 3.3',
   ]);

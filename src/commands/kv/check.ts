@@ -8,7 +8,7 @@ import { type PlanValues, planFlags, prepare } from './planning.ts';
 
 export const check = defineCommand({
   path: ['kv', 'check'],
-  summary: 'Find everything that speaks against an upgrade now',
+  summary: 'Run every preflight check of an upgrade',
   about:
     'Read-only. Every guard runs and every finding is shown: pass, unknown, warn or fail, with what to do. Exit code 20 when one of them fails.',
   flags: planFlags,

@@ -13,7 +13,7 @@ const fileArgument = {
 } as const satisfies Argument;
 const toFlag = {
   field: oneOf('3.2', '3.3', '3.4', '3.5'),
-  summary: 'The version that shall read it (default 3.3)',
+  summary: 'Target version (default 3.3)',
   value: 'minor',
 } as const satisfies Flag;
 

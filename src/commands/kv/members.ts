@@ -48,7 +48,7 @@ export const alarmList = defineCommand({
 export const alarmDisarm = defineCommand({
   path: ['kv', 'alarm', 'disarm'],
   noDryRun: 'opsctl kv alarm list',
-  summary: 'Take alarms back, after their cause was fixed',
+  summary: 'Disarm alarms whose cause was fixed',
   flags: {
     ...endpointFlags,
     alarm: { field: oneOf('NOSPACE', 'CORRUPT'), summary: 'Only this kind', value: 'NOSPACE|CORRUPT' },
@@ -76,7 +76,7 @@ export const moveLeader = defineCommand({
     {
       name: 'target',
       field: req(str(undefined, { min: 1 })),
-      summary: 'Name or hexadecimal id of the member that shall lead',
+      summary: 'New leader: name or hexadecimal id of a member',
       complete: 'kv-member',
     },
   ],

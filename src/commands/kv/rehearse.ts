@@ -88,7 +88,7 @@ const shown = (result: RehearsalResult, kept: string): Result => {
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
     ...(report === undefined
       ? []
-      : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members away: ${away.join(', ')}`]),
+      : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members unavailable for: ${away.join(', ')}`]),
     ...(report?.canary === undefined
       ? []
       : [

@@ -102,7 +102,7 @@ export const restore = defineCommand({
   path: ['kv', 'restore'],
   summary: 'Rebuild the cluster on its old version from a verified snapshot',
   about:
-    'The way back after the point of no return. Says first how many revisions would be lost, and asks. The present data directories are kept aside. ' +
+    'Rebuilds the cluster from its snapshots, after the point of no return too. Says first how many revisions would be lost, and asks. The present data directories are kept aside. ' +
     'Needs ctl_binary in the cluster file: the ctl program of the old version, on the host of every member.',
   flags,
   examples: [

@@ -35,7 +35,7 @@ const whereIn = (entries: FoundRun['entries']): string => {
 const openText = ({ run, entries }: FoundRun, worker: Held | undefined, ways: readonly string[]): string => {
   if (worker === undefined) return [`run ${run} was interrupted${whereIn(entries)}`, ...ways].join('\n');
   const { user = 'somebody', host, pid } = worker.owner;
-  return `run ${run} is at work${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
+  return `run ${run} is in progress${whereIn(entries)}\n  by ${user} on ${host}, process ${pid}, since ${momentText(worker.since)}`;
 };
 
 const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: string | undefined): RunLine => {

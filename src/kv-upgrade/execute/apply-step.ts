@@ -12,7 +12,7 @@ import { memberRoomProblem } from '../guards/disk-space.ts';
 import { v2BytesOf } from '../guards/v2-settle.ts';
 import { observe } from '../observe/observe.ts';
 import { notReadyToLead } from '../guards/members-keep-up.ts';
-import { alarmError, alarmsSaid } from '../guards/no-alarms.ts';
+import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
 import { stopFinding } from '../guards/quorum-survives.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
 import { MemberFailure, identityOf, memberOf, seenIn } from '../run.ts';
@@ -100,7 +100,7 @@ const safeToStop = async (run: Run, name: string): Promise<MemberSeen> => {
   const patientUntil = host.elapsed() + patienceMs;
   for (;;) {
     const observation = await observe({ host, cluster, access });
-    const [alarm] = alarmsSaid(observation);
+    const [alarm] = alarmMessages(observation);
     if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
     const finding = stopFinding(observation, name, plan.options.accept);
     if (finding !== undefined) {

@@ -4,7 +4,7 @@ import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { compareHashes, hashMembers, mostHashedBytes } from '../observe/hashes.ts';
 import type { Comparison } from '../observe/hashes.ts';
-import { alarmError, alarmsSaid } from '../guards/no-alarms.ts';
+import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
 import { lagLimits } from '../guards/members-keep-up.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
@@ -174,7 +174,7 @@ const peersAgree: Check = async (gate) => {
 const noAlarm: Check = async ({ run, member, store }) => {
   const alarms = await store.alarms();
   const { members, listed } = run.plan.observation;
-  const [said] = alarmsSaid({ alarms, members, listed });
+  const [said] = alarmMessages({ alarms, members, listed });
   if (said === undefined) return good('no alarm');
   throw alarmError(said, `; ${member.name} runs, and is not proved good yet`);
 };

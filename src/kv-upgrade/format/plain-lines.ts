@@ -17,7 +17,7 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
     case 'member-up':
       return `      ${event.member} is healthy again after ${seconds(event.down_ms)}`;
     case 'leader-changed':
-      return `      ${event.to} leads now`;
+      return `      elected leader: ${event.to}`;
     case 'gate-check':
       return event.ok ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
     case 'log-line':

@@ -1,4 +1,4 @@
-import { alarmsSaid } from './no-alarms.ts';
+import { alarmMessages } from './no-alarms.ts';
 import { guard } from './guard.ts';
 
 /** spec/store#procedure-1: check health and that the cluster runs the old version. */
@@ -31,7 +31,7 @@ export const allMembersHealthy = guard(
           hint: 'start it, or repair it, before an upgrade',
         });
       else if (!member.is_healthy) {
-        const [alarm] = alarmsSaid(observation);
+        const [alarm] = alarmMessages(observation);
         const why = member.health_reason ?? member.errors[0] ?? alarm?.message ?? '/health says so';
         log.fail({
           member: member.name,

@@ -4,7 +4,7 @@ import { guard } from './guard.ts';
 
 type Said = { readonly member: string; readonly message: string; readonly hint: string };
 /** Every alarm, with the member that raised it and what to do. Pure. */
-export const alarmsSaid = ({
+export const alarmMessages = ({
   alarms,
   members,
   listed,
@@ -26,5 +26,5 @@ export const alarmError = ({ message, hint }: Said, where: string): AppError =>
   new AppError('stopped', `${message}${where}`, { code: 'ALARM', tryThis: [hint, 'opsctl kv alarm list'] });
 
 export const noAlarms = guard('no-alarms', 'no alarm is raised', ({ observation }, log) => {
-  for (const said of alarmsSaid(observation)) log.fail(said);
+  for (const said of alarmMessages(observation)) log.fail(said);
 });

@@ -26,6 +26,6 @@ export const ownerOf = (host: Host): Owner => {
 export const taken = ({ owner, since, run }: Held, where: string, hint: string): AppError =>
   new AppError(
     'unsafe',
-    `another operator is at work on this cluster: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
+    `the cluster is locked by another operator: ${owner.user ?? 'somebody'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
     { code: 'LOCKED', tryThis: [hint, 'opsctl kv status'], data: { run, owner } },
   );

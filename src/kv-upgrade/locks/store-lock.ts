@@ -10,7 +10,7 @@ const lockKey = 'opsctl/upgrade-lock';
 const ttlSeconds = 60;
 const beatMs = 15_000;
 const where = `key ${lockKey} in the store`;
-const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody is at work: opsctl kv del ${lockKey}`;
+const hint = `wait; the lock of a dead process goes after ${ttlSeconds} s. A key that stays although nobody holds it: opsctl kv del ${lockKey}`;
 const nobody: Held = { run: 'unknown', owner: { host: 'an unknown host', pid: 0 }, since: 'an unknown time' };
 
 const heldIn = ({ value }: KeyValue): Held => {

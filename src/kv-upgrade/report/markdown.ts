@@ -52,7 +52,7 @@ const headLines = (report: Report): string[] => [
   '',
   report.message,
   '',
-  `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} at work)`,
+  `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} of active time)`,
   `- By ${report.owner.user ?? 'unknown user'} on ${report.owner.host}, process ${report.owner.pid}`,
   `- Cluster version ${report.cluster_version_before ?? 'unknown'} before, ${report.cluster_version_after ?? 'unknown'} after`,
   `- Plan digest ${report.plan_digest}`,

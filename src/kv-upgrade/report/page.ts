@@ -30,7 +30,7 @@ const cards = (report: Report, isInParts: boolean): string => {
   const longest = away.length === 0 ? undefined : durationText(Math.max(...away));
   const all: readonly (readonly [string | number | undefined, string])[] = [
     [`${report.from} → ${report.to}`, `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
-    [durationText(report.duration_ms), isInParts ? 'at work, with rests between' : 'whole run'],
+    [durationText(report.duration_ms), isInParts ? 'active time, without the breaks' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
     [longest, 'longest a member was away'],
     [
@@ -45,7 +45,7 @@ const cards = (report: Report, isInParts: boolean): string => {
 const legend = (report: Report, isInParts: boolean): string => {
   const rows = [
     ['--old', report.from],
-    ['--away', 'member away, or no write'],
+    ['--away', 'member unavailable, or no write'],
     ['--new', report.to],
     ['--lead', 'leader'],
   ];

@@ -17,7 +17,7 @@ const isDecided = (member: MemberSpec, which: Which): boolean =>
  * and nobody can write for one to two seconds. Measured with 5 members 3.2 → 3.3: once in ten upgrades. Without the advance (what
  * --initial-election-tick-advance=false is for) it waits for its leader like any other follower.
  */
-export const calmStart = (driver: Driver, size: number): Driver => {
+export const withDelayedElection = (driver: Driver, size: number): Driver => {
   if (size === 1) return driver;
   return {
     ...driver,

@@ -1,6 +1,6 @@
 import type { Host } from '../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../types.ts';
-import { calmStart } from './delayed-election.ts';
+import { withDelayedElection } from './delayed-election.ts';
 import type { Driver } from './driver.ts';
 import type { Service } from './service.ts';
 import type { Shell } from './shell.ts';
@@ -9,7 +9,7 @@ import type { Shell } from './shell.ts';
 export const openDriver = async (host: Host, cluster: ClusterFile, state?: string): Promise<Driver> => {
   const kind = cluster.driver ?? 'local';
   const size = cluster.members.length;
-  if (kind === 'local') return calmStart((await import('./local.ts')).localDriver(host), size);
+  if (kind === 'local') return withDelayedElection((await import('./local.ts')).localDriver(host), size);
   const { scriptDriver } = await import('./script-driver.ts');
   const by = kind === 'ssh' ? (cluster.ssh?.then ?? 'local') : kind;
   const shells = await shellsOf(host, cluster, state);
@@ -23,7 +23,7 @@ export const openDriver = async (host: Host, cluster: ClusterFile, state?: strin
         )
       : driver;
   // Units, containers and hooks have an environment of their own.
-  return by === 'local' ? calmStart(patient, size) : patient;
+  return by === 'local' ? withDelayedElection(patient, size) : patient;
 };
 
 const serviceOf = async (kind: Exclude<DriverKind, 'ssh'>, cluster: ClusterFile): Promise<Service> => {

@@ -78,7 +78,7 @@ describe('a run that was held overnight', () => {
     expect(timeline.leaders.map(({ fromMs }) => fromMs)).toEqual([0]);
     const page = pageFrom(report, whole.events);
     expect(page).toContain('the run rested here for 8 h 20 min');
-    expect(page).toContain('at work, with rests between');
+    expect(page).toContain('active time, without the breaks');
     expect(pageFrom(report, first.events)).not.toContain('rested');
   });
   it('a run in one part stays what it is', () => expect(joined(undefined, second)).toBe(second));

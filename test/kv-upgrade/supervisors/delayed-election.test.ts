@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { calmStart } from '../../../src/kv-upgrade/supervisors/delayed-election.ts';
+import { withDelayedElection } from '../../../src/kv-upgrade/supervisors/delayed-election.ts';
 import type { Driver } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import type { MemberSpec } from '../../../src/kv-upgrade/types.ts';
 
@@ -19,7 +19,7 @@ const started = async (of: MemberSpec, size = 3): Promise<MemberSpec['env']> => 
       return {};
     },
   } as unknown as Driver;
-  await calmStart(driver, size).start(of, 'new');
+  await withDelayedElection(driver, size).start(of, 'new');
   return env;
 };
 
@@ -42,6 +42,8 @@ it.each<[string, MemberSpec]>([
 });
 it('the plan shows the start as it will be', () => {
   const driver = { describe: (kind: string) => [`${kind} it`] } as unknown as Driver;
-  expect(calmStart(driver, 3).describe('start', member, 'new')).toEqual([`${variable}=false start it`]);
-  expect(calmStart(driver, 3).describe('stop', member, 'new')).toEqual(['stop it']);
+  expect(withDelayedElection(driver, 3).describe('start', member, 'new')).toEqual([
+    `${variable}=false start it`,
+  ]);
+  expect(withDelayedElection(driver, 3).describe('stop', member, 'new')).toEqual(['stop it']);
 });
