@@ -1,6 +1,7 @@
-import { type Fields, bool, color, date, int, list, obj, oneOf, orNull, req, str } from '../core/field.ts';
+import { type Fields, list, obj, req, str, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
+import { fieldsOfRows, namesOfRecords } from './fields.ts';
 
 const { table } = tracker;
 export type Row = Readonly<Record<string, unknown>>;
@@ -13,12 +14,16 @@ export type Lookup = {
   readonly groups: readonly Row[];
   readonly epics: readonly Row[];
   readonly objectives: readonly Row[];
+  /** States of the epic workflow. */
+  readonly epicStates: readonly Row[];
 };
 
 /** One list of a workspace file: its fields, its endpoints, and how a record of the service reads in the file. */
 export type WorkspaceKind = {
   readonly fields: Fields;
   readonly list: Operation;
+  /** Asks the list for what it leaves out otherwise. */
+  readonly query?: Readonly<Record<string, unknown>>;
   readonly create?: Operation;
   readonly update: Operation;
   readonly remove?: Operation;
@@ -33,26 +38,30 @@ const rows = (value: unknown): Row[] => (Array.isArray(value) ? (value as Row[])
 const names = (value: unknown): unknown[] => rows(value).map((row) => row.name);
 const pick = (row: Row, keys: readonly string[]): Row =>
   Object.fromEntries(keys.map((key) => [key, row[key]]));
+/** Ids of one record as the names that the file has for them. */
+const namesFor = (ids: unknown, among: readonly Row[], key: string): unknown[] =>
+  ((ids as unknown[] | undefined) ?? []).map((id) => among.find((one) => one.id === id)?.[key] ?? id);
 const number = (row: Row, ...path: string[]): number =>
   Number(path.reduce<unknown>((at, key) => (at as Row | undefined)?.[key], row) ?? 0);
 const stories = (count: number): string | undefined =>
   count > 0 ? `${count} ${count === 1 ? 'story' : 'stories'}` : undefined;
 
-const long = str(100_000);
-const value = obj({ value: req(str(63, { min: 1 })), color_key: orNull(str()) });
+/** One value of a custom field: what its row takes but the id, which the service gives. */
+const valueFields = (): Fields => {
+  const values = bare(table['custom-fields'].update.body.values);
+  const item = bare(values.type === 'array' ? values.items : values);
+  if (item.type !== 'object') throw new Error('values of a custom field are objects');
+  const { value: text = str(), color_key: color = str() } = item.fields;
+  return { value: req(text), color_key: { ...color, nullable: true } };
+};
+const value = obj(valueFields());
 
 /** In the order in which they are applied: what others refer to comes first. */
 export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   labels: {
     ...table.labels,
     remove: table.labels.delete,
-    fields: {
-      name: req(str(128, { min: 1 })),
-      external_id: str(128, { min: 1 }),
-      color: orNull(color()),
-      description: str(1024),
-      archived: bool(),
-    },
+    fields: fieldsOfRows(table.labels, ['name', 'external_id', 'color', 'description', 'archived']),
     once: ['external_id'],
     show: (row) => pick(row, ['name', 'external_id', 'color', 'description', 'archived']),
     usedBy: (row) =>
@@ -62,12 +71,7 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   categories: {
     ...table.categories,
     remove: table.categories.delete,
-    fields: {
-      name: req(str(128, { min: 1 })),
-      external_id: str(128, { min: 1 }),
-      color: orNull(color()),
-      archived: bool(),
-    },
+    fields: fieldsOfRows(table.categories, ['name', 'external_id', 'color', 'archived']),
     once: ['external_id'],
     show: (row) => pick(row, ['name', 'external_id', 'color', 'archived']),
     usedBy: (row, { objectives }) => {
@@ -80,13 +84,16 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   groups: {
     ...table.groups,
     fields: {
-      name: req(str(63, { min: 1 })),
-      mention_name: req(str(63, { min: 1 })),
-      description: str(4096),
-      color: orNull(color()),
+      ...fieldsOfRows(table.groups, [
+        'name',
+        'mention_name',
+        'description',
+        'color',
+        'workflow_ids',
+        'archived',
+      ]),
+      // Members by id or by name.
       member_ids: list(str(undefined, { min: 1 })),
-      workflow_ids: list(int()),
-      archived: bool(),
     },
     show: (row) =>
       pick(row, ['name', 'mention_name', 'description', 'color', 'member_ids', 'workflow_ids', 'archived']),
@@ -96,10 +103,12 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     list: table['custom-fields'].list,
     update: table['custom-fields'].update,
     fields: {
-      name: req(str(63, { min: 1 })),
-      description: str(),
-      enabled: bool(),
-      icon_set_identifier: str(63),
+      ...fieldsOfRows({ update: table['custom-fields'].update }, [
+        'name',
+        'description',
+        'enabled',
+        'icon_set_identifier',
+      ]),
       values: list(value),
     },
     show: (row) => ({
@@ -112,11 +121,8 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     ...table.objectives,
     remove: table.objectives.delete,
     fields: {
-      name: req(str(256, { min: 1 })),
-      description: long,
-      state: oneOf('to do', 'in progress', 'done'),
-      categories: list(str(128)),
-      archived: bool(),
+      ...fieldsOfRows(table.objectives, ['name', 'description', 'state', 'archived']),
+      categories: namesOfRecords(table.categories.create, 'name'),
     },
     show: (row) => ({
       ...pick(row, ['name', 'description', 'state']),
@@ -133,15 +139,15 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
   projects: {
     ...table.projects,
     remove: table.projects.delete,
-    fields: {
-      name: req(str(128, { min: 1 })),
-      external_id: str(128),
-      team_id: req(int()),
-      abbreviation: str(63),
-      color: color(),
-      description: long,
-      archived: bool(),
-    },
+    fields: fieldsOfRows(table.projects, [
+      'name',
+      'external_id',
+      'team_id',
+      'abbreviation',
+      'color',
+      'description',
+      'archived',
+    ]),
     once: ['external_id'],
     show: (row) =>
       pick(row, ['name', 'external_id', 'team_id', 'abbreviation', 'color', 'description', 'archived']),
@@ -151,21 +157,16 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
     ...table.iterations,
     remove: table.iterations.delete,
     fields: {
-      name: req(str(256, { min: 1 })),
-      start_date: req(date()),
-      end_date: req(date()),
-      description: long,
-      labels: list(str(128)),
-      groups: list(str(63)),
+      ...fieldsOfRows(table.iterations, ['name', 'start_date', 'end_date', 'description']),
+      labels: namesOfRecords(table.labels.create, 'name'),
+      groups: namesOfRecords(table.groups.create, 'mention_name'),
     },
     show: (row, { groups }) => ({
       ...pick(row, ['name', 'start_date', 'end_date']),
       // The list of iterations is slim: without a description there is nothing to compare.
       ...(row.description === undefined ? {} : { description: row.description }),
       labels: names(row.labels),
-      groups: ((row.group_ids as unknown[] | undefined) ?? []).map(
-        (id) => groups.find((group) => group.id === id)?.mention_name ?? id,
-      ),
+      groups: namesFor(row.group_ids, groups, 'mention_name'),
     }),
     usedBy: (row) => {
       const stats = (row.stats ?? {}) as Row;
@@ -176,6 +177,43 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
         ),
       );
     },
+  },
+  epics: {
+    ...table.epics,
+    remove: table.epics.delete,
+    query: { includes_description: true },
+    fields: {
+      ...fieldsOfRows(table.epics, [
+        'name',
+        'external_id',
+        'description',
+        'deadline',
+        'planned_start_date',
+        'archived',
+      ]),
+      // The state by its name in the epic workflow, everything else by the names of the other lists.
+      state: str(undefined, { min: 1 }),
+      owner_ids: list(str(undefined, { min: 1 })),
+      labels: namesOfRecords(table.labels.create, 'name'),
+      groups: namesOfRecords(table.groups.create, 'mention_name'),
+      objectives: namesOfRecords(table.objectives.create, 'name'),
+    },
+    show: (row, { groups, objectives, epicStates }) => ({
+      ...pick(row, [
+        'name',
+        'external_id',
+        'description',
+        'deadline',
+        'planned_start_date',
+        'archived',
+        'owner_ids',
+      ]),
+      state: epicStates.find(({ id }) => id === row.epic_state_id)?.name ?? row.epic_state_id,
+      labels: names(row.labels),
+      groups: namesFor(row.group_ids, groups, 'mention_name'),
+      objectives: namesFor(row.objective_ids, objectives, 'name'),
+    }),
+    usedBy: (row) => stories(number(row, 'stats', 'num_stories_total')),
   },
 };
 export const kindNames = Object.keys(workspaceKinds);

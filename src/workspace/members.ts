@@ -2,7 +2,9 @@ import type { Context } from '../cli/command.ts';
 import { trackerNaming } from '../names/tracker-naming.ts';
 import type { Row, Workspace } from './kinds.ts';
 
-/** Members of a team may stand in the file as people call them, so that one file fits several workspaces. */
+/** Lists of members: they may stand in the file as people call them, so that one file fits several workspaces. */
+const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics: 'owner_ids' };
+
 const idsOf = async (context: Context, names: readonly unknown[], path: string): Promise<unknown[]> => {
   const ids: unknown[] = [];
   for (const [i, name] of names.entries())
@@ -10,16 +12,28 @@ const idsOf = async (context: Context, names: readonly unknown[], path: string):
   return ids;
 };
 
+/** A state that the workflow does not have is found before anything is planned. */
+const checkState = async (context: Context, entry: Row, path: string): Promise<void> => {
+  if (typeof entry.state === 'string')
+    await trackerNaming.resolve(context, 'epic-state', `name:${entry.state}`, path);
+};
+
 export const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
-  if (workspace.groups === undefined) return workspace;
-  const groups: Row[] = [];
-  for (const [i, group] of workspace.groups.entries()) {
-    const names = group.member_ids;
-    groups.push(
-      Array.isArray(names)
-        ? { ...group, member_ids: await idsOf(context, names, `groups[${i}].member_ids`) }
-        : group,
-    );
+  const out: Record<string, readonly Row[] | undefined> = { ...workspace };
+  for (const [kind, field] of Object.entries(members)) {
+    const entries = workspace[kind];
+    if (entries === undefined) continue;
+    const known: Row[] = [];
+    for (const [i, entry] of entries.entries()) {
+      const names = entry[field];
+      if (kind === 'epics') await checkState(context, entry, `epics[${i}].state`);
+      known.push(
+        Array.isArray(names)
+          ? { ...entry, [field]: await idsOf(context, names, `${kind}[${i}].${field}`) }
+          : entry,
+      );
+    }
+    out[kind] = known;
   }
-  return { ...workspace, groups };
+  return out;
 };

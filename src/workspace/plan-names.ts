@@ -2,12 +2,44 @@ import { nearest } from '../core/nearest.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { Current, Row, Workspace } from './kinds.ts';
 
-/** By external_id first, so that a changed name is a rename; then by name. Each record answers for one entry. */
-export const match = (wanted: Row, rows: readonly Row[], taken: ReadonlySet<Row>): Row | undefined => {
-  const free = rows.filter((row) => !taken.has(row));
-  const byId =
-    wanted.external_id === undefined ? undefined : free.find((row) => row.external_id === wanted.external_id);
-  return byId ?? free.find((row) => row.name === wanted.name);
+/** The rows of one list by one of their keys, in the order of the service. */
+const byKey = (rows: readonly Row[], key: string): Map<unknown, Row[]> => {
+  const found = new Map<unknown, Row[]>();
+  for (const row of rows) {
+    const same = found.get(row[key]);
+    if (same === undefined) found.set(row[key], [row]);
+    else same.push(row);
+  }
+  // The last is taken off first: cheap however many are called alike.
+  for (const same of found.values()) same.reverse();
+  return found;
+};
+
+/**
+ * Finds the record of an entry: by external_id first, so that a changed name is a rename; then by name. Each record answers for
+ * one entry.
+ */
+export const matcher = (rows: readonly Row[]) => {
+  const [byId, byName] = [byKey(rows, 'external_id'), byKey(rows, 'name')];
+  const taken = new Set<Row>();
+  const next = (index: Map<unknown, Row[]>, key: unknown): Row | undefined => {
+    const same = index.get(key) ?? [];
+    for (let last = same.at(-1); last !== undefined; last = same.at(-1)) {
+      if (!taken.has(last)) return last;
+      same.pop();
+    }
+    return undefined;
+  };
+  return {
+    take(wanted: Row): Row | undefined {
+      const row =
+        (wanted.external_id === undefined ? undefined : next(byId, wanted.external_id)) ??
+        next(byName, wanted.name);
+      if (row !== undefined) taken.add(row);
+      return row;
+    },
+    rest: (): Row[] => rows.filter((row) => !taken.has(row)),
+  };
 };
 
 /** Lists of names in one list of the file that point into another. */
@@ -15,23 +47,26 @@ const references: Readonly<
   Record<string, Readonly<Record<string, { readonly kind: string; readonly key: string }>>>
 > = {
   objectives: { categories: { kind: 'categories', key: 'name' } },
+  epics: {
+    labels: { kind: 'labels', key: 'name' },
+    groups: { kind: 'groups', key: 'mention_name' },
+    objectives: { kind: 'objectives', key: 'name' },
+  },
   iterations: { labels: { kind: 'labels', key: 'name' }, groups: { kind: 'groups', key: 'mention_name' } },
 };
 export type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
 
 /** What the things of one list will be called, and what they were called before. */
 const namesAfter = (wanted: readonly Row[], rows: readonly Row[], key: string): Names => {
-  const taken = new Set<Row>();
+  const records = matcher(rows);
   const renamed = new Map<string, string>();
   for (const entry of wanted) {
-    const row = match(entry, rows, taken);
+    const row = records.take(entry);
     if (row === undefined) continue;
-    taken.add(row);
     if (entry[key] !== undefined && row[key] !== entry[key])
       renamed.set(String(row[key]), String(entry[key]));
   }
-  const others = rows.filter((row) => !taken.has(row));
-  return { known: new Set([...wanted, ...others].map((row) => String(row[key]))), renamed };
+  return { known: new Set([...wanted, ...records.rest()].map((row) => String(row[key]))), renamed };
 };
 
 /** For each list that others point into: its names after this plan. Lists that the file does not have cannot be checked. */

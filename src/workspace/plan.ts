@@ -1,5 +1,6 @@
+import type { Field } from '../core/field.ts';
 import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
-import { type Names, afterRenames, dangling, match, namesOf } from './plan-names.ts';
+import { type Names, afterRenames, dangling, matcher, namesOf } from './plan-names.ts';
 import {
   type Current,
   type Lookup,
@@ -53,6 +54,15 @@ const sameValues = (wanted: unknown, now: unknown): boolean => {
   );
 };
 
+/** Moments are the same however their offsets are written. */
+const isAsWanted = (field: Field | undefined, name: string, to: unknown, now: unknown): boolean => {
+  if (name === 'values') return sameValues(to, now);
+  const isMoment = field?.type === 'string' && field.format === 'datetime';
+  return isMoment && typeof to === 'string' && typeof now === 'string'
+    ? Date.parse(to) === Date.parse(now)
+    : same(to, now);
+};
+
 const changesOf = (
   kind: WorkspaceKind,
   wanted: Row,
@@ -63,7 +73,7 @@ const changesOf = (
   for (const [name, given] of Object.entries(wanted)) {
     if (kind.once?.includes(name) || !(name in shown)) continue;
     const to = name === 'values' ? keptValues(given, shown.values, prune) : given;
-    const isSame = name === 'values' ? sameValues(to, shown.values) : same(to, shown[name]);
+    const isSame = isAsWanted(kind.fields[name], name, to, shown[name]);
     if (!isSame) found[name] = { from: shown[name] ?? null, to };
   }
   return found;
@@ -135,14 +145,13 @@ const planKind = (
   const kind = workspaceKinds[kindName];
   if (kind === undefined) return;
   const { lookup, options, names, part } = planning;
-  const taken = new Set<Row>();
+  const records = matcher(rows);
   for (const entry of wanted) {
-    const row = match(entry, rows, taken);
+    const row = records.take(entry);
     if (row === undefined) {
       planNew(kindName, kind, entry, part);
       continue;
     }
-    taken.add(row);
     const changes = changesOf(
       kind,
       entry,
@@ -152,23 +161,19 @@ const planKind = (
     if (Object.keys(changes).length === 0) part.kept += 1;
     else part.actions.push({ action: 'update', kind: kindName, name: String(row.name), id: row.id, changes });
   }
-  planRest(
-    kindName,
-    kind,
-    rows.filter((row) => !taken.has(row)),
-    planning,
-  );
+  planRest(kindName, kind, records.rest(), planning);
 };
 
 /** A name may stand as often as the service has it already (two sprints called alike), else once. */
 const doubled = (workspace: Workspace, current: Current): Problem[] =>
   Object.entries(workspace).flatMap(([kind, entries = []]) => {
     const seen = new Map<unknown, number>();
+    const there = new Map<unknown, number>();
+    for (const { name } of current[kind] ?? []) there.set(name, (there.get(name) ?? 0) + 1);
     return entries.flatMap(({ name }, i) => {
       const count = (seen.get(name) ?? 0) + 1;
       seen.set(name, count);
-      const there = (current[kind] ?? []).filter((row) => row.name === name).length;
-      return count > Math.max(1, there)
+      return count > Math.max(1, there.get(name) ?? 0)
         ? [problem(`${kind}[${i}].name`, 'rule', `${JSON.stringify(name)} stands twice`)]
         : [];
     });

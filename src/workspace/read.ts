@@ -1,4 +1,5 @@
 import { check } from '../core/check.ts';
+import { jsonRow } from '../core/json.ts';
 import { list, obj } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
@@ -49,24 +50,52 @@ const emptied = (file: Row): Record<string, unknown> =>
 /** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
 export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
   const text = await textFile(context, given, '--file');
-  const { parseDocument } = await import('./yaml-package.ts');
-  const document = parseDocument(text);
+  const { LineCounter, isCollection, isNode, parseDocument } = await import('./yaml-package.ts');
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter });
   if (document.errors.length > 0)
     throw usageError(
       `${given} is not YAML`,
-      document.errors.map((error) => problem('', 'format', error.message.split('\n')[0] ?? '')),
+      document.errors.map((error) => ({
+        ...problem(
+          '',
+          'format',
+          (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:$/, ''),
+        ),
+        ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
+      })),
     );
   const read: unknown = document.toJS();
   if (typeof read !== 'object' || read === null || Array.isArray(read))
     throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
   const file = emptied(read as Row);
-  const problems = problemsOf(file);
+  const lineOf = (path: string): number | undefined => {
+    let at: unknown = document.contents;
+    for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
+      const next: unknown = isCollection(at)
+        ? at.get(/^\d+$/.test(step) ? Number(step) : step, true)
+        : undefined;
+      if (!isNode(next)) break;
+      at = next;
+    }
+    return isNode(at) && at.range ? lineCounter.linePos(at.range[0]).line : undefined;
+  };
+  const problems = problemsOf(file).map((found) => {
+    const line = lineOf(found.path);
+    return line === undefined ? found : { ...found, line };
+  });
   if (problems.length > 0) throw usageError(`${given} is not a workspace file`, problems);
   return Object.fromEntries(
     Object.entries(file)
       .filter(([key]) => key !== 'version')
       .map(([key, value]) => [key, (value ?? []) as Row[]]),
   );
+};
+
+const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
+  const { get } = tracker.table['epic-workflow'];
+  const workflow = (await context.call(tracker, get, {}, { evenInDryRun: true })) as unknown as Row;
+  return (workflow.epic_states as Row[] | undefined) ?? [];
 };
 
 /** Everything that a plan compares with, each list read once. */
@@ -76,18 +105,25 @@ export const readCurrent = async (
 ): Promise<{ current: Current; lookup: Lookup }> => {
   const read = async (kind: string): Promise<Row[]> => {
     const operation = workspaceKinds[kind]?.list;
-    return operation ? ((await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[]) : [];
+    if (operation === undefined) return [];
+    const query = workspaceKinds[kind]?.query;
+    const found: Row[] = [];
+    for await (const batch of await context.rows(tracker, operation, query ? { query } : {}, {
+      evenInDryRun: true,
+    }))
+      found.push(...(batch.map(jsonRow) as Row[]));
+    return found;
   };
   const current: Record<string, readonly Row[]> = {};
   for (const kind of kinds) current[kind] = await read(kind);
   const needs = (kind: string) => kinds.includes(kind);
-  const groups = current.groups ?? (needs('iterations') ? await read('groups') : []);
-  const objectives = current.objectives ?? (needs('categories') ? await read('objectives') : []);
-  const epics = needs('objectives')
-    ? ((await context.call(tracker, tracker.table.epics.list, {}, { evenInDryRun: true })) as Row[])
-    : [];
+  const groups = current.groups ?? (needs('iterations') || needs('epics') ? await read('groups') : []);
+  const objectives =
+    current.objectives ?? (needs('categories') || needs('epics') ? await read('objectives') : []);
+  const epics = current.epics ?? (needs('objectives') ? await read('epics') : []);
+  const epicStates = needs('epics') ? await epicStatesOf(context) : [];
   if (current.iterations) current.iterations = await withDescriptions(context, current.iterations);
-  return { current, lookup: { groups, objectives, epics } };
+  return { current, lookup: { groups, objectives, epics, epicStates } };
 };
 
 /** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */

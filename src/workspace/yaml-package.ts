@@ -1,1 +1,1 @@
-export { parseDocument, stringify } from 'yaml';
+export { LineCounter, isCollection, isNode, parseDocument, stringify } from 'yaml';

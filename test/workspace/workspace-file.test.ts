@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { workspaceKinds } from '../../src/workspace/kinds.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 
@@ -74,4 +75,100 @@ test('a field by a name that comes close is explained', async () => {
     2,
     expect.stringContaining('groups[0].members is not a known field (did you mean member_ids?)'),
   ]);
+});
+
+test.each([
+  ['custom_fields: [{name: Priority, icon_set_identifier: ""}]', 'icon_set_identifier'],
+  [`custom_fields: [{name: Priority, description: ${'x'.repeat(100_001)}}]`, 'description'],
+  [`projects: [{name: P, team_id: 1, external_id: ${'x'.repeat(129)}}]`, 'external_id'],
+  [`epics: [{name: E, labels: [${'x'.repeat(129)}]}]`, 'labels'],
+  [`iterations: [{name: I, start_date: 2026-01-01, end_date: 2026-01-02, groups: [""]}]`, 'groups'],
+])('a value that its endpoint would refuse is found before anything is sent: %#', async (lines, field) => {
+  const before = (await server.ask('GET', '/labels')).body.length;
+  const ran = await run('apply', '-f', file(`labels: [{name: "first of all"}]\n${lines}\n`), '--yes');
+  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(field)]);
+  expect(ran.stderr).toContain('line 2');
+  expect((await server.ask('GET', '/labels')).body).toHaveLength(before);
+});
+
+test('every field of the file has the limits of the rows that carry it', () => {
+  for (const kind of Object.values(workspaceKinds))
+    for (const [name, field] of Object.entries(kind.fields)) {
+      const row = kind.update.body?.[name] ?? kind.create?.body?.[name];
+      if (row === undefined || !('max' in row) || field.type !== row.type) continue;
+      expect([name, field]).toEqual([name, expect.objectContaining({ max: row.max })]);
+    }
+});
+
+const EPICS = `
+labels:
+  - name: roadmap
+groups:
+  - name: Platform
+    mention_name: platform
+objectives:
+  - name: Faster builds
+epics:
+  - name: Remote cache
+    external_id: E-1
+    description: |
+      # Why
+      Builds wait.
+    state: STATE
+    owner_ids: ["@ana"]
+    labels: [roadmap]
+    groups: [platform]
+    objectives: [Faster builds]
+    deadline: 2026-12-31T00:00:00Z
+`;
+test('epics with state, owners, labels, groups, objectives and dates; an export of them applies as nothing', async () => {
+  const states = (await server.ask('GET', '/epic-workflow')).body.epic_states;
+  const state = states[1].name;
+  const unknown = await run('diff', '-f', file(EPICS.replace('STATE', `${state}x`)));
+  expect([unknown.code, unknown.stderr]).toEqual([6, expect.stringContaining(`did you mean ${state}?`)]);
+  const path = file(EPICS.replace('STATE', state));
+  expect((await run('apply', '-f', path, '--yes')).stderr).toContain('created epics: Remote cache');
+  const made = (await server.ask('GET', '/epics')).body.find(
+    ({ name }: { name: string }) => name === 'Remote cache',
+  );
+  const one = async (list: string, name: string): Promise<unknown> =>
+    (await server.ask('GET', list)).body.find((row: { name: string }) => row.name === name).id;
+  expect(made).toMatchObject({
+    external_id: 'E-1',
+    epic_state_id: states[1].id,
+    deadline: '2026-12-31T00:00:00Z',
+    objective_ids: [await one('/objectives', 'Faster builds')],
+    group_ids: [await one('/groups', 'Platform')],
+    labels: [expect.objectContaining({ name: 'roadmap' })],
+    owner_ids: [expect.any(String)],
+  });
+  expect((await run('apply', '-f', path, '--yes', '-o', 'json')).json().actions).toEqual([]);
+  const exported = await run('export');
+  expect(exported.stdout).toContain('Remote cache');
+  expect((await run('diff', '-f', file(exported.stdout), '-o', 'json')).json().actions).toEqual([]);
+  const renamed = EPICS.replace('STATE', state)
+    .replace('Remote cache', 'Shared cache')
+    .replace('2026-12-31T00:00:00Z', '2026-12-31T01:00:00+01:00');
+  const plan = (await run('diff', '-f', file(renamed), '-o', 'json')).json();
+  expect(plan.actions).toEqual([
+    expect.objectContaining({
+      action: 'update',
+      kind: 'epics',
+      changes: { name: { from: 'Remote cache', to: 'Shared cache' } },
+    }),
+  ]);
+});
+
+test('a plan that was kept is carried out as it was read, or not at all', async () => {
+  const path = file('labels: [{name: planned, color: "#112233"}]\n');
+  const kept = join(home, 'plan.json');
+  const diff = await run('diff', '-f', path, '--out', kept, '--markdown');
+  expect([diff.code, diff.stdout]).toEqual([20, expect.stringContaining('| create | labels | planned |')]);
+  const both = await run('apply', '-f', path, '--plan', kept, '--yes');
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--plan')]);
+  expect((await run('apply', '--plan', kept, '--yes')).stderr).toContain('created labels: planned');
+  const late = await run('apply', '--plan', kept, '--yes');
+  expect([late.code, late.stderr]).toEqual([10, expect.stringContaining('not what it was')]);
+  writeFileSync(kept, '{"version":1}');
+  expect((await run('apply', '--plan', kept, '--yes')).code).toBe(2);
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { planText, planWorkspace, refusal } from '../../src/workspace/plan.ts';
 
 const lookup = {
+  epicStates: [{ id: 500, name: 'to do' }],
   groups: [{ id: 'g1', name: 'Platform', mention_name: 'platform' }],
   epics: [{ id: 9, objective_ids: [5] }],
   objectives: [{ id: 5, name: 'o', categories: [{ id: 3, name: 'c' }] }],
@@ -231,4 +232,12 @@ test('the plan as text', () => {
   ).toBe(
     '~ update labels: a\n    color: null → "#112233"\n+ create labels: b\n1 more in the service than in the file; --prune removes them\n2 to change, 0 are as the file says\n',
   );
+});
+
+test('a list of 20,000 is matched entry by entry, by external_id, then by name', () => {
+  const rows = Array.from({ length: 20_000 }, (_, i) => label(i, `n${i}`, { external_id: `e${i}` }));
+  const wanted = rows.map(({ name, external_id }, i) =>
+    i === 7 ? { name: 'renamed', external_id } : { name },
+  );
+  expect(lines({ labels: wanted }, { labels: rows })).toEqual(['update labels n7']);
 });
