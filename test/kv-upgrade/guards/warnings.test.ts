@@ -36,3 +36,42 @@ test('v2-settle passes up to 50 MB of v2 data, and says beyond it how long the p
   expect(more.level).toBe('warn');
   expect(more.message).toMatch(/the plan waits 120 s between members$/);
 });
+
+const failures = (guard: string, patch: Parameters<typeof observed>[1], members = ['n1', 'n2', 'n3']) => {
+  const observation = observed(
+    members.map((name) => seen(name)),
+    patch,
+  );
+  const input = {
+    observation,
+    cluster: clusterFile(3),
+    options: planOptions(),
+    from: '3.3',
+    to: '3.4',
+  } as const;
+  return findingsOf(input).filter((one) => one.guard === guard);
+};
+
+test('leader-agreed blames the login only when authentication is on and the login failed', () => {
+  const auth = { is_on: true, problem: 'invalid user ID or password' } as const;
+  const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
+  expect(blamed).toMatchObject({
+    level: 'fail',
+    message: 'who leads cannot be seen: invalid user ID or password',
+  });
+  for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
+    const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });
+    expect(finding?.message).toMatch(/^no leader: the cluster cannot accept writes/);
+  }
+});
+
+test('an alarm names its member: as it was seen, as it is listed, else by its id', () => {
+  const messages = (member_id: string) =>
+    failures('no-alarms', { alarms: [{ member_id, alarm: 'NOSPACE' }] }).map(({ message }) => message);
+  expect(messages('1002')).toEqual(['alarm NOSPACE is raised by n2']);
+  expect(messages('4711')).toEqual(['alarm NOSPACE is raised by 4711']);
+  const listed = [{ id: '4711', name: 'n9', peer_urls: [], client_urls: [], is_learner: false }];
+  const [finding] = failures('no-alarms', { alarms: [{ member_id: '4711', alarm: 'CORRUPT' }], listed });
+  expect(finding).toMatchObject({ member: 'n9', level: 'fail' });
+  expect(finding?.hint).toContain('replace the member');
+});
