@@ -28,6 +28,8 @@ export type Run = {
   readonly members: MemberWatch;
   /** This process goes on with a run that had ended before: what the operator was told then may be tried again. */
   readonly isResume: boolean;
+  /** Members that are being replaced or reverted now. */
+  readonly replacing: Set<string>;
   /** What this process does once. */
   readonly once: { areGuardsAsked: boolean };
   /** Members that this process has started again after their process had ended past the point of no return. */

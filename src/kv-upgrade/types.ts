@@ -62,6 +62,8 @@ export type MemberSeen = {
   readonly applied_index?: number;
   readonly revision?: number;
   readonly db_size_bytes?: number;
+  /** Size at which its database refuses every write. */
+  readonly quota_bytes?: number;
   readonly errors: readonly string[];
   readonly latency_ms?: number;
   /** This member's own member list, ids sorted. */
@@ -85,6 +87,9 @@ export type MemberHash = {
   readonly compact_revision: number;
 };
 
+/** Bytes of v2 data in the store, or why they could not be seen. */
+export type V2Seen = { readonly bytes: number } | { readonly unknown: string };
+
 export type Observation = {
   readonly taken_at: string;
   readonly cluster: string;
@@ -96,6 +101,10 @@ export type Observation = {
   readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
   /** Of those that can tell, all at one revision; absent when nobody was asked. */
   readonly hashes?: readonly MemberHash[];
+  /** Why nobody was asked for a hash. */
+  readonly not_hashed?: string;
+  /** Data of the store's old interface, as of now; absent when it was not looked at. */
+  readonly v2?: V2Seen;
   /** Time to live in seconds of the shortest lease, where leases could be listed. */
   readonly shortest_lease_seconds?: number;
   readonly lease_count?: number;
@@ -291,7 +300,8 @@ type EventBody =
       readonly event: 'gate-check';
       readonly member: string;
       readonly check: GateCheck;
-      readonly ok: boolean;
+      /** Null: it was skipped, and `detail` says why. */
+      readonly ok: boolean | null;
       readonly detail: string;
     }
   | { readonly event: 'leader-changed'; readonly from?: string; readonly to?: string }
@@ -347,7 +357,12 @@ export type MemberReport = {
   readonly down_ms?: number;
   readonly snapshot?: SnapshotRecord;
   readonly data_copy?: string;
-  readonly gate: readonly { readonly check: GateCheck; readonly ok: boolean; readonly detail: string }[];
+  readonly gate: readonly {
+    readonly check: GateCheck;
+    /** Null: it was skipped, and `detail` says why. */
+    readonly ok: boolean | null;
+    readonly detail: string;
+  }[];
 };
 export type CanaryReport = {
   readonly writes: number;

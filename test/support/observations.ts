@@ -21,6 +21,7 @@ export const seen = (name: string, patch: Partial<MemberSeen> = {}): MemberSeen 
   raft_index: 100,
   revision: 10,
   db_size_bytes: 20_480,
+  quota_bytes: 2_147_483_648,
   errors: [],
   listed_ids: ['1001', '1002', '1003'],
   host: {

@@ -35,6 +35,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       },
       isResume: false,
       once: { areGuardsAsked: true },
+      replacing: new Set<string>(),
       restarted: new Set<string>(),
       logMarks: new Map(),
       downSince: new Map(),

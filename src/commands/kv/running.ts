@@ -1,4 +1,4 @@
-import { bool } from '../../core/field.ts';
+import { bool, int } from '../../core/field.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { Result } from '../../core/result.ts';
@@ -18,6 +18,11 @@ export const runFlags = {
     field: bool(),
     negated: true,
     summary: 'Write nothing to the store to measure what its clients see',
+  },
+  'canary-rate': {
+    field: int({ min: 1, max: 200 }),
+    summary: 'Test writes a second while a member is replaced (default 50); 1 while nothing is',
+    value: 'n',
   },
   'kill-after-grace': {
     field: bool(),
@@ -121,6 +126,7 @@ export const conducted = async (
       signal,
       confirmed: (crossing, withdrawn) => confirmCrossing(context, values, plan, crossing, ask, withdrawn),
       hasCanary: values.canary !== false,
+      canaryRate: values['canary-rate'],
       canKill: values['kill-after-grace'] ?? false,
       ...(loop === undefined ? {} : { loop }),
     }),

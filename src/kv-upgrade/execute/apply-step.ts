@@ -9,7 +9,7 @@ import type { Which } from '../supervisors/driver.ts';
 import { openGate, passGate, stayStable } from './gate.ts';
 import type { Gate } from './gate.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
-import { v2BytesOf } from '../guards/v2-settle.ts';
+import { gateMs } from './gate-time.ts';
 import { observe } from '../observe/observe.ts';
 import { notReadyToLead } from '../guards/members-keep-up.ts';
 import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
@@ -33,10 +33,6 @@ import type {
 
 const hookMs = 600_000;
 export const graceMs = ({ timeouts }: ClusterFile): number => (timeouts?.stop_seconds ?? 120) * 1000;
-/** A member with much v2 data takes minutes to catch up (spec/store#limits). */
-const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>): number =>
-  (cluster.timeouts?.gate_seconds ?? 60) * 1000 + (v2BytesOf(plan.observation) > 50_000_000 ? 240_000 : 0);
-
 const nameOf = (step: Step): string => step.member as string;
 
 const calmWithinMs = 100;
@@ -283,7 +279,7 @@ export const startMember = async (run: Run, name: string, which: Which): Promise
 export const prove = async (run: Run, gate: Gate): Promise<Detail> => {
   const { name } = gate.member;
   let down_ms: number | undefined;
-  await passGate(gate, gateMs(run), (check) => {
+  await passGate(gate, gateMs(run, name), (check) => {
     const since = run.downSince.get(name);
     if (check !== 'health' || since === undefined) return;
     down_ms = Math.round(run.host.elapsed() - since);

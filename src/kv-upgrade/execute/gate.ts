@@ -10,13 +10,16 @@ import { quorumOf } from '../guards/quorum-survives.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
 import type { Status, Store } from '../../etcd-client/etcd-client.ts';
 import { probeKey } from '../../etcd-client/own-keys.ts';
+import { watchProgress } from './gate-time.ts';
+import type { ProgressWatch } from './gate-time.ts';
 import { MemberFailure, identityOf, memberOf } from '../run.ts';
 import type { Run } from '../run.ts';
 import type { GateCheck, MemberHash, MemberSpec } from '../types.ts';
 
 const pollMs = 15;
 type Verdict = {
-  readonly ok: boolean;
+  /** Null: the check could not be made, and nothing is held against the member for it. */
+  readonly ok: boolean | null;
   readonly detail: string;
   /** No waiting will fix it. */
   readonly isFinal?: true;
@@ -25,7 +28,8 @@ type Verdict = {
 };
 const good = (detail: string): Verdict => ({ ok: true, detail });
 const bad = (detail: string): Verdict => ({ ok: false, detail });
-const hopeless = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
+const skipped = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
+const failed = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 
 export type Gate = {
   readonly run: Run;
@@ -70,30 +74,30 @@ const processRuns: Check = async (gate) => {
       return gate.lookedLike;
     }
     if (host.elapsed() >= until)
-      return hopeless(
+      return failed(
         seen.reason === undefined ? 'its process is not there' : `its process is not there: ${seen.reason}`,
       );
     await Promise.race([gate.exited, host.sleep(goneLookMs)]);
   }
-  return hopeless(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
+  return failed(`its process ended (${gate.exit.signal ?? `exit code ${gate.exit.code}`})`);
 };
 
 const versionIsRight: Check = async ({ store, minor }) => {
   const { server } = await store.versions();
   return minorOf(server) === minor
     ? good(`runs ${server}`)
-    : hopeless(`runs ${server}, not ${minor}: the wrong program was started`);
+    : failed(`runs ${server}, not ${minor}: the wrong program was started`);
 };
 
 /** spec/store#measured-upgrade: a member with another data directory joins empty, under another id. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
   if (before.member_id !== undefined && status.member_id !== before.member_id)
-    return hopeless(
+    return failed(
       `is member ${hexId(status.member_id)}, was ${hexId(before.member_id)}: not the same data directory`,
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
-    return hopeless(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
+    return failed(`is in cluster ${hexId(status.cluster_id)}, was in ${hexId(before.cluster_id)}`);
   return good(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
 };
 
@@ -184,9 +188,9 @@ const mostHashTries = 5;
 const hashesAgree: Check = async (gate) => {
   const { member, store, others } = gate;
   const { db_size_bytes } = await store.status();
-  if ((await store.row()).can.hashKv === false) return good('left out: this version cannot hash its data');
+  if ((await store.row()).can.hashKv === false) return skipped('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
-    return good(`left out: ${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
+    return skipped(`${mebibytes(db_size_bytes)} take long to hash; opsctl kv endpoint hashkv does it`);
   for (let tries = 0; tries < mostHashTries; tries += 1) {
     const { revision } = await store.range(keyOf(gate));
     const rows = await hashMembers([{ name: member.name, store }, ...others], revision);
@@ -194,7 +198,7 @@ const hashesAgree: Check = async (gate) => {
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);
   }
-  return good('left out: no other member could be asked at the same revision');
+  return skipped('no other member could be asked at the same revision');
 };
 const hashVerdict = (
   { run, member }: Gate,
@@ -224,7 +228,7 @@ const hashVerdict = (
         ],
       },
     );
-  return hopeless(
+  return failed(
     `different data at revision ${revision}: ${found.detail}; remove ${member.name} and add it again with an empty data directory`,
   );
 };
@@ -271,20 +275,26 @@ const attempt = async (check: Check, gate: Gate): Promise<Verdict> =>
 
 /** An alarm may be why a check does not become good. */
 const alarmsEveryMs = 1000;
-/** Repeats one check until it is good, hopeless, or the time is over. The process is looked at every time. */
-const passCheck = async (gate: Gate, check: Check, untilMs: number): Promise<Verdict> => {
+/** Repeats one check until it is good, failed, or the time is over. The process is looked at every time. */
+const passCheck = async (
+  gate: Gate,
+  check: Check,
+  untilMs: number,
+  progress: ProgressWatch,
+): Promise<Verdict> => {
   const { host } = gate.run;
   let alarmsAt = host.elapsed() + alarmsEveryMs;
   for (;;) {
     const verdict = await attempt(check, gate);
-    if (verdict.ok || verdict.isFinal) return verdict;
+    if (verdict.ok !== false || verdict.isFinal) return verdict;
     const alive = await attempt(processRuns, gate);
     if (!alive.ok && alive.isStarting !== true) return alive;
     if (host.elapsed() > alarmsAt) {
       await attempt(noAlarm, gate);
       alarmsAt = host.elapsed() + alarmsEveryMs;
     }
-    if (host.elapsed() > untilMs) return verdict;
+    await progress.look();
+    if (host.elapsed() > untilMs && !progress.isMoving()) return verdict;
     await host.sleep(pollMs);
   }
 };
@@ -297,10 +307,12 @@ export const passGate = async (
 ): Promise<void> => {
   const { run, member } = gate;
   const until = run.host.elapsed() + withinMs;
+  const progress = watchProgress(run, member.name);
   for (const [name, check] of checks) {
-    const { ok, detail } = await passCheck(gate, check, until);
+    const { ok, detail } = await passCheck(gate, check, until, progress);
     run.emit({ event: 'gate-check', member: member.name, check: name, ok, detail });
-    if (!ok) throw new MemberFailure(member.name, `${member.name} did not pass its gate: ${name}: ${detail}`);
+    if (ok === false)
+      throw new MemberFailure(member.name, `${member.name} did not pass its gate: ${name}: ${detail}`);
     onPassed(name);
   }
   await gate.store.del(keyOf(gate)).catch(() => {});

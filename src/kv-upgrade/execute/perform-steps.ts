@@ -74,6 +74,15 @@ const downSinceBefore = ({ host, journal, downSince }: Run, name: string): void 
 
 /** A member's steps without a pause: between its stop and its gate nothing else is looked at, because every moment is down time. */
 export const performSteps = async (run: Run, steps: readonly Step[]): Promise<void> => {
+  try {
+    await inOrder(run, steps);
+  } finally {
+    for (const { member } of steps) if (member !== undefined) run.replacing.delete(member);
+  }
+};
+
+const touching: ReadonlySet<StepKind> = new Set(['move-leader', 'stop', ...whileDown]);
+const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
   const first = steps[0];
   // A resume begins here with a member that is down: its stop, which looks at the binary, is not part of these steps.
@@ -87,6 +96,8 @@ export const performSteps = async (run: Run, steps: readonly Step[]): Promise<vo
     const name = step.member as string;
     // Until its stop the member is as it was: asked to end, the run need not begin it. After that it is brought to its end.
     if (run.signal.aborted && untouched.has(step.kind)) throw stopReason(run);
+    if (touching.has(step.kind)) run.replacing.add(name);
+    else run.replacing.delete(name);
     await within(run, step, async () => {
       if (step.kind === 'gate') {
         const detail = await prove(run, gate ?? openGate(run, name, run.plan.to));

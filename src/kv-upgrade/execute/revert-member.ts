@@ -47,6 +47,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   const began = host.elapsed();
   const observation = await observe({ host, cluster, access });
   run.members.remove(name);
+  run.replacing.add(name);
   run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
   const isBack =
@@ -60,6 +61,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     if (!(await driver.stop(member, grace))) await driver.kill(member);
   }
   await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
+  run.replacing.delete(name);
   journal.tell({ kind: 'reverted', member: name });
   run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });
 };

@@ -1,7 +1,7 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Access } from '../observe/access.ts';
-import { startCanary } from '../watch/canary.ts';
+import { paceOf, startCanary } from '../watch/canary.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { detailText } from '../format/detail-text.ts';
 import { execute } from './execute.ts';
@@ -51,6 +51,8 @@ export type SessionInput = {
   readonly signal: AbortSignal;
   readonly confirmed: Confirmation;
   readonly hasCanary: boolean;
+  /** Test writes a second while a member is replaced. */
+  readonly canaryRate?: number | undefined;
   readonly canKill: boolean;
   /** The loop to run (default: an upgrade). */
   readonly loop?: (run: Run, confirmed: Confirmation) => Promise<Ending>;
@@ -130,7 +132,9 @@ const perform = async (
   parts: Run,
 ): Promise<{ readonly ending: Ending; readonly wrote: CanaryReport | undefined }> => {
   const { host, cluster, access, run } = input;
-  const canary = input.hasCanary ? startCanary(host, cluster, access, run, parts.emit) : undefined;
+  const canary = input.hasCanary
+    ? startCanary(host, cluster, access, run, parts.emit, paceOf(parts.replacing, input.canaryRate))
+    : undefined;
   const leader = watchLeader(parts);
   const logs = await watchLogs(parts);
   const ending = await (input.loop ?? execute)(parts, input.confirmed);
@@ -225,6 +229,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       members: watchMembers(common),
       isResume: action === 'resume',
       once: { areGuardsAsked: action !== 'resume' },
+      replacing: new Set(),
       restarted: new Set(),
       logMarks: new Map(),
       downSince: new Map(),

@@ -19,7 +19,7 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
     case 'leader-changed':
       return `      elected leader: ${event.to}`;
     case 'gate-check':
-      return event.ok ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
+      return event.ok === true ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
     case 'log-line':
       return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
     case 'waiting':

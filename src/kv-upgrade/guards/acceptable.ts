@@ -7,4 +7,6 @@ export const acceptable: readonly string[] = [
   'configuration-fits',
   'data-directories',
   'leader-agreed',
+  'known-versions',
+  'quota',
 ];

@@ -9,11 +9,13 @@ import { dataAgrees } from './data-agrees.ts';
 import { dataDirectories, dbFilePresent } from './data-directories.ts';
 import { diskSpace } from './disk-space.ts';
 import type { Guard, GuardInput } from './guard.ts';
+import { knownVersions } from './known-versions.ts';
 import { leaderAgreed } from './leader-agreed.ts';
 import { membersKeepUp } from './members-keep-up.ts';
 import { noAlarms } from './no-alarms.ts';
 import { oneCluster } from './one-cluster.ts';
 import { quorumSurvives } from './quorum-survives.ts';
+import { quota } from './quota.ts';
 import { v2Settle } from './v2-settle.ts';
 import { versionPath } from './version-path.ts';
 
@@ -25,10 +27,12 @@ export const guards: readonly Guard[] = [
   quorumSurvives,
   versionPath,
   binariesAreRight,
+  knownVersions,
   configurationFits,
   dataDirectories,
   dbFilePresent,
   diskSpace,
+  quota,
   membersKeepUp,
   dataAgrees,
   noAlarms,

@@ -13,17 +13,15 @@ export type GuardInput = {
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
 
 type Said = Omit<Finding, 'guard' | 'level'>;
+/** `unknown` is for what could not be observed: it is never a pass. */
+export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
 /** `pass` when nothing was found. */
-export const guard = (
-  id: string,
-  good: string,
-  look: (input: GuardInput, log: { fail(said: Said): void; warn(said: Said): void }) => void,
-): Guard => ({
+export const guard = (id: string, good: string, look: (input: GuardInput, log: Log) => void): Guard => ({
   id,
   findings: (input) => {
     const found: Finding[] = [];
     const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
-    look(input, { fail: add('fail'), warn: add('warn') });
+    look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
     return found.length > 0 ? found : [{ guard: id, level: 'pass', message: good }];
   },
 });

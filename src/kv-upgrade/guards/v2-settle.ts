@@ -18,18 +18,29 @@ export const settleOf = (v2Bytes: number): Settle | undefined => {
     why: `${mebibytes(v2Bytes)} of v2 data: catching up takes longer than two minutes`,
   };
 };
-export const v2BytesOf = (observation: Observation): number =>
-  Math.max(0, ...observation.members.map(({ host }) => host?.v2_bytes ?? 0));
+/** By the largest snapshot file of the old data, and by what the old interface holds now: the file may be a hundred thousand writes old. */
+export const v2BytesOf = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): number =>
+  Math.max(
+    0,
+    v2 !== undefined && 'bytes' in v2 ? v2.bytes : 0,
+    ...members.map(({ host }) => host?.v2_bytes ?? 0),
+  );
 
 export const v2Settle = guard(
   'v2-settle',
   'little or no v2 data: no waits between members',
-  ({ observation }, log) => {
+  ({ observation, from }, log) => {
     const settle = settleOf(v2BytesOf(observation));
     if (settle !== undefined)
-      log.warn({
+      return log.warn({
         message: `${settle.why}; the plan waits ${settle.seconds} s between members`,
         hint: 'snapshots hold only v3 data: keep a copy of the data directories (--copy-data)',
+      });
+    const { v2 } = observation;
+    if (v2 !== undefined && 'unknown' in v2)
+      log.unknown({
+        message: `how much v2 data there is could not be seen: ${v2.unknown}; with more than 50 MB of it, each member of ${from ?? 'the old version'} needs two minutes`,
+        hint: '--stable-for 120 waits that long after each member',
       });
   },
 );

@@ -187,7 +187,7 @@ export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => 
         now: `${event.step.title}: ${Math.ceil(event.remaining_ms / 1000)} s left (${event.reason})`,
       };
     case 'gate-check':
-      if (event.ok)
+      if (event.ok !== false)
         return event.check === 'version'
           ? changeMember(state, event.member, (one) => ({
               ...one,

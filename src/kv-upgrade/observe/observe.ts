@@ -1,11 +1,12 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
-import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
+import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Access } from './access.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { hashMembers, mostHashedBytes } from './hashes.ts';
+import { seeQuotas, seeV2 } from './store-limits.ts';
 import { seeDirectory, snapshotDirectory } from './snapshot-space.ts';
 import type { AlarmSeen, ClusterFile, ListedMember, MemberSeen, MemberSpec, Observation } from '../types.ts';
 
@@ -165,18 +166,31 @@ const seeLeases = async (store: Store): Promise<Leases> => {
 };
 
 /** Whether the members hold the same data: asked at a revision that all of them have, and only where it costs their clients nothing. */
-const seeHashes = async (access: Access, seen: readonly Seen[]): Promise<Pick<Observation, 'hashes'>> => {
-  const able = seen.filter(
-    ({ is_healthy, db_size_bytes, revision }) =>
-      is_healthy && revision !== undefined && (db_size_bytes ?? 0) <= mostHashedBytes,
-  );
-  if (able.length < 2 || able.length < seen.length) return {};
-  const revision = Math.min(...able.map((member) => member.revision as number));
+const seeHashes = async (
+  access: Access,
+  seen: readonly Seen[],
+): Promise<Pick<Observation, 'hashes' | 'not_hashed'>> => {
+  if (seen.length < 2) return {};
+  const why = whyNotHashed(seen);
+  if (why !== undefined) return { not_hashed: why };
+  const revision = Math.min(...seen.map((member) => member.revision as number));
   const hashes = await hashMembers(
-    able.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
+    seen.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
     revision,
   );
-  return hashes.length < 2 ? {} : { hashes };
+  const missing = seen.filter(({ name }) => hashes.every((row) => row.name !== name)).map(({ name }) => name);
+  const not_hashed = `${missing.join(', ')} gave no hash at revision ${revision}`;
+  return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
+};
+const whyNotHashed = (seen: readonly Seen[]): string | undefined => {
+  const unable = seen.find(({ server_version }) => rowOf(server_version)?.can.hashKv === false);
+  if (unable !== undefined) return `${minorOf(unable.server_version)} cannot hash its data`;
+  const sick = seen.find(({ is_healthy, revision }) => !is_healthy || revision === undefined);
+  if (sick !== undefined) return `${sick.name} could not be asked`;
+  const big = seen.find(({ db_size_bytes = 0 }) => db_size_bytes > mostHashedBytes);
+  return big === undefined
+    ? undefined
+    : `${big.name} has ${Math.round((big.db_size_bytes ?? 0) / 2 ** 20)} MiB, and its clients would feel the pause`;
 };
 
 const seeOperator = async (
@@ -190,6 +204,12 @@ const seeOperator = async (
   ]);
   return { snapshots, run };
 };
+
+const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>): Seen[] =>
+  seen.map((member) => {
+    const quota_bytes = quotas.get(member.name);
+    return quota_bytes === undefined ? member : { ...member, quota_bytes };
+  });
 
 /** Everything that can be seen of a cluster, read-only, all members at the same time. */
 export const observe = async ({
@@ -212,19 +232,28 @@ export const observe = async ({
   );
   // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
   const asker = seen.find((member) => member.is_healthy);
-  const [auth, leases, hashes] =
+  const quotas = isDeep ? await seeQuotas(cluster, access, seen) : new Map<string, number>();
+  const [auth, leases, hashes, v2] =
     isDeep && asker !== undefined
       ? await Promise.all([
           seeAuth(access, asker.client_url),
           seeLeases(access.store(asker.client_url)),
           seeHashes(access, seen),
+          seeV2(host, access, asker).then((found) => ({ v2: found })),
         ])
-      : [{ is_on: undefined }, {}, {}];
+      : [{ is_on: undefined }, {}, {}, {}];
   const operator =
     runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
   return {
-    ...observationFrom(cluster.name, new Date(host.now()).toISOString(), seen, auth, leases),
+    ...observationFrom(
+      cluster.name,
+      new Date(host.now()).toISOString(),
+      withQuotas(seen, quotas),
+      auth,
+      leases,
+    ),
     ...hashes,
+    ...v2,
     ...operator,
   };
 };

@@ -1,4 +1,4 @@
-import type { Outcome } from '../types.ts';
+import type { Outcome, Report } from '../types.ts';
 
 /** `412 ms`, `8.3 s`, `4 min 05 s`, `9 h 30 min`. */
 export const durationText = (ms: number): string => {
@@ -38,4 +38,11 @@ export const outcomeMood: Readonly<Record<Outcome, 'good' | 'warn' | 'bad'>> = {
   failed: 'bad',
   aborted: 'warn',
   refused: 'bad',
+};
+/** `12 checks passed, 1 skipped`: what could not be checked is no pass. */
+export const gateText = (gate: Report['members'][number]['gate']): string => {
+  const count = (wanted: boolean | null): number =>
+    new Set(gate.filter(({ ok }) => ok === wanted).map(({ check }) => check)).size;
+  const skipped = count(null);
+  return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };

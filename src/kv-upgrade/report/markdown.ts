@@ -1,5 +1,5 @@
 import type { Report } from '../types.ts';
-import { durationText, momentText, outcomeText, sizeText } from './labels.ts';
+import { durationText, gateText, momentText, outcomeText, sizeText } from './labels.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
@@ -65,7 +65,7 @@ const memberRow = (member: Report['members'][number]): (string | undefined)[] =>
   member.version_after,
   member.down_ms === undefined ? undefined : durationText(member.down_ms),
   member.was_leader ? 'yes' : '',
-  `${new Set(member.gate.filter((gate) => gate.ok).map((gate) => gate.check)).size} checks passed`,
+  gateText(member.gate),
   member.snapshot === undefined
     ? undefined
     : `revision ${member.snapshot.revision}, ${sizeText(member.snapshot.size_bytes)}`,
@@ -81,7 +81,10 @@ const stepRow = (step: Report['steps'][number]): (string | undefined)[] => [
 export const markdownFrom = (report: Report): string => {
   const { members, snapshots, findings } = report;
   const failedGates = members.flatMap(({ name, gate }) =>
-    gate.filter(({ ok }) => !ok).map(({ check, detail }) => [name, check, detail]),
+    gate.filter(({ ok }) => ok === false).map(({ check, detail }) => [name, check, detail]),
+  );
+  const skippedGates = members.flatMap(({ name, gate }) =>
+    gate.filter(({ ok }) => ok === null).map(({ check, detail }) => [name, check, detail]),
   );
   const odd = report.unexpected_log_lines.map(({ member, line }) => [member, line]);
   const files = snapshots.map((one) => [
@@ -104,6 +107,7 @@ export const markdownFrom = (report: Report): string => {
     ...canaryLines(report),
     ...section('Steps', ['Step', 'What', 'Took', 'Outcome'], report.steps.map(stepRow)),
     ...section('Snapshots', ['Member', 'File', 'Size', 'Revision', 'sha256 of the file'], files),
+    ...sectionIfAny('Checks that were skipped', ['Member', 'Check', 'Reason'], skippedGates),
     ...sectionIfAny('Checks that failed on the way', ['Member', 'Check', 'Detail'], failedGates),
     ...sectionIfAny('Log lines that are not expected in an upgrade', ['Member', 'Line'], odd),
     ...section('Findings before the start', ['Level', 'Guard', 'Member', 'Finding'], said),

@@ -2,7 +2,7 @@ import type { Report, UpgradeEvent } from '../types.ts';
 import { pageStyles } from './page-styles.ts';
 import { timelineFrom } from './timeline.ts';
 import { escaped, timelineSvg } from './timeline-svg.ts';
-import { durationText, momentText, outcomeMood, outcomeText, sizeText } from './labels.ts';
+import { durationText, gateText, momentText, outcomeMood, outcomeText, sizeText } from './labels.ts';
 
 type Cell = string | number | undefined | { readonly html: string };
 const cellHtml = (cell: Cell): string =>
@@ -59,7 +59,6 @@ const membersTable = (report: Report): string =>
   table(
     ['Member', 'Before', 'After', 'Away', 'Gate', 'Snapshot', 'Copy of the data directory'],
     report.members.map((member) => {
-      const passed = new Set(member.gate.filter((gate) => gate.ok).map((gate) => gate.check)).size;
       return [
         {
           html: `<b>${escaped(member.name)}</b>${member.was_leader ? ' <span class="badge good">led</span>' : ''}<br><code>${escaped(member.client_url)}</code>`,
@@ -67,7 +66,7 @@ const membersTable = (report: Report): string =>
         member.version_before,
         member.version_after,
         member.down_ms === undefined ? undefined : durationText(member.down_ms),
-        passed === 0 ? undefined : badge('good', `${passed} checks passed`),
+        member.gate.length === 0 ? undefined : badge('good', gateText(member.gate)),
         member.snapshot === undefined
           ? undefined
           : `revision ${member.snapshot.revision}, ${sizeText(member.snapshot.size_bytes)}`,
@@ -92,7 +91,10 @@ const gatesTable = (report: Report): string =>
       member.gate.map((gate) => [
         member.name,
         gate.check,
-        badge(gate.ok ? 'good' : 'warn', gate.ok ? 'passed' : 'not yet'),
+        badge(
+          gate.ok === true ? 'good' : 'warn',
+          gate.ok === null ? 'skipped' : gate.ok ? 'passed' : 'not yet',
+        ),
         gate.detail,
       ]),
     ),

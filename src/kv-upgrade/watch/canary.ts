@@ -3,7 +3,16 @@ import type { Access } from '../observe/access.ts';
 import { canaryKey } from '../../etcd-client/own-keys.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../types.ts';
 
-const everyMs = 20;
+/** Milliseconds from one write to the next, as it is now: fast while a member is replaced, slow while a run waits or a person thinks. */
+export type Pace = () => number;
+const idleMs = 1000;
+const defaultPerSecond = 50;
+export const paceOf =
+  (replacing: ReadonlySet<string>, perSecond = defaultPerSecond): Pace =>
+  () =>
+    replacing.size > 0 ? 1000 / perSecond : Math.max(idleMs, 1000 / perSecond);
+/** How soon a change of the pace is noticed. */
+const sliceMs = 50;
 export type Canary = { stop(): Promise<CanaryReport> };
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
@@ -58,6 +67,7 @@ export const startCanary = (
   access: Access,
   run: string,
   emit: (event: Unstamped) => void,
+  pace: Pace = () => 1000 / defaultPerSecond,
 ): Canary => {
   const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
   let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
@@ -71,7 +81,9 @@ export const startCanary = (
       longestGapMs = Math.max(longestGapMs, host.elapsed() - waiting);
       if (ok) waiting = undefined;
       else failed += 1;
-      await host.sleep(everyMs);
+      const wroteAt = host.elapsed();
+      for (let left = pace(); left > 0 && !isOver; left = pace() - (host.elapsed() - wroteAt))
+        await host.sleep(Math.min(left, sliceMs));
     }
   })();
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Access } from '../../../src/kv-upgrade/observe/access.ts';
-import { startCanary } from '../../../src/kv-upgrade/watch/canary.ts';
+import { paceOf, startCanary } from '../../../src/kv-upgrade/watch/canary.ts';
 import type { Unstamped } from '../../../src/kv-upgrade/types.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
@@ -51,4 +51,14 @@ describe('the longest gap', () => {
     const { report } = await writes([3, true], [100, false], [100, false], [100, false], [50, true]);
     expect(report).toMatchObject({ failed: 1, longest_gap_ms: 370 });
   });
+});
+
+it('writes once a second while nothing is replaced, and as often as it was asked to while something is', () => {
+  const replacing = new Set<string>();
+  const pace = paceOf(replacing, 20);
+  expect(pace()).toBe(1000);
+  replacing.add('n1');
+  expect(pace()).toBe(50);
+  expect(paceOf(new Set())()).toBe(1000);
+  expect(paceOf(new Set(['n1']))()).toBe(20);
 });
