@@ -8,6 +8,17 @@ export type SnapshotContent = {
   readonly total_size: number;
 };
 
+/** A file of which pages are read as they are needed: a snapshot may be larger than any memory. */
+export type PageSource = {
+  readonly size: number;
+  /** Fewer bytes at the end of the file. */
+  read(from: number, length: number): Buffer;
+};
+export const inMemory = (file: Buffer): PageSource => ({
+  size: file.length,
+  read: (from, length) => file.subarray(from, from + length),
+});
+
 const headerBytes = 16;
 const elementBytes = 16;
 const BRANCH = 0x01;
@@ -23,20 +34,22 @@ type Meta = {
   readonly txid: bigint;
   readonly pages: number;
 };
-const metaAt = (file: Buffer, at: number): Meta | undefined => {
-  if (file.length < at + 80 || file.readUInt32LE(at + headerBytes) !== magic) return undefined;
-  const base = at + headerBytes;
-  const number = (offset: number): number => Number(file.readBigUInt64LE(base + offset));
+const metaBytes = 80;
+const metaAt = (file: PageSource, at: number): Meta | undefined => {
+  if (file.size < at + metaBytes) return undefined;
+  const page = file.read(at, metaBytes);
+  if (page.readUInt32LE(headerBytes) !== magic) return undefined;
+  const number = (offset: number): number => Number(page.readBigUInt64LE(headerBytes + offset));
   return {
-    pageSize: file.readUInt32LE(base + 8),
+    pageSize: page.readUInt32LE(headerBytes + 8),
     root: number(16),
     pages: number(40),
-    txid: file.readBigUInt64LE(base + 48),
+    txid: page.readBigUInt64LE(headerBytes + 48),
   };
 };
 
 /** The newer of the two meta pages; the second one lies one page further, whatever a page is there. */
-const metaOf = (file: Buffer): Meta => {
+const metaOf = (file: PageSource): Meta => {
   const first = metaAt(file, 0);
   const sizes = first === undefined ? [4096, 8192, 16384, 65536] : [first.pageSize];
   const second = sizes.map((size) => metaAt(file, size)).find((meta) => meta !== undefined);
@@ -50,7 +63,7 @@ const metaOf = (file: Buffer): Meta => {
 type Entry = { readonly key: Buffer; readonly value: Buffer };
 
 /** Every entry below a page, in key order. */
-function* entries(file: Buffer, page: Buffer, pageSize: number): Generator<Entry> {
+function* entries(file: PageSource, page: Buffer, pageSize: number): Generator<Entry> {
   const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
   for (let i = 0; i < count; i += 1) {
     const at = headerBytes + i * elementBytes;
@@ -71,14 +84,16 @@ function* entries(file: Buffer, page: Buffer, pageSize: number): Generator<Entry
   }
 }
 
-const pageAt = (file: Buffer, id: number, pageSize: number): Buffer => {
+const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
   const from = id * pageSize;
-  if (from + headerBytes > file.length) throw damaged(`page ${id} lies behind its end`);
-  return file.subarray(from, from + (file.readUInt32LE(from + 12) + 1) * pageSize);
+  if (from + headerBytes > file.size) throw damaged(`page ${id} lies behind its end`);
+  const page = file.read(from, pageSize);
+  const overflow = page.readUInt32LE(12);
+  return overflow === 0 ? page : file.read(from, (overflow + 1) * pageSize);
 };
 
 /** A bucket's value holds the number of its root page, or, when it is small, the page itself. */
-const rootOf = (file: Buffer, bucket: Buffer, pageSize: number): Buffer => {
+const rootOf = (file: PageSource, bucket: Buffer, pageSize: number): Buffer => {
   const root = Number(bucket.readBigUInt64LE(0));
   return root === 0 ? bucket.subarray(16) : pageAt(file, root, pageSize);
 };
@@ -96,7 +111,7 @@ const crc = (bytes: Buffer, before: number): number => {
 };
 
 /** The records of one bucket in key order; nothing when the file has no such bucket. */
-export function* bucketRecords(file: Buffer, name: string): Generator<Entry> {
+export function* bucketRecords(file: PageSource, name: string): Generator<Entry> {
   const meta = metaOf(file);
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
     if (bucket.key.toString() === name)
@@ -104,8 +119,28 @@ export function* bucketRecords(file: Buffer, name: string): Generator<Entry> {
   }
 }
 
+/** The last entry below a page, without reading those before it. */
+const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | undefined => {
+  const [flags, count] = [page.readUInt16LE(8), page.readUInt16LE(10)];
+  if (count === 0) return undefined;
+  if ((flags & BRANCH) === 0) return [...entries(file, page, pageSize)].at(-1);
+  const at = headerBytes + (count - 1) * elementBytes;
+  return lastEntry(file, pageAt(file, Number(page.readBigUInt64LE(at + 8)), pageSize), pageSize);
+};
+
+/** The revision of a verified snapshot file: its newest record is the last one of its bucket, and a few pages lead there. */
+export const snapshotRevision = (file: PageSource): number => {
+  const { root, pageSize } = metaOf(file);
+  for (const bucket of entries(file, pageAt(file, root, pageSize), pageSize)) {
+    if (bucket.key.toString() !== 'key') continue;
+    const last = lastEntry(file, rootOf(file, bucket.value, pageSize), pageSize);
+    return last === undefined || last.key.length < 8 ? 0 : Number(last.key.readBigUInt64BE(0));
+  }
+  return 0;
+};
+
 /** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
-export const snapshotContent = (file: Buffer): SnapshotContent => {
+export const snapshotContent = (file: PageSource): SnapshotContent => {
   const meta = metaOf(file);
   let [hash, revision, totalKey] = [0, 0, 0];
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
@@ -117,5 +152,5 @@ export const snapshotContent = (file: Buffer): SnapshotContent => {
       if (isKeys && key.length >= 8) revision = Number(key.readBigUInt64BE(0));
     }
   }
-  return { hash, revision, total_key: totalKey, total_size: file.length - (file.length % 512) };
+  return { hash, revision, total_key: totalKey, total_size: file.size - (file.size % 512) };
 };

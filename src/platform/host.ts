@@ -185,12 +185,20 @@ export type AppendFile = {
   close(): void;
 };
 /** All paths are absolute. Missing files are `undefined`, not exceptions; other errors carry the system's `code`. */
+export type FileParts = {
+  readonly size: number;
+  /** Fewer bytes at its end. */
+  read(from: number, length: number): Bytes;
+  close(): void;
+};
 export type Files = {
   read(path: string): Promise<string | undefined>;
   readBytes(path: string): Promise<Bytes | undefined>;
   /** Small settings on the way of every command. */
   readNow(path: string): string | undefined;
   stream(path: string, fromByte?: number): AsyncIterable<Bytes>;
+  /** Parts of a file of any size; undefined when it is missing. */
+  openParts(path: string): FileParts | undefined;
   /** Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new text. */
   replace(path: string, data: string | Bytes, mode?: number): Promise<void>;
   /** Streams into a temporary file beside `path`, then as `replace`; returns the size. Nothing is left on failure. */

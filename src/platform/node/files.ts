@@ -114,12 +114,38 @@ const isWritable = (path: string): Promise<boolean> =>
 
 const realPath = (path: string): Promise<string | undefined> => orMissing(fs.promises.realpath(path));
 
+const openParts = (path: string): FileParts | undefined => {
+  let file: number;
+  try {
+    file = fs.openSync(path, 'r');
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  const { size } = fs.fstatSync(file);
+  return {
+    size,
+    read: (from, length) => {
+      const bytes = new Uint8Array(Math.max(0, Math.min(length, size - from)));
+      let done = 0;
+      while (done < bytes.length) {
+        const count = fs.readSync(file, bytes, done, bytes.length - done, from + done);
+        if (count === 0) break;
+        done += count;
+      }
+      return bytes.subarray(0, done);
+    },
+    close: () => fs.closeSync(file),
+  };
+};
+
 /** The machine's own files. */
 export const nodeFiles: Files = {
   read: (path) => orMissing(named(path, fs.promises.readFile(path, 'utf8'))),
   readBytes: (path) => orMissing(named(path, fs.promises.readFile(path))),
   readNow,
   stream: (path, fromByte = 0) => fs.createReadStream(path, { start: fromByte }),
+  openParts,
   replace,
   replaceStream,
   create,
