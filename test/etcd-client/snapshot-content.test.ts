@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { bucketRecords, snapshotContent } from '../../src/etcd-client/snapshot-content.ts';
+import {
+  bucketRecords,
+  inMemory,
+  snapshotContent,
+  snapshotRevision,
+} from '../../src/etcd-client/snapshot-content.ts';
 import { dbFile, trailer } from '../../src/etcd-sim/disk/db-file.ts';
 
 const item = (key: Uint8Array | string, value: string) => ({
@@ -23,21 +28,22 @@ test.each([0, 1, 3, 2000])(
   'a snapshot with %i revisions: every record of every bucket is counted once',
   (keys) => {
     const whole = file(keys);
-    expect(snapshotContent(whole)).toMatchObject({
+    expect(snapshotContent(inMemory(whole))).toMatchObject({
       revision: keys === 0 ? 0 : keys + 1,
       total_key: keys + 2,
       total_size: whole.length - 32,
     });
+    expect(snapshotRevision(inMemory(whole))).toBe(keys === 0 ? 0 : keys + 1);
   },
 );
 
 test('the hash depends on every key and value, and not on anything else', () => {
-  expect(snapshotContent(file(3)).hash).toBe(snapshotContent(file(3)).hash);
-  expect(snapshotContent(file(3)).hash).not.toBe(snapshotContent(file(4)).hash);
+  expect(snapshotContent(inMemory(file(3))).hash).toBe(snapshotContent(inMemory(file(3))).hash);
+  expect(snapshotContent(inMemory(file(3))).hash).not.toBe(snapshotContent(inMemory(file(4))).hash);
 });
 
 test('records of one bucket, in order; nothing where there is none', () => {
-  const names = [...bucketRecords(file(2), 'meta')].map(({ key, value }) => `${key}=${value}`);
+  const names = [...bucketRecords(inMemory(file(2)), 'meta')].map(({ key, value }) => `${key}=${value}`);
   expect(names).toEqual(['consistent_index=12345678', 'term=1']);
-  expect([...bucketRecords(file(2), 'auth')]).toEqual([]);
+  expect([...bucketRecords(inMemory(file(2)), 'auth')]).toEqual([]);
 });

@@ -72,6 +72,16 @@ export const fakeFiles = (
     mode: (path) => info(path)?.mode,
     read: async (path) => textOf(entries.get(path)),
     readBytes: async (path) => entries.get(path)?.bytes,
+    openParts: (path) => {
+      const bytes = entries.get(path)?.bytes;
+      return bytes === undefined
+        ? undefined
+        : {
+            size: bytes.length,
+            read: (from, length) => bytes.subarray(from, from + length),
+            close: () => {},
+          };
+    },
     readNow: (path) => textOf(entries.get(path)),
     async *stream(path, fromByte = 0) {
       yield get(path).bytes.subarray(fromByte);

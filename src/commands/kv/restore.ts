@@ -33,12 +33,14 @@ type Source = { readonly snapshot: SnapshotRecord; readonly to: Minor; readonly 
 /** The newest verified snapshot of the last run, or the file that was named. Either is verified again now. */
 const sourceOf = async (context: Context, values: Given, cluster: string): Promise<Source> => {
   const { host, settings } = context;
-  const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotContent }] = await Promise.all([
-    import('../../kv-upgrade/journal/journal.ts'),
-    import('../../etcd-client/snapshot.ts'),
-    import('../../kv-upgrade/restore/plan.ts'),
-    import('../../etcd-client/snapshot-content.ts'),
-  ]);
+  const [{ findRuns }, { verifySnapshot }, { newestSnapshot }, { snapshotRevision }, { withSnapshot }] =
+    await Promise.all([
+      import('../../kv-upgrade/journal/journal.ts'),
+      import('../../etcd-client/snapshot.ts'),
+      import('../../kv-upgrade/restore/plan.ts'),
+      import('../../etcd-client/snapshot-content.ts'),
+      import('../../etcd-client/snapshot-file.ts'),
+    ]);
   const [run] = (await findRuns(host, settings.directories.clusters, cluster)).filter(({ entries }) =>
     entries.some(({ kind }) => kind === 'snapshot'),
   );
@@ -55,7 +57,7 @@ const sourceOf = async (context: Context, values: Given, cluster: string): Promi
     });
   }
   const verified = await verifySnapshot(host, path);
-  const { revision } = snapshotContent(Buffer.from((await host.files.readBytes(path)) as Uint8Array));
+  const revision = withSnapshot(host.files, path, snapshotRevision);
   const member = path === recorded?.path ? recorded.member : 'a file';
   return {
     snapshot: { duration_ms: 0, member, path, ...verified, revision },
@@ -125,9 +127,14 @@ export const restore = defineCommand({
       carriedOut(context, { cluster, access, plan }),
     );
     const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
+    const clients = [
+      'restart every client that watches or caches: revisions went back, and a watch waits for one that it has seen',
+      'clients with a user have to log in again; leases start anew with their whole time',
+      ...(plan.lost_revisions === 0 ? [] : ['what was written after the snapshot has to be written again']),
+    ];
     return recordResult(
-      { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, message },
-      { text: message },
+      { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
+      { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
     );
   },
 });

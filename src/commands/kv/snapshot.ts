@@ -173,9 +173,9 @@ const status = defineCommand({
     const path = resolve(context.host.cwd, values.file);
     const { verifySnapshot } = await import('../../etcd-client/snapshot.ts');
     const { snapshotContent } = await import('../../etcd-client/snapshot-content.ts');
+    const { withSnapshot } = await import('../../etcd-client/snapshot-file.ts');
     const { trailer_sha256 } = await verifySnapshot(context.host, path);
-    const bytes = (await context.host.files.readBytes(path)) as Uint8Array;
-    const content = snapshotContent(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    const content = withSnapshot(context.host.files, path, snapshotContent);
     return recordResult(
       { ...content, hash_hex: content.hash.toString(16), trailer_sha256 },
       { columns: ['hash_hex', 'revision', 'total_key', 'total_size'], name: 'revision' },

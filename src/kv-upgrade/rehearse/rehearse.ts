@@ -1,3 +1,4 @@
+import { withSnapshot } from '../../etcd-client/snapshot-file.ts';
 import { join } from 'node:path';
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
@@ -181,15 +182,15 @@ const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): 
 /** Restores the snapshot into a private cluster on this machine and runs the same plan there. The real cluster is not touched. */
 export const rehearse = async (input: RehearsalInput, access: Access): Promise<RehearsalResult> => {
   const { host, directory, isReal } = input;
-  const bytes = await host.files.readBytes(input.snapshot);
-  const content = snapshotKeys(Buffer.from(bytes ?? new Uint8Array()));
+  // Simulated servers get every key; real ones restore the file themselves, whatever its size.
+  const content = isReal ? undefined : withSnapshot(host.files, input.snapshot, snapshotKeys);
   await host.files.makeDirectory(join(directory, 'home'), 0o700);
   let copy: ClusterFile | undefined;
   try {
-    copy = isReal ? await startCopy(input) : await startSimulated(input, content);
+    copy = content === undefined ? await startCopy(input) : await startSimulated(input, content);
     const mine = accessTo(host, copy, access);
     await waitHealthy(input, copy, mine);
-    const before = (await countKeys(copy, mine)) ?? content.keys.length;
+    const before = (await countKeys(copy, mine)) ?? content?.keys.length ?? 0;
     const run = await upgradeCopy(
       host,
       join(directory, 'home'),

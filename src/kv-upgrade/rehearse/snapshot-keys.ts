@@ -1,3 +1,4 @@
+import type { PageSource } from '../../etcd-client/snapshot-content.ts';
 import { bucketRecords } from '../../etcd-client/snapshot-content.ts';
 
 /** A key as it stood in a snapshot. `key` has one character a byte, `value` is base64. */
@@ -41,7 +42,7 @@ const bytesOf = (value: bigint | Buffer | undefined): Buffer =>
   Buffer.isBuffer(value) ? value : Buffer.alloc(0);
 
 /** Every key that is alive in a snapshot file, with its newest value. Records come in the order of their revisions. Pure. */
-export const snapshotKeys = (file: Buffer): SnapshotKeys => {
+export const snapshotKeys = (file: PageSource): SnapshotKeys => {
   const alive = new Map<string, SnapshotKey>();
   let revision = 1;
   for (const { key: at, value } of bucketRecords(file, 'key')) {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { FileInfo, Files } from '../host.ts';
+import type { FileInfo, FileParts, Files } from '../host.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
 import { makeDirectory } from './make-directory.ts';

@@ -1,3 +1,4 @@
+import { inMemory } from '../../../src/etcd-client/snapshot-content.ts';
 import { describe, expect, it } from 'vitest';
 import { trailer } from '../../../src/etcd-sim/disk/db-file.ts';
 import { snapshotFile } from '../../../src/etcd-sim/disk/snapshot.ts';
@@ -31,7 +32,7 @@ describe('keys of a snapshot', () => {
     for (const [i, [key, value]] of puts.entries())
       machine.apply(i + 1, `${i}`, { op: 'put', key, value: b64(value) });
     machine.apply(10, 'x', { op: 'delete', key: 'c' });
-    expect(snapshotKeys(fileOf(machine))).toEqual({
+    expect(snapshotKeys(inMemory(fileOf(machine)))).toEqual({
       revision: 7,
       keys: [
         { key: 'a', value: b64('3'), create: 2, mod: 4, version: 2 },
@@ -46,15 +47,15 @@ describe('keys of a snapshot', () => {
       machine.apply(i + 1, `${i}`, { op: 'put', key: `key/${i}`, value: b64('v'.repeat(i % 700)) });
     const file = fileOf(machine);
     expect(file.length % 512).toBe(32);
-    const found = snapshotKeys(file);
+    const found = snapshotKeys(inMemory(file));
     expect(found.keys.map(({ key }) => key)).toEqual(Array.from({ length: count }, (_, i) => `key/${i}`));
-    expect(snapshotContent(file).revision).toBe(count === 0 ? 0 : count + 1);
+    expect(snapshotContent(inMemory(file)).revision).toBe(count === 0 ? 0 : count + 1);
   });
   it('takes values larger than many pages', () => {
     const machine = new Machine(1e9);
     machine.apply(1, 'a', { op: 'put', key: 'big', value: Buffer.alloc(1_500_000, 7).toString('base64') });
     expect(
-      Buffer.from(snapshotKeys(fileOf(machine)).keys[0]?.value ?? '', 'base64').equals(
+      Buffer.from(snapshotKeys(inMemory(fileOf(machine))).keys[0]?.value ?? '', 'base64').equals(
         Buffer.alloc(1_500_000, 7),
       ),
     ).toBe(true);
@@ -63,10 +64,10 @@ describe('keys of a snapshot', () => {
     const machine = new Machine(1e9);
     for (let i = 0; i < 50; i += 1)
       machine.apply(i + 1, `${i}`, { op: 'put', key: `k${i}`, value: b64(`${i}`) });
-    const content = snapshotKeys(fileOf(machine));
+    const content = snapshotKeys(inMemory(fileOf(machine)));
     const copy = new Machine(1e9);
     copy.apply(1, 'restore', { op: 'restore', ...content });
-    expect(snapshotKeys(fileOf(copy))).toEqual(content);
+    expect(snapshotKeys(inMemory(fileOf(copy)))).toEqual(content);
     expect(copy.apply(2, 'n', { op: 'put', key: 'k1', value: '' })).toMatchObject({ ok: true, revision: 52 });
   });
 });
