@@ -1,0 +1,333 @@
+/**
+ * Upgrades, failures, rollbacks, aborts, holds and crashes of one cluster over all minors, with the real planner, decisions, journal fold and
+ * placement. Members are modelled: files, an active program, a process that a crash starts again with whatever is active.
+ */
+import { describe, expect, it } from 'vitest';
+import { minorOf, nextMinor, versionRows } from '../../src/api-specs/etcd/versions.ts';
+import type { Minor } from '../../src/api-specs/etcd/versions.ts';
+import { decide } from '../../src/kv-upgrade/decide.ts';
+import type { Journal } from '../../src/kv-upgrade/journal/journal.ts';
+import { progressOf } from '../../src/kv-upgrade/journal/progress.ts';
+import { discardStaged } from '../../src/kv-upgrade/placement/discard-staged.ts';
+import { recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
+import { startVersion } from '../../src/kv-upgrade/placement/switch-version.ts';
+import { isRefusal, planFrom } from '../../src/kv-upgrade/plan.ts';
+import type { Driver } from '../../src/kv-upgrade/supervisors/driver.ts';
+import type {
+  JournalEntry,
+  MemberSeen,
+  Observation,
+  Outcome,
+  Plan,
+  Placement,
+  Step,
+} from '../../src/kv-upgrade/types.ts';
+import { fakeHost } from '../support/fake-host.ts';
+import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
+
+const histories = process.env['OPSCTL_SOAK'] === '1' ? 1_000_000 : 1_500;
+const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 20_262);
+
+const generator = (start: number) => {
+  let state = start >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  return {
+    chance: (share: number) => next() < share,
+    pick: <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)] as T,
+  };
+};
+type Random = ReturnType<typeof generator>;
+class Violation extends Error {}
+
+const versionOf = (minor: string): string => `${minor}.30`;
+/** `active` is what its service starts: after every crash too. */
+type Machine = { name: string; files: Map<string, string>; active: string; running: string | undefined };
+type Scene = { machines: Machine[]; cluster: Minor; random: Random };
+const machineOf = ({ machines }: Scene, name: string): Machine =>
+  machines.find((machine) => machine.name === name) as Machine;
+
+/** The contract of every supervisor: stage beside, activate between stop and start, discard what was staged. */
+const modelled = (scene: Scene): Driver =>
+  ({
+    kind: 'systemd',
+    stage: async (
+      { name }: { name: string },
+      { from, to }: { from: Minor; to: Minor },
+    ): Promise<Placement> => {
+      const machine = machineOf(scene, name);
+      machine.files.set(`/kept/${from}`, machine.active).set(`/staged/${to}`, versionOf(to));
+      return {
+        member: name,
+        previous: { minor: from, version: machine.active, program: `/kept/${from}` },
+        next: { minor: to, version: versionOf(to), program: `/staged/${to}` },
+      };
+    },
+    activate: async ({ name }: { name: string }, which: 'old' | 'new', placement?: Placement) => {
+      const machine = machineOf(scene, name);
+      if (machine.running !== undefined) throw new Violation(`${name}: activated while it runs`);
+      const wanted = which === 'new' ? placement?.next : placement?.previous;
+      const content = machine.files.get(wanted?.program ?? '');
+      if (content === undefined) throw new Violation(`${name}: no ${which} program is kept`);
+      if (content !== wanted?.version)
+        throw new Violation(`${name}: ${content} instead of ${wanted?.version}`);
+      machine.active = content;
+    },
+    start: async ({ name }: { name: string }) => {
+      const machine = machineOf(scene, name);
+      machine.running = machine.active;
+      return {};
+    },
+    discard: async ({ name }: { name: string }, { next }: Placement) =>
+      void machineOf(scene, name).files.delete(next.program ?? ''),
+  }) as unknown as Driver;
+
+const look = ({ machines, cluster }: Scene, to: string): Observation =>
+  observed(
+    machines.map((machine, at): MemberSeen => {
+      const host = {
+        ...seen(machine.name).host,
+        is_running: machine.running !== undefined,
+        old_binary_version: machine.active,
+        new_binary_version: versionOf(to),
+      };
+      return machine.running === undefined
+        ? away(machine.name, { host })
+        : seen(machine.name, {
+            server_version: machine.running,
+            cluster_version: `${cluster}.0`,
+            leader_id: idOf('n1'),
+            is_leader: at === 0,
+            listed_ids: machines.map(({ name }) => idOf(name)),
+            host,
+          });
+    }),
+  );
+
+/** The leader's monitor: the cluster follows when every member answers with a newer version. */
+const monitor = (scene: Scene): void => {
+  const minors = scene.machines.map(({ running }) => minorOf(running));
+  if (minors.some((minor) => minor === undefined)) return;
+  const lowest = versionRows.map(({ minor }) => minor).find((minor) => minors.includes(minor));
+  const order = versionRows.map(({ minor }) => minor);
+  if (lowest !== undefined && order.indexOf(lowest) > order.indexOf(scene.cluster)) scene.cluster = lowest;
+};
+/** A process dies and its service brings it up again: with what is active, which must be what ran. */
+const crash = (scene: Scene): void => {
+  const machine = scene.random.pick(scene.machines);
+  if (machine.running === undefined) return;
+  if (machine.active !== machine.running)
+    throw new Violation(`${machine.name} runs ${machine.running}, a crash would start ${machine.active}`);
+};
+const mostDown = ({ machines }: Scene): void => {
+  const down = machines.filter(({ running }) => running === undefined).length;
+  if (down > 1) throw new Violation(`${down} members are down`);
+};
+
+type Work = {
+  scene: Scene;
+  plan: Plan;
+  entries: JournalEntry[];
+  driver: Driver;
+  host: ReturnType<typeof fakeHost>;
+};
+const at = '2026-01-01T00:00:00.000Z';
+const put = ({ entries }: Work, entry: object): void => void entries.push({ at, ...entry } as JournalEntry);
+const switching = (work: Work) => ({
+  host: work.host,
+  driver: work.driver,
+  directory: '/state/test/run',
+  journal: { entries: work.entries },
+});
+const specOf = ({ scene }: Work, name: string) =>
+  clusterFile(scene.machines.length).members.find((member) => member.name === name)!;
+
+/** False: it could not be done. */
+const revert = async (work: Work, name: string): Promise<boolean> => {
+  const { scene, plan } = work;
+  const machine = machineOf(scene, name);
+  if (scene.cluster === plan.to) return false;
+  put(work, { kind: 'reverting', member: name, reason: 'failed' });
+  machine.running = undefined;
+  mostDown(scene);
+  if (scene.random.chance(0.1)) return false;
+  await startVersion(switching(work), specOf(work, name), 'old', plan.from);
+  if (minorOf(machine.running) !== plan.from)
+    throw new Violation(`${name} was rolled back to ${machine.running}, not to ${plan.from}`);
+  put(work, { kind: 'reverted', member: name });
+  return true;
+};
+
+const perform = async (work: Work, step: Step): Promise<boolean> => {
+  const { scene, plan, driver, host } = work;
+  const { random } = scene;
+  if (step.kind === 'confirm') return scene.cluster === plan.to;
+  const machine = machineOf(scene, step.member);
+  const spec = specOf(work, step.member);
+  if (step.kind === 'stop') {
+    const placement = await driver.stage(spec, { from: plan.from, to: plan.to, run: 'run' });
+    // A guard speaks at the last moment: nothing that a crash would start has changed.
+    if (random.chance(0.1)) return driver.discard(spec, placement).then(() => false);
+    const journal = {
+      entries: work.entries,
+      write: (entry: object) => put(work, entry),
+    } as unknown as Journal;
+    await recordPlacement({ host, directory: '/state/test/run', journal }, placement);
+    if (random.chance(0.05)) return false;
+    machine.running = undefined;
+    mostDown(scene);
+  }
+  if (step.kind === 'start') {
+    await startVersion(switching(work), spec, 'new', plan.from);
+    if (minorOf(machine.running) !== plan.to) throw new Violation(`${step.id} started ${machine.running}`);
+    if (random.chance(0.1)) machine.running = undefined;
+  }
+  if (step.kind === 'gate') return machine.running !== undefined;
+  return true;
+};
+
+type Session = 'over' | 'ended' | 'killed';
+const session = async (work: Work, saysYes: boolean): Promise<Session> => {
+  const { scene, plan, entries } = work;
+  const { random } = scene;
+  for (let turn = 0; turn < 60; turn += 1) {
+    if (random.chance(0.7)) monitor(scene);
+    crash(scene);
+    const decision = decide(plan, progressOf(entries), look(scene, plan.to));
+    if (decision.kind === 'ask') {
+      if (!saysYes) return 'ended';
+      put(work, { kind: 'crossing-confirmed', confirmed_by: 'me' });
+    } else if (decision.kind === 'revert') {
+      return (await revert(work, decision.member)) ? 'ended' : 'killed';
+    } else if (decision.kind === 'drop-revert') {
+      put(work, { kind: 'revert-dropped', member: decision.member, reason: decision.reason });
+    } else if (decision.kind === 'done') return 'over';
+    else if (decision.kind === 'hold' || decision.kind === 'refuse') return 'ended';
+    else {
+      for (const step of decision.steps) {
+        put(work, { kind: 'begin', step: step.id });
+        if (random.chance(0.04)) return 'killed';
+        if (!(await perform(work, step))) {
+          if ((step.kind === 'gate' || step.kind === 'start') && !(await revert(work, step.member)))
+            return 'killed';
+          return 'ended';
+        }
+        if (random.chance(0.04)) return 'killed';
+        put(work, { kind: 'end', step: step.id });
+      }
+      // A new version that dies after its gate.
+      const victim = random.pick(scene.machines);
+      if (
+        random.chance(0.03) &&
+        minorOf(victim.running) === plan.to &&
+        scene.machines.every(({ running }) => running)
+      )
+        victim.running = undefined;
+    }
+  }
+  return 'ended';
+};
+
+/** kv rollback: every member that does not run the old version, one at a time. */
+const rollBack = async (work: Work): Promise<boolean> => {
+  const { scene, plan } = work;
+  for (const machine of scene.machines.toSorted(
+    (a, b) => Number(a.running !== undefined) - Number(b.running !== undefined),
+  ))
+    if (minorOf(machine.running) !== plan.from && !(await revert(work, machine.name))) return false;
+  return true;
+};
+
+const atRest = (scene: Scene): void => {
+  for (const { name, active, running } of scene.machines)
+    if (running !== undefined && active !== running)
+      throw new Violation(`${name} runs ${running} at rest, and ${active} is installed`);
+};
+
+/** One upgrade to the next minor, in as many sessions as it takes. True when the cluster arrived there. */
+const upgrade = async (scene: Scene, host: ReturnType<typeof fakeHost>, tally: Tally): Promise<boolean> => {
+  const { random, machines } = scene;
+  const to = nextMinor(scene.cluster) as Minor;
+  const made = planFrom({
+    observation: look(scene, to),
+    cluster: clusterFile(machines.length),
+    options: planOptions({ accept: ['known-versions', 'quorum-survives'], hold_last: random.chance(0.1) }),
+    describe: () => [],
+    id: 'run',
+  });
+  if (isRefusal(made)) return false;
+  const driver = modelled(scene);
+  const work: Work = { scene, plan: made, entries: [], driver, host };
+  const close = async (outcome: Outcome): Promise<void> => {
+    await discardStaged({ driver, cluster: clusterFile(machines.length) }, work.entries, outcome);
+    atRest(scene);
+  };
+  for (let tries = 0; tries < 8; tries += 1) {
+    const ended = await session(work, random.chance(0.9));
+    if (ended === 'over') {
+      await close('done');
+      return true;
+    }
+    if (ended === 'ended') await close('stopped');
+    if (random.chance(0.15) && scene.cluster !== made.to) {
+      if (!(await rollBack(work))) continue;
+      tally.rolledBack += 1;
+      await close('rolled-back');
+      return false;
+    }
+    if (random.chance(0.1) && machines.every(({ running }) => running !== undefined)) {
+      await close('aborted');
+      return scene.cluster === made.to;
+    }
+    put(work, { kind: 'resumed', action: 'upgrade', owner: { host: 'h', pid: 1 } });
+  }
+  return false;
+};
+
+type Tally = { arrived: number; rolledBack: number; minors: number };
+const history = async (random: Random, tally: Tally): Promise<void> => {
+  const rows = versionRows.map(({ minor }) => minor);
+  const first = rows[0] as Minor;
+  const size = random.pick([3, 3, 5]);
+  const machines = Array.from(
+    { length: size },
+    (_, i): Machine => ({
+      name: `n${i + 1}`,
+      files: new Map(),
+      active: versionOf(first),
+      running: versionOf(first),
+    }),
+  );
+  const scene: Scene = { machines, cluster: first, random };
+  const host = fakeHost({});
+  for (let attempt = 0; attempt < 8 && nextMinor(scene.cluster) !== undefined; attempt += 1) {
+    if (machines.some(({ running }) => running === undefined)) return;
+    if (await upgrade(scene, host, tally)) tally.arrived += 1;
+  }
+  tally.minors = Math.max(tally.minors, rows.indexOf(scene.cluster));
+};
+
+describe('a cluster over all its minors', () => {
+  it(`never two members down, no wrong program installed at rest, no rollback but to the version before: ${histories} histories, seed ${seed}`, {
+    timeout: 7_200_000,
+  }, async () => {
+    const tally: Tally = { arrived: 0, rolledBack: 0, minors: 0 };
+    for (let i = 0; i < histories; i += 1) {
+      try {
+        await history(generator(seed * 100_003 + i), tally);
+      } catch (error) {
+        throw new Error(
+          `history ${i} of seed ${seed}: ${error instanceof Error ? error.stack : String(error)}`,
+        );
+      }
+    }
+    // A tool that refuses everything would be safe and of no use.
+    expect(tally.arrived).toBeGreaterThan(histories / 2);
+    expect(tally.rolledBack).toBeGreaterThan(histories / 20);
+    expect(tally.minors).toBe(versionRows.length - 1);
+  });
+});
