@@ -13,7 +13,8 @@ export const notSignedIn = (why: string, account?: string): AppError =>
 /** The server that the settings name; undefined when they name none. */
 export const configuredServer = (context: AuthContext): string | undefined => {
   const auth = context.settings.get('auth.url')?.value;
-  return auth === undefined ? undefined : serverKey(endpointsFrom({ auth }));
+  if (auth !== undefined) return serverKey(endpointsFrom({ auth }));
+  return context.settings.get('auth.issuer')?.value.replace(/\/$/, '');
 };
 
 /** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */

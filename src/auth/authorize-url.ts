@@ -8,7 +8,7 @@ export type AuthorizationRequest = {
   readonly scopes: readonly string[];
   readonly secrets: Pick<Secrets, 'challenge' | 'state' | 'nonce'>;
   readonly loginHint?: string;
-  /** Words of other servers: `prompt`, `access_type`. */
+  /** Parameters of other servers: `prompt`, `audience`, `resource`. */
   readonly extra?: Readonly<Record<string, string>>;
 };
 

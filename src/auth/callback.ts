@@ -38,7 +38,8 @@ const single = ['state', 'code', 'error', 'error_description', 'iss', relayMark]
 const repeated = (params: URLSearchParams): string | undefined =>
   single.find((name) => params.getAll(name).length > 1);
 
-const codeForm = /^[\x21-\x7e]{1,2048}$/;
+/** RFC 6749 4.1.2: a client assumes no size; the address around it has a limit (loopback/decide.ts). */
+const codeForm = /^[\x21-\x7e]{1,8192}$/;
 
 const refusalFrom = (params: URLSearchParams): CheckedRefusal => {
   const description = params.get('error_description');

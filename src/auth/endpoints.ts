@@ -1,7 +1,13 @@
+import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { type Problem, problem } from '../core/problem.ts';
 
-/** Whole addresses. `issuer` and `jwks` are known after discovery only. */
-export type Endpoints = { readonly authorize: string; readonly token: string; readonly revoke: string };
+/** Whole addresses. `device` is known from metadata only. */
+export type Endpoints = {
+  readonly authorize: string;
+  readonly token: string;
+  readonly revoke: string;
+  readonly device?: string;
+};
 
 const parsed = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
 const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
@@ -78,6 +84,16 @@ export const endpointProblems = (
     ];
   });
 
-/** Accounts of one authorization server belong together; a token of one server is never sent to another. */
-export const serverKey = (endpoints: Endpoints): string =>
-  parsed(endpoints.authorize)?.origin ?? endpoints.authorize;
+/** True when nobody said where tokens are revoked. */
+export const isRevokeGuessed = ({ token, revoke }: Endpoints): boolean => revoke === siblingOf(token);
+
+/**
+ * Accounts of one authorization server belong together; a token of one server is never sent to another. Realms and
+ * tenants share a host and are servers of their own: what is before the last part of the path tells them apart.
+ */
+export const serverKey = (endpoints: Endpoints): string => {
+  const url = parsed(endpoints.authorize);
+  if (url === undefined) return endpoints.authorize;
+  if (url.pathname === authPaths.authorize) return url.origin;
+  return `${url.origin}${url.pathname.replace(/\/[^/]*$/, '')}`;
+};

@@ -13,6 +13,8 @@ import { type BaseAccount, keepAccount } from './keep-account.ts';
 import type { BrowserEnvironment } from './methods/browser-environment.ts';
 import { browserChoice, hints, browserEnvironment } from './methods/browser-environment.ts';
 import { pastedVerdict } from './methods/pasted-lines.ts';
+import { tokenHostWarning } from './token-host.ts';
+import { tokenClientOf } from './token-client-of.ts';
 import { discover } from './protocol/discovery.ts';
 import { exchangeRequest, processExchange } from './protocol/exchange.ts';
 import { serviceFailure } from './protocol/failure.ts';
@@ -27,6 +29,8 @@ export type LoginPlan = {
   /** The account that scopes are added to. */
   readonly base?: BaseAccount;
   readonly loginHint?: string;
+  /** Further parameters of the authorization request, as other servers want them. */
+  readonly params?: Readonly<Record<string, string>>;
   readonly port: number;
   readonly path: string;
   readonly redirectHost?: ListenOptions['redirectHost'];
@@ -50,7 +54,7 @@ export type Attempt = {
 
 export const attemptFor = (
   context: AuthContext,
-  plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint'>,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'loginHint' | 'params'>,
   redirectUri: string,
   secrets: Secrets,
 ): Attempt => {
@@ -62,6 +66,7 @@ export const attemptFor = (
     scopes: plan.scopes,
     secrets,
     loginHint: plan.loginHint,
+    extra: plan.params,
   });
   return { secrets, redirectUri, requested: plan.scopes, url };
 };
@@ -70,29 +75,47 @@ export const attemptFor = (
 export const showAddress = (context: AuthContext, url: string): Promise<void> =>
   context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
 
+const mixUp = (why: string): AppError =>
+  new AppError('auth', why, {
+    code: 'ISSUER_MISMATCH',
+    tryThis: ['check --issuer, --auth-url and --token-url'],
+  });
+
+/** RFC 9207 2.4: the issuer of the answer is the server that was asked, and a server that announces it names it. */
+const checkIssuer = (callback: CheckedCallback, issuer: string, announcesIss: boolean): void => {
+  const given = callback.params.get('iss');
+  if (given !== null && given !== issuer)
+    throw mixUp('the answer comes from another issuer than the server names (mix-up)');
+  // A code that was typed alone came without its address.
+  if (given === null && announcesIss && callback.source === 'redirect')
+    throw mixUp('the answer does not name its issuer, although the server announces that it does');
+};
+
 const tokenClientFor = async (
   context: AuthContext,
   plan: Pick<LoginPlan, 'server' | 'scopes'>,
-  callback?: CheckedCallback,
+  callback: CheckedCallback,
 ): Promise<TokenClient> => {
-  const { endpoints, clientId, clientSecret } = plan.server;
-  const base: TokenClient = { endpoints, clientId, clientSecret };
-  const isNeeded = plan.scopes.some(isIdentity) || callback?.params.has('iss') === true;
-  const metadata = isNeeded ? await discover(context.host, endpoints, context.signal) : undefined;
-  const issuer = callback?.params.get('iss') ?? undefined;
-  if (metadata === undefined) return { ...base, ...(issuer === undefined ? {} : { issuer }) };
-  if (issuer !== undefined && issuer !== metadata.issuer)
-    throw new AppError('auth', 'the answer comes from another issuer than the server names (mix-up)', {
-      code: 'ISSUER_MISMATCH',
-      tryThis: ['check --auth-url and --token-url'],
-    });
+  const { server } = plan;
+  const base = await tokenClientOf(context, server);
+  const given = callback.params.get('iss') ?? undefined;
+  const isNeeded = plan.scopes.some(isIdentity) || given !== undefined;
+  const metadata =
+    server.metadata ??
+    (isNeeded ? await discover(context.host, server.endpoints, context.signal) : undefined);
+  if (metadata === undefined) return { ...base, ...(given === undefined ? {} : { issuer: given }) };
+  checkIssuer(callback, metadata.issuer, metadata.announcesIss);
   return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
 };
+
+/** The embedded server is asked as the document says, whatever it publishes about itself. */
+const announced = (server: LoginServer, { issuer, jwksUri }: TokenClient): string | undefined =>
+  server.isMock || jwksUri === undefined ? undefined : issuer;
 
 /** Code to stored account; the network is asked once, because a code is good for one use. */
 export const complete = async (
   context: AuthContext,
-  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base'>,
+  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base' | 'params'>,
   attempt: Pick<Attempt, 'redirectUri' | 'requested'> & {
     readonly secrets: Pick<Secrets, 'verifier' | 'nonce'>;
   },
@@ -105,7 +128,13 @@ export const complete = async (
   const read = await sendCode(
     context,
     'code exchange',
-    exchangeRequest(tokenClient, callback, attempt.redirectUri, attempt.secrets.verifier),
+    exchangeRequest(
+      tokenClient,
+      callback,
+      attempt.redirectUri,
+      attempt.secrets.verifier,
+      plan.params?.resource,
+    ),
   );
   const answer = await processExchange(
     tokenClient,
@@ -114,10 +143,19 @@ export const complete = async (
     host,
     context.signal,
   );
-  const { endpoints, clientId, clientSecret, key } = plan.server;
+  const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = plan.server;
   const name = plan.account ?? accountNameFrom(answer);
   const given = accountFrom(
-    { name, signIn: '', server: key, endpoints, clientId, clientSecret },
+    {
+      name,
+      signIn: '',
+      server: key,
+      endpoints,
+      clientId,
+      clientSecret,
+      clientAuth,
+      issuer: metadata?.issuer,
+    },
     answer,
     attempt.requested,
     asked,
@@ -230,6 +268,16 @@ const outcomeOf = async (
   return complete(context, plan, attempt, verdict.callback);
 };
 
+/** Beside the browser; nothing waits for it. */
+const warnOfTokenHost = (context: AuthContext, plan: LoginPlan): void => {
+  void tokenHostWarning(context, plan.server.endpoints.token).then(
+    (warning) => {
+      if (warning !== undefined) context.log.warn(warning);
+    },
+    () => undefined,
+  );
+};
+
 /** Sign-in from listener to stored account. The order matters: the redirect URI needs the real port before the address exists. */
 export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Account> => {
   const secrets = secretsFrom((bytes) => context.host.random(bytes));
@@ -249,6 +297,7 @@ export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Acc
     const isScripted = plan.scripted !== undefined;
     if (!isScripted)
       await openWith(context, plan, redirect, attempt.url, await browserEnvironment(context.host));
+    if (!isScripted) warnOfTokenHost(context, plan);
     const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
     const verdict = await firstAnswer(context, plan, redirect, secrets, walk);
     if (verdict.kind === 'code') own.push(verdict.callback.code);

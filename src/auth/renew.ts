@@ -2,7 +2,13 @@ import { AppError } from '../core/problem.ts';
 import { notSignedIn, withEndpoints } from './access.ts';
 import { sharedFailure } from './shared-failure.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, isFresh, merged, type StoredCredentials } from './credential-store/account.ts';
+import {
+  type Account,
+  isFresh,
+  type MachineSignIn,
+  merged,
+  type StoredCredentials,
+} from './credential-store/account.ts';
 import {
   type RefreshOutcome,
   type Swap,
@@ -11,10 +17,13 @@ import {
 } from './credential-store/compare-and-swap.ts';
 import { type Instant, instantNow } from './clock.ts';
 import { revokeToken } from './sign-out.ts';
+import { machineOptions, machineToken } from './machine/machine-token.ts';
+import { isMachineMethod } from './machine/methods.ts';
+import { mockKey } from './settings.ts';
+import { tokenClientOf } from './token-client-of.ts';
 import { openCredentialStore, type CredentialStore } from './credential-store/store.ts';
 import type { TokenResponse } from './protocol/token-response.ts';
 import { discover } from './protocol/discovery.ts';
-import type { TokenClient } from './protocol/token-client.ts';
 import { processRefresh, refreshRequest } from './protocol/refresh.ts';
 import { sendPatiently } from './protocol/send.ts';
 
@@ -80,7 +89,7 @@ const refreshUnderLock = async (
 ): Promise<Account> => {
   let account = first;
   for (let attempt = 0; attempt < maxRefreshes; attempt++) {
-    if (account.refreshToken === undefined) throw ended(account);
+    if (account.refreshToken === undefined && account.method === undefined) throw ended(account);
     const { latest, isDone } = await refreshOnce(context, credentials, account);
     if (isDone || isFresh(latest, instantNow(context.host), minTtlMs)) return latest;
     account = latest;
@@ -111,11 +120,12 @@ const refreshOnce = async (
   }
 };
 
+const unkeepable = new Set(['DIRECTORY_UNWRITABLE', 'LOCK_BUSY']);
 /** A token that cannot be kept is good for this command all the same. */
 const unkept =
   (context: AuthContext, account: Account, answer: TokenResponse, asked: Instant) =>
   (error: unknown): Refreshed => {
-    if (!(error instanceof AppError) || error.detail.code !== 'DIRECTORY_UNWRITABLE') throw error;
+    if (!(error instanceof AppError) || !unkeepable.has(error.detail.code ?? '')) throw error;
     const lost =
       answer.refreshToken === undefined
         ? ''
@@ -162,16 +172,16 @@ const afterRefusal = async (credentials: CredentialStore, refused: Account): Pro
 
 /** One refresh at the token endpoint. Failures of the network leave everything as it was. */
 const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse> => {
+  if (stored.method !== undefined) return askForMachine(context, stored, stored.method);
   const account = await withEndpoints(context, stored);
-  const { endpoints, clientId, clientSecret, refreshToken = '' } = account;
-  const tokenClient: TokenClient = {
-    endpoints,
-    clientId,
-    clientSecret: clientSecret ?? context.settings.get('auth.client_secret')?.value,
-  };
-  const read = await sendPatiently(context, 'refresh', refreshRequest(tokenClient, refreshToken));
+  const tokenClient = await tokenClientOf(context, account);
+  const read = await sendPatiently(
+    context,
+    'refresh',
+    refreshRequest(tokenClient, account.refreshToken ?? ''),
+  );
   const metadata = read.text.includes('"id_token"')
-    ? await discover(context.host, endpoints, context.signal)
+    ? await discover(context.host, account.endpoints, context.signal, account.issuer)
     : undefined;
   return processRefresh(
     { ...tokenClient, issuer: metadata?.issuer, jwksUri: metadata?.jwksUri },
@@ -179,4 +189,18 @@ const ask = async (context: AuthContext, stored: Account): Promise<TokenResponse
     context.host,
     context.signal,
   );
+};
+
+/** A machine has no refresh token: it signs in again as it did. */
+const askForMachine = async (
+  context: AuthContext,
+  stored: Account,
+  { name, keyFile, audience, scopes }: MachineSignIn,
+): Promise<TokenResponse> => {
+  if (!isMachineMethod(name)) throw ended(stored);
+  const { endpoints, clientId, clientSecret } = await withEndpoints(context, stored);
+  const given = stored.server === mockKey ? {} : { authUrl: endpoints.authorize, tokenUrl: endpoints.token };
+  const options = machineOptions(context, name, { keyFile, audience, scopes });
+  const token = await machineToken(context, options, { ...given, clientId, clientSecret });
+  return token.response;
 };

@@ -1,10 +1,14 @@
-import { AppError, usageError } from '../core/problem.ts';
-import { endpointProblems, endpointsFrom, type Endpoints, serverKey } from './endpoints.ts';
-import type { AuthContext } from './auth-context.ts';
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { demo } from '../api-specs/oauth/demo.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
+import type { AuthContext } from './auth-context.ts';
+import { endpointProblems, endpointsFrom, type Endpoints, isLoopback, serverKey } from './endpoints.ts';
+import { type ClientKey, isClientAuthentication } from './protocol/client-authentication.ts';
+import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/issuer.ts';
+import { type ClientAuthentication, clientAuthentications } from './protocol/token-client.ts';
 
 export type ServerOptions = {
+  readonly issuer?: string;
   readonly authUrl?: string;
   readonly tokenUrl?: string;
   readonly revokeUrl?: string;
@@ -14,11 +18,15 @@ export type ServerOptions = {
 /** The authorization server of this run and who we are there. */
 export type LoginServer = {
   readonly endpoints: Endpoints;
-  /** Accounts are kept apart by it: the origin, or `mock`. */
+  /** Accounts are kept apart by it: the issuer, the address, or `mock`. */
   readonly key: string;
   readonly isMock: boolean;
   readonly clientId: string;
   readonly clientSecret?: string;
+  readonly clientAuth?: ClientAuthentication;
+  readonly clientKey?: ClientKey;
+  /** Known when the server was named by its issuer. */
+  readonly metadata?: IssuerMetadata;
 };
 
 export const mockKey = 'mock';
@@ -29,6 +37,7 @@ export const embeddedEndpoints = (baseUrl: string): Endpoints => {
     authorize: origin + authPaths.authorize,
     token: origin + authPaths.token,
     revoke: origin + authPaths.revoke,
+    device: origin + authPaths.device,
   };
 };
 
@@ -42,37 +51,140 @@ const noClient = (): AppError =>
     ],
   });
 
-/** Flag before setting; with neither, the embedded server. */
-export const loginServer = async (context: AuthContext, given: ServerOptions): Promise<LoginServer> => {
-  const setting = (key: string): string | undefined => context.settings.get(key)?.value;
-  const auth = given.authUrl ?? setting('auth.url');
-  const clientSecret = given.clientSecret ?? setting('auth.client_secret');
+const setting = (context: AuthContext, key: string): string | undefined => context.settings.get(key)?.value;
+
+/** A PEM file, or its content as CI systems hold it. */
+export const clientKeyOf = async (context: AuthContext): Promise<ClientKey | undefined> => {
+  const given = context.settings.get('auth.client_key');
+  if (given === undefined) return undefined;
+  const isContent = given.value.includes('-----BEGIN');
+  const pem = isContent ? given.value : await context.host.files.read(given.value).catch(() => undefined);
+  if (pem === undefined)
+    throw new AppError('config', `the private key ${given.value} (${given.origin}) cannot be read`, {
+      code: 'BAD_PRIVATE_KEY',
+      tryThis: ['OPSCTL_CLIENT_KEY=PATH of a PEM file'],
+    });
+  context.log.hide(pem);
+  const keyId = setting(context, 'auth.client_key_id');
+  return { pem, origin: given.origin, ...(keyId === undefined ? {} : { keyId }) };
+};
+
+/** The method that a setting names; else what the metadata of the server say, else the document's. */
+const authenticationOf = (
+  context: AuthContext,
+  metadata: IssuerMetadata | undefined,
+  has: { readonly secret: boolean; readonly key: boolean },
+): ClientAuthentication | undefined => {
+  const named = context.settings.get('auth.client_auth');
+  if (named === undefined)
+    return metadata === undefined
+      ? has.key
+        ? 'private_key_jwt'
+        : undefined
+      : chosenAuthentication(metadata, has);
+  if (isClientAuthentication(named.value)) return named.value;
+  throw new AppError('config', `${named.origin} is ${JSON.stringify(named.value)}`, {
+    code: 'UNKNOWN_CLIENT_AUTH',
+    tryThis: [`use one of: ${clientAuthentications.join(', ')}`],
+  });
+};
+
+type Identity = Pick<LoginServer, 'clientId' | 'clientSecret' | 'clientAuth' | 'clientKey'>;
+const identityOf = async (
+  context: AuthContext,
+  given: ServerOptions,
+  fallbackId: string | undefined,
+  metadata: IssuerMetadata | undefined,
+): Promise<Identity> => {
+  const clientId = given.clientId ?? setting(context, 'auth.client_id') ?? fallbackId;
+  if (clientId === undefined) throw noClient();
+  const clientSecret = given.clientSecret ?? setting(context, 'auth.client_secret');
   if (clientSecret !== undefined) context.log.hide(clientSecret);
-  const secret = clientSecret === undefined ? {} : { clientSecret };
-  if (auth === undefined) {
+  const clientKey = await clientKeyOf(context);
+  const has = { secret: clientSecret !== undefined, key: clientKey !== undefined };
+  const clientAuth = authenticationOf(context, metadata, has);
+  return {
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(clientAuth === undefined ? {} : { clientAuth }),
+    ...(clientKey === undefined ? {} : { clientKey }),
+  };
+};
+
+const checkIssuer = (issuer: string): void => {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url));
+  if (isSafe && url.search === '' && url.hash === '') return;
+  throw usageError('the issuer is wrong', [
+    problem('--issuer', 'format', 'must be an https address without query and fragment'),
+  ]);
+};
+
+const byIssuer = async (
+  context: AuthContext,
+  issuer: string,
+  given: ServerOptions,
+  fallbackId: string | undefined,
+): Promise<LoginServer> => {
+  checkIssuer(issuer);
+  const metadata = await readIssuer(context, issuer);
+  const { authUrl, tokenUrl, revokeUrl } = given;
+  const endpoints = {
+    ...metadata.endpoints,
+    ...(authUrl === undefined ? {} : { authorize: authUrl }),
+    ...(tokenUrl === undefined ? {} : { token: tokenUrl }),
+    ...(revokeUrl === undefined ? {} : { revoke: revokeUrl }),
+  };
+  const identity = await identityOf(context, given, fallbackId, metadata);
+  return { endpoints, key: metadata.issuer.replace(/\/$/, ''), isMock: false, ...identity, metadata };
+};
+
+const embedded = async (
+  context: AuthContext,
+  given: ServerOptions,
+  fallbackId: string | undefined,
+): Promise<LoginServer> => {
+  const target = await context.target('auth');
+  const otherwise = fallbackId ?? (target.isMock ? demo.clients.desktop : undefined);
+  return {
+    endpoints: embeddedEndpoints(target.baseUrl),
+    key: target.isMock ? mockKey : new URL(target.baseUrl).origin,
+    isMock: target.isMock,
+    ...(await identityOf(context, given, otherwise, undefined)),
+  };
+};
+
+type Needs = {
+  /** False for grants that name nobody: the embedded server and strangers then get no client ID. */
+  readonly needsClient: boolean;
+};
+
+/** Flag before setting, addresses before the issuer; with none of them, the embedded server. */
+export const loginServer = async (
+  context: AuthContext,
+  given: ServerOptions,
+  { needsClient }: Needs = { needsClient: true },
+): Promise<LoginServer> => {
+  const fallbackId = needsClient ? undefined : '';
+  const auth = given.authUrl ?? setting(context, 'auth.url');
+  const tokenUrl = given.tokenUrl ?? setting(context, 'auth.token_url');
+  const issuer = given.issuer ?? (given.authUrl === undefined ? setting(context, 'auth.issuer') : undefined);
+  if (issuer !== undefined) return byIssuer(context, issuer, given, fallbackId);
+  // A machine never meets the page of the authorization endpoint: the token endpoint is enough.
+  const authorize = auth ?? (needsClient ? undefined : tokenUrl);
+  if (authorize === undefined) {
     if (given.tokenUrl !== undefined)
       throw usageError('--token-url needs --auth-url', [], ['add --auth-url']);
-    const target = await context.target('auth');
-    const clientId =
-      given.clientId ?? setting('auth.client_id') ?? (target.isMock ? demo.clients.desktop : undefined);
-    if (clientId === undefined) throw noClient();
-    return {
-      endpoints: embeddedEndpoints(target.baseUrl),
-      key: target.isMock ? mockKey : new URL(target.baseUrl).origin,
-      isMock: target.isMock,
-      clientId,
-      ...secret,
-    };
+    return embedded(context, given, fallbackId);
   }
   const named = {
-    auth,
-    token: given.tokenUrl ?? setting('auth.token_url'),
-    revoke: given.revokeUrl ?? setting('auth.revoke_url'),
+    auth: authorize,
+    token: tokenUrl,
+    revoke: given.revokeUrl ?? setting(context, 'auth.revoke_url'),
   };
   const problems = endpointProblems(named);
   if (problems.length > 0) throw usageError('an address of the authorization server is wrong', problems);
   const endpoints = endpointsFrom(named);
-  const clientId = given.clientId ?? setting('auth.client_id');
-  if (clientId === undefined) throw noClient();
-  return { endpoints, key: serverKey(endpoints), isMock: false, clientId, ...secret };
+  const identity = await identityOf(context, given, fallbackId, undefined);
+  return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };
 };

@@ -4,31 +4,68 @@ import type { AuthContext } from './auth-context.ts';
 import { type Account, accountNamed } from './credential-store/account.ts';
 import { swapEnded, swapRemoved } from './credential-store/compare-and-swap.ts';
 import { openCredentialStore } from './credential-store/store.ts';
+import type { HttpRequest } from '../platform/host.ts';
+import { isRevokeGuessed } from './endpoints.ts';
+import { discover } from './protocol/discovery.ts';
+import type { TokenClient } from './protocol/token-client.ts';
+import { tokenClientOf } from './token-client-of.ts';
 import { type Revoked, processRevoke, revokeRequest, standardRevokeRequest } from './protocol/revoke.ts';
 import { sendPatiently } from './protocol/send.ts';
 
-/** Revokes one token at the service. The form of spec/sign-in#revoke first; servers of RFC 7009 get theirs when they ask for it. */
+type Form = (client: TokenClient, token: string) => HttpRequest;
+type Revocation = { readonly client: TokenClient; readonly forms: readonly Form[] };
+
+/** What the server publishes about revocation: its endpoint and the form of the standard, in which no token stands in an address. */
+const publishedRevocation = async (
+  context: AuthContext,
+  client: TokenClient,
+  issuer: string | undefined,
+): Promise<Revocation | undefined> => {
+  const metadata = await discover(context.host, client.endpoints, context.signal, issuer);
+  const revoke = metadata?.raw.revocation_endpoint;
+  if (typeof revoke !== 'string' || !URL.canParse(revoke)) return undefined;
+  const endpoints = { ...client.endpoints, revoke };
+  return { client: { ...client, endpoints }, forms: [standardRevokeRequest, revokeRequest] };
+};
+
+const sendForms = async (
+  context: AuthContext,
+  { client, forms }: Revocation,
+  token: string,
+): Promise<Exclude<Revoked, 'wants-standard'>> => {
+  for (const form of forms) {
+    const received = await sendPatiently(context, 'revoke', form(client, token));
+    const outcome = processRevoke(received, context.host.now());
+    if (outcome !== 'wants-standard') return outcome;
+  }
+  throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', {
+    code: 'REVOKE_REFUSED',
+    tryThis: ['check --revoke-url, --client-id and the client secret'],
+  });
+};
+
+const isWrongPlace = (error: unknown): boolean =>
+  error instanceof AppError && (error.detail.httpStatus === 404 || error.detail.httpStatus === 405);
+
+/** Revokes one token: as the server publishes it when its metadata are known, else in the documented form, whose place may have been guessed. */
 export const revokeToken = async (
   context: AuthContext,
   account: Account,
   token: string,
 ): Promise<Exclude<Revoked, 'wants-standard'>> => {
-  const { endpoints, clientId, clientSecret } = await withEndpoints(context, account);
-  const tokenClient = { endpoints, clientId, clientSecret };
-  const first = processRevoke(
-    await sendPatiently(context, 'revoke', revokeRequest(tokenClient, token)),
-    context.host.now(),
-  );
-  if (first !== 'wants-standard') return first;
-  const second = processRevoke(
-    await sendPatiently(context, 'revoke', standardRevokeRequest(tokenClient, token)),
-    context.host.now(),
-  );
-  if (second !== 'wants-standard') return second;
-  throw new AppError('refused', 'revoke: the service refuses both the documented and the standard form', {
-    code: 'REVOKE_REFUSED',
-    tryThis: ['check --revoke-url'],
-  });
+  const client = await tokenClientOf(context, await withEndpoints(context, account));
+  const documented = { client, forms: [revokeRequest, standardRevokeRequest] };
+  const published =
+    account.issuer === undefined ? undefined : await publishedRevocation(context, client, account.issuer);
+  if (published !== undefined) return sendForms(context, published, token);
+  try {
+    return await sendForms(context, documented, token);
+  } catch (error) {
+    if (!isWrongPlace(error) || !isRevokeGuessed(client.endpoints)) throw error;
+    const found = await publishedRevocation(context, client, undefined);
+    if (found === undefined) throw error;
+    return sendForms(context, found, token);
+  }
 };
 
 /** The credential stays when the service does not confirm; the way out is named. */

@@ -5,6 +5,9 @@ import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import type { AuthContext } from './auth-context.ts';
 import { instantNow } from './clock.ts';
+import { configuredMethod, machineOptions, machineToken } from './machine/machine-token.ts';
+import { withMachineHints } from './machine/hints.ts';
+import type { MachineMethodName } from './machine/method-names.ts';
 import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { isSendable } from './protocol/token-body.ts';
@@ -23,6 +26,8 @@ export type AccessToken = {
   /** `environment OPSCTL_ACCESS_TOKEN` or `account name`. */
   readonly origin: string;
   readonly account?: Account;
+  /** Where a token without an account is from. */
+  readonly server?: string;
   readonly expiresMs?: number;
 };
 
@@ -48,10 +53,10 @@ const fullFormLike = (account: Account, scope: string): string => {
   return sample === undefined ? scope : sample.slice(0, -lastPart(sample).length) + scope;
 };
 
-const tooShort = (account: Account, minTtlMs: number): AppError =>
+const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
   new AppError(
     'refused',
-    `the service gives tokens that live ${Math.round(((account.accessExpiresMs ?? 0) - account.obtainedMs) / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`,
+    `the service gives tokens that live ${Math.round(lifeMs / 1000)} s, less than the ${Math.round(minTtlMs / 1000)} s asked for`,
     {
       code: 'TTL_TOO_LONG',
       tryThis: ['ask for a shorter --min-ttl'],
@@ -92,11 +97,36 @@ export const accessToken = async (
       );
     return { token: given.value, origin: given.origin };
   }
+  const machine = requirements.account === undefined ? configuredMethod(context) : undefined;
+  if (machine !== undefined) return tokenOfMachine(context, machine, requirements);
+  return tokenOfAccount(context, requirements);
+};
+
+/** The settings name a machine: each command gets a token of its own, and nothing is stored. */
+const tokenOfMachine = async (
+  context: AuthContext,
+  method: MachineMethodName,
+  { minTtlMs = 0 }: TokenRequirements,
+): Promise<AccessToken> => {
+  const { name, server, response } = await machineToken(context, machineOptions(context, method));
+  const leftMs = response.expiresInS === undefined ? undefined : response.expiresInS * 1000;
+  if (leftMs !== undefined && leftMs < minTtlMs) throw tooShort(leftMs, minTtlMs);
+  return {
+    token: response.accessToken,
+    origin: `${method} ${name}`,
+    server: server.key,
+    ...(leftMs === undefined ? {} : { expiresMs: context.host.now() + leftMs }),
+  };
+};
+
+const tokenOfAccount = async (
+  context: AuthContext,
+  requirements: TokenRequirements,
+): Promise<AccessToken> => {
   const minTtlMs = requirements.minTtlMs ?? 0;
-  const seen = chosenAccount(
-    await openCredentialStore(context).read(),
-    requirements.account,
-    configuredServer(context),
+  const stored = await openCredentialStore(context).read();
+  const seen = withMachineHints(context, () =>
+    chosenAccount(stored, requirements.account, configuredServer(context)),
   );
   checkScopes(seen, requirements.scopes);
   const isRefused = requirements.refused !== undefined && requirements.refused === seen.accessToken;
@@ -115,7 +145,8 @@ export const accessToken = async (
     ? seen
     : await renewed(isEarly ? hurried(context) : context, seen, renewal).catch(useSeen);
   const leftMs = lifeLeftMs(account, instantNow(context.host));
-  if (leftMs !== undefined && leftMs < minTtlMs) throw tooShort(account, minTtlMs);
+  if (leftMs !== undefined && leftMs < minTtlMs)
+    throw tooShort((account.accessExpiresMs ?? 0) - account.obtainedMs, minTtlMs);
   return {
     token: account.accessToken ?? '',
     origin: `account ${account.name}`,

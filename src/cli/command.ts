@@ -160,6 +160,8 @@ export type Context = {
   readonly columns?: readonly string[];
   /** True when questions may be asked: stdin and stderr are terminals, CI is unset, no --no-input. */
   readonly isInteractive: boolean;
+  /** --no-input was given: what would need a person fails at once. */
+  readonly asksNothing?: boolean;
   /** Given with --yes. */
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;

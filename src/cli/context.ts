@@ -30,6 +30,7 @@ export type ContextOptions = Pick<
   | 'isFormatGiven'
   | 'columns'
   | 'isInteractive'
+  | 'asksNothing'
   | 'isConfirmed'
   | 'isDryRun'
   | 'isQuiet'
@@ -229,6 +230,7 @@ export const makeContext = (options: ContextOptions): Context => {
     isFormatGiven: options.isFormatGiven,
     ...(options.columns === undefined ? {} : { columns: options.columns }),
     isInteractive: options.isInteractive,
+    asksNothing: options.asksNothing,
     isConfirmed: options.isConfirmed,
     isDryRun: options.isDryRun,
     isQuiet: options.isQuiet ?? false,

@@ -71,6 +71,7 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
   ...(options.columns === undefined ? {} : { columns: options.columns }),
   isInteractive:
     globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
+  asksNothing: globals.input === false,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
   isQuiet: globals.quiet ?? false,

@@ -1,9 +1,16 @@
+import { machineMethodNames } from '../auth/machine/method-names.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import type { Flags, ValuesOf } from '../cli/command.ts';
 
 /** Where the authorization server is; shared by all commands that speak to it. */
 export const serverFlags = {
+  issuer: {
+    field: str(),
+    value: 'url',
+    summary:
+      'Authorization server by its issuer; its metadata name the endpoints and the client authentication',
+  },
   'auth-url': {
     field: str(),
     value: 'url',
@@ -22,12 +29,35 @@ export const serverFlags = {
   'client-id': { field: str(), value: 'id', summary: 'OAuth client' },
   'client-secret-stdin': {
     field: bool(),
-    summary: 'HttpResponse the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
+    summary: 'Read the client secret from standard input (or set OPSCTL_CLIENT_SECRET)',
   },
 } as const satisfies Flags;
 
 export const loginFlags = {
   ...serverFlags,
+  method: {
+    field: oneOf('browser', 'device', ...machineMethodNames),
+    value: 'method',
+    summary:
+      'Sign-in method (default browser): device shows a code to type elsewhere (RFC 8628, an extension); the others are for machines',
+  },
+  'key-file': {
+    field: str(),
+    value: 'path',
+    summary: 'Key file of a service account (or set OPSCTL_SERVICE_ACCOUNT_KEY)',
+    complete: 'file',
+  },
+  audience: {
+    field: str(2000, { min: 1 }),
+    value: 'audience',
+    summary: 'Audience of the identity token and of the token asked for',
+  },
+  param: {
+    field: list(str()),
+    repeat: true,
+    value: 'name=value',
+    summary: 'A further parameter of the authorization request: audience, resource, prompt, acr_values',
+  },
   scope: { field: list(str()), repeat: true, value: 'scope', summary: 'A scope to ask for; may be repeated' },
   'add-scope': {
     field: list(str()),
@@ -86,6 +116,40 @@ export type LoginValues = ValuesOf<typeof loginFlags>;
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 
+/** What the program sets itself: a parameter must not change what the answer is checked against. */
+const ownParams = new Set([
+  'client_id',
+  'client_secret',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'login_hint',
+]);
+const paramProblems = (params: readonly string[] = []): Problem[] =>
+  params.flatMap((pair) => {
+    const name = pair.split('=')[0] ?? '';
+    if (name === '' || !pair.includes('='))
+      return [problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`)];
+    return ownParams.has(name)
+      ? [problem('--param', 'rule', `cannot set ${name}; the sign-in sets it itself`)]
+      : [];
+  });
+const methodProblems = (values: LoginValues): Problem[] => {
+  const { method } = values;
+  if (method === undefined || method === 'browser') return [];
+  const browserOnly = (['start', 'finish', 'token-stdin', 'add-scope', 'param', 'port'] as const).filter(
+    (name) => values[name] !== undefined && values[name] !== false,
+  );
+  return browserOnly.map((name) =>
+    problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
+  );
+};
+
 /** Combinations that contradict each other. */
 export const loginProblems = (values: LoginValues): Problem[] => {
   const given = ways.filter((way) => values[way] !== undefined && values[way] !== false);
@@ -108,6 +172,7 @@ export const loginProblems = (values: LoginValues): Problem[] => {
         'cannot be - together with --client-secret-stdin: there is one standard input',
       ),
     );
+  problems.push(...paramProblems(values.param), ...methodProblems(values));
   const path = values['redirect-path'];
   if (path !== undefined && path !== 'random' && !/^(\/[!$%&'()*+,\-./0-9:;=@A-Z_a-z~]*)?$/.test(path))
     problems.push(

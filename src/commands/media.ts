@@ -13,7 +13,7 @@ const args = [
 
 const get = defineCommand({
   path: ['media', 'get'],
-  summary: 'HttpResponse from the data API with the access token in the header',
+  summary: 'Read from the data API with the access token in the header',
   about:
     'The token is refreshed when it has expired, and once more when the service refuses it. A missing scope is named together with the line that asks for it.',
   args,

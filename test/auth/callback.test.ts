@@ -24,7 +24,8 @@ test.each([
   ['code=&state=good-state', 'ignored'],
   ['code=a%0Ab&state=good-state', 'ignored'],
   ['code=a%20b&state=good-state', 'ignored'],
-  [`code=${'x'.repeat(3000)}&state=good-state`, 'ignored'],
+  [`code=${'x'.repeat(8193)}&state=good-state`, 'ignored'],
+  [`code=${'x'.repeat(3000)}&state=good-state`, 'code'],
   ['STATE=good-state&code=x', 'relay'],
 ])('%s → %s', (query, wanted) => {
   expect(kind(query)).toBe(wanted);

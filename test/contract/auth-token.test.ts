@@ -89,7 +89,7 @@ describe('code exchange', () => {
   test.each([
     ['[OAS-5.7]', { grant_type: undefined }, 'invalid_request', 'grant_type'],
     ['[OAS-5.7]', { grant_type: 'password' }, 'unsupported_grant_type', 'grant_type'],
-    ['[OAS-5.7]', { grant_type: 'client_credentials' }, 'unsupported_grant_type', 'grant_type'],
+    ['machines-2', { grant_type: 'client_credentials' }, 'unauthorized_client', 'service account'],
     ['[OAS-5.8]', { code: undefined }, 'invalid_request', 'code'],
     ['[OAS-5.8]', { redirect_uri: undefined }, 'invalid_request', 'redirect_uri'],
     ['[OAS-5.8]', { client_id: undefined }, 'invalid_request', 'client_id'],

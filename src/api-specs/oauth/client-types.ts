@@ -106,6 +106,10 @@ export const clientEditFields = {
     oneOf('none', 'trusted', 'domain-wide'),
     'trusted and domain-wide apps skip the granular consent: all scopes or none',
   ),
+  service_account: help(
+    str(320),
+    'Service account that client credentials act for; needs a secret, "" removes it',
+  ),
   id_token_alg: help(oneOf('RS256', 'ES256'), 'Signature of id_token and security events'),
 } as const satisfies Fields;
 

@@ -44,6 +44,7 @@ export const client = record('OAuthClient', {
   any_path: bool(),
   trust: oneOf('none', 'trusted', 'domain-wide'),
   id_token_alg: oneOf('RS256', 'ES256'),
+  service_account: orNull(str()),
   is_verified: bool(),
   verified_by: orNull(str()),
   integrity,

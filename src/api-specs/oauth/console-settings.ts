@@ -1,4 +1,4 @@
-import { type Fields, bool, help, int, oneOf, orNull } from '../../core/field.ts';
+import { type Fields, bool, help, int, list, oneOf, orNull, str } from '../../core/field.ts';
 
 /** Values the document leaves open or that tests want small; all times in seconds. */
 export const settingFields = {
@@ -61,5 +61,9 @@ export const settingFields = {
   ownership_delay_seconds: help(
     int({ min: 0, max: 3600 }),
     'How long a new publisher of an extension is not seen yet',
+  ),
+  extra_scopes: help(
+    list(str(300, { min: 1 })),
+    'Scopes that this server knows beside its own, so that tools of other services can be tried',
   ),
 } as const satisfies Fields;

@@ -3,6 +3,7 @@ import { type Service, type Table, op } from '../../core/operation.ts';
 import { accountRows } from './console-accounts.ts';
 import { applicationRows } from './console-applications.ts';
 import * as rec from './console-records.ts';
+import { machineRows } from './console-machines.ts';
 import { act, columns, id } from './console-rows.ts';
 import { settingFields } from './console-settings.ts';
 import { allEventTypes } from './events.ts';
@@ -11,6 +12,7 @@ import { allEventTypes } from './events.ts';
 export const consoleTable = {
   ...applicationRows,
   ...accountRows,
+  ...machineRows,
   events: {
     list: op({
       method: 'GET',

@@ -29,5 +29,8 @@ export const demo = {
       channels: 2,
     },
   ],
+  /** Owns content, so that it may use the data API; the embedded CI's jobs of demo/* may act as it. */
+  serviceAccount: { id: '100003000000000000003', email: 'ci@demo.example', name: 'Demo CI' },
+  ci: { audience: 'opsctl-demo', subjects: ['repo:demo/*', 'project_path:demo/*'] },
   scopes: ['media', 'media.readonly', 'media.upload', 'openid', 'email', 'profile'].map(fullScope),
 } as const;

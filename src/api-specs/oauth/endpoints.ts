@@ -8,6 +8,10 @@ export const authPaths = {
   metadata: '/.well-known/oauth-authorization-server',
   openidMetadata: '/.well-known/openid-configuration',
   media: '/media/v3',
+  device: '/device/code',
+  devicePage: '/device',
+  /** Stands for a CI system that gives its jobs identity tokens. */
+  ci: '/ci',
   console: '/__opsctl/oauth',
 } as const;
 
@@ -32,7 +36,19 @@ export const oauthParams = {
   refresh: ['client_id', 'client_secret', 'grant_type', 'refresh_token'],
   revoke: ['token'],
 } as const;
-/** Beyond the endpoint sections: OpenID Connect's nonce, a narrower scope at refresh (RFC 6749 6), the integrity check of spec/sign-in#states-6. */
-type Further = 'nonce' | 'scope' | 'integrity_token';
+/** Beyond the document: OpenID Connect's nonce, a narrower scope at refresh (RFC 6749 6), the integrity check, and the fields of RFC 7523, 8693 and 8628. */
+type Further =
+  | 'nonce'
+  | 'scope'
+  | 'integrity_token'
+  | 'assertion'
+  | 'client_assertion'
+  | 'client_assertion_type'
+  | 'subject_token'
+  | 'subject_token_type'
+  | 'requested_token_type'
+  | 'audience'
+  | 'device_code'
+  | 'user_code';
 /** What the mock may look for in a request: a name that is in no list is a mistake of ours, and the compiler says so. */
 export type OauthParam = (typeof oauthParams)[keyof typeof oauthParams][number] | Further;

@@ -131,11 +131,17 @@ export const tokenErrors = {
     status: 400,
     remedy: 'send a valid integrity token, or unenforce the integrity check of the client',
   },
-  unsupported_grant_type: { status: 400, remedy: 'use authorization_code or refresh_token' },
+  unsupported_grant_type: { status: 400, remedy: 'use one of grant_types_supported in the metadata' },
   invalid_scope: { status: 400, remedy: 'ask for scopes that were granted' },
   deleted_client: { status: 401, remedy: 'restore the client within 30 days, or use another' },
   redirect_uri_mismatch: { status: 400, remedy: 'send the redirect URI of the authorization request' },
   invalid_token: { status: 400, remedy: 'nothing to do: the token has no effect any more' },
   rate_limit_exceeded: { status: 429, remedy: 'wait a minute' },
+  // RFC 8693 2.2.2 and RFC 8628 3.5.
+  invalid_target: { status: 400, remedy: 'ask for the audience of this server' },
+  authorization_pending: { status: 400, remedy: 'ask again after the interval' },
+  slow_down: { status: 400, remedy: 'ask five seconds less often' },
+  expired_token: { status: 400, remedy: 'begin anew: the code of the device has expired' },
+  access_denied: { status: 400, remedy: 'the user refused' },
 } as const;
 export type TokenErrorCode = keyof typeof tokenErrors;

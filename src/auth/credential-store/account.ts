@@ -1,5 +1,6 @@
 import { elapsedMs, type Instant } from '../clock.ts';
 import type { Endpoints } from '../endpoints.ts';
+import type { ClientAuthentication } from '../protocol/token-client.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
 
 /** One signed-in person at one authorization server. Times are milliseconds since 1970. */
@@ -14,6 +15,11 @@ export type Account = {
   readonly endpoints: Endpoints;
   readonly clientId: string;
   readonly clientSecret?: string;
+  readonly clientAuth?: ClientAuthentication;
+  /** The name of the server in its metadata. */
+  readonly issuer?: string;
+  /** How a machine signed in: tokens are had again in the same way. */
+  readonly method?: MachineSignIn;
   readonly subject?: string;
   readonly email?: string;
   readonly requested: readonly string[];
@@ -28,6 +34,13 @@ export type Account = {
   readonly idToken?: string;
   /** Why the tokens were dropped: the service refused them, or an event revoked them. */
   readonly ended?: string;
+};
+/** What is needed to sign a machine in again; never a secret. */
+export type MachineSignIn = {
+  readonly name: string;
+  readonly keyFile?: string;
+  readonly audience?: string;
+  readonly scopes: readonly string[];
 };
 export type StoredCredentials = {
   readonly current?: string;
@@ -64,7 +77,18 @@ const after = (seconds: number | undefined, nowMs: number): number | undefined =
 const grantedFrom = (answer: TokenResponse, otherwise: readonly string[]): readonly string[] =>
   answer.scopes ?? otherwise;
 
-export type Owner = Pick<Account, 'name' | 'signIn' | 'server' | 'endpoints' | 'clientId' | 'clientSecret'>;
+export type Owner = Pick<
+  Account,
+  | 'name'
+  | 'signIn'
+  | 'server'
+  | 'endpoints'
+  | 'clientId'
+  | 'clientSecret'
+  | 'clientAuth'
+  | 'issuer'
+  | 'method'
+>;
 
 export const accountFrom = (
   owner: Owner,

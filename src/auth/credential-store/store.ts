@@ -4,6 +4,7 @@ import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { type Account, noCredentials, secretsOf, type StoredCredentials } from './account.ts';
 import { numbered } from './compare-and-swap.ts';
+import { serverKey } from '../endpoints.ts';
 import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
@@ -25,9 +26,12 @@ export type CredentialStore = {
 
 type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined };
 
-/** Files of versions without generations. */
+const isOrigin = ({ issuer, server, endpoints }: Account): boolean =>
+  issuer === undefined && URL.canParse(endpoints.authorize) && server === new URL(endpoints.authorize).origin;
+/** Files of earlier versions: no generations, and realms of one host under one name. */
 const complete = (stored: Account): Account => ({
   ...stored,
+  server: isOrigin(stored) ? serverKey(stored.endpoints) : stored.server,
   generation: stored.generation ?? 0,
   signIn: stored.signIn ?? '',
 });
@@ -75,7 +79,8 @@ export const openCredentialStore = (context: AuthContext): CredentialStore => {
     path,
     read: async () => hideAll((await open(host, store, path)).data),
     swap: async (edit) => {
-      const lock = await lockAt('credentials.lock', { waitMs: 10_000 });
+      // What was obtained from a server must not be lost because another process is slow: a holder that died is replaced at once.
+      const lock = await lockAt('credentials.lock', { waitMs: 120_000 });
       try {
         const { data, key = await makeKey(store) } = await open(host, store, path);
         const edited = edit(data);

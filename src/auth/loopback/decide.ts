@@ -10,14 +10,20 @@ export type Post = {
   readonly authorities: readonly string[];
   /** `/go/…`: opens the authorization page once, so that no secret stands in the browser's command line. */
   readonly launchPath: string;
+  /** Where the last page can be loaded again, without code and state in its address. */
+  readonly donePath: string;
   readonly expected: Expected;
 };
 export type Decision =
   | { readonly kind: 'settled'; readonly verdict: Extract<Verdict, { kind: 'code' | 'refused' }> }
   | { readonly kind: 'relay' }
   | { readonly kind: 'launch' }
+  /** The last page again, or the worker that keeps it when the listener is gone. */
+  | { readonly kind: 'done'; readonly isWorker: boolean }
   /** `quiet` ones are not worth a line in the terminal. */
   | { readonly kind: 'ignored'; readonly status: number; readonly why: string; readonly quiet?: true };
+
+export const workerPath = (donePath: string): string => `${donePath}/worker.js`;
 
 export const maxUrlBytes = 8192;
 
@@ -46,6 +52,8 @@ export const decide = (arrival: Arrival, post: Post): Decision => {
   if (byBrowser.has(path))
     return { kind: 'ignored', status: 404, why: 'browsers ask for it by themselves', quiet: true };
   if (path === post.launchPath) return { kind: 'launch' };
+  if (path === post.donePath) return { kind: 'done', isWorker: false };
+  if (path === workerPath(post.donePath)) return { kind: 'done', isWorker: true };
   if (path !== post.path) return ignored(404, 'this is not the path of the redirect');
   const verdict = checkCallback(new URLSearchParams(query), post.expected);
   if (verdict.kind === 'relay') return verdict;

@@ -3,7 +3,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Expected, Verdict } from '../callback.ts';
 import { bindLoopback } from './bind.ts';
 import { type Arrival, arrivalLine, decide, type Decision, type Post } from './decide.ts';
-import { ignoredPage, type Page, relayPage, repeatedPage } from './pages.ts';
+import { ignoredPage, keptAt, type Page, relayPage, repeatedPage, workerFor } from './pages.ts';
 
 export type Settled = Extract<Verdict, { kind: 'code' | 'refused' }>;
 export type ListenOptions = {
@@ -31,6 +31,7 @@ export type Redirect = {
 };
 
 const maxLines = 20;
+const graceMs = 2000;
 
 /** Tells of requests that were not used, until they are too many. */
 const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
@@ -79,6 +80,15 @@ const receiver = (
   let isSettled = false;
   const outcome = withResolvers<Settled>();
   const lastPage = withResolvers<Page>();
+  const kept = withResolvers<void>();
+  let isBrowser = false;
+  const again = async (isWorker: boolean): Promise<Page> => {
+    if (!isSettled) return ignoredPage(404, 'this is not the path of the redirect');
+    const page = await lastPage.promise;
+    if (!isWorker) return page;
+    kept.resolve();
+    return workerFor(page, post().donePath);
+  };
   const handle = async (request: Incoming): Promise<Outgoing> => {
     const arrival = { method: request.method, url: request.url, host: request.headers.host };
     const decision = decide(arrival, post());
@@ -88,21 +98,34 @@ const receiver = (
     }
     if (decision.kind === 'relay') return isSettled ? repeatedPage() : relayPage();
     if (decision.kind === 'launch') return launch.reply();
+    if (decision.kind === 'done') return again(decision.isWorker);
     if (isSettled) return repeatedPage();
     isSettled = true;
+    // Browsers say how they came; a program that delivers the answer needs no page that lasts.
+    isBrowser = request.headers['sec-fetch-mode'] === 'navigate';
     outcome.resolve(decision.verdict);
-    return lastPage.promise;
+    return keptAt(await lastPage.promise, post().donePath);
   };
-  return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page) };
+  /** A browser loads what keeps its last page right after it; it gets a moment for that. */
+  const lastPageIsKept = async (host: Host): Promise<void> => {
+    if (isBrowser) await Promise.race([kept.promise, host.sleep(graceMs)]);
+  };
+  return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page), lastPageIsKept };
 };
 
 /** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
-  const launchPath = `/go/${Buffer.from(host.random(16)).toString('base64url')}`;
+  const secretPath = (under: string): string =>
+    `/${under}/${Buffer.from(host.random(16)).toString('base64url')}`;
+  const [launchPath, donePath] = [secretPath('go'), secretPath('done')];
   const path = options.path === '' ? '/' : options.path;
-  let post: Post = { path, authorities: [], launchPath, expected: options.expected };
+  let post: Post = { path, authorities: [], launchPath, donePath, expected: options.expected };
   const launch = launchOnce();
-  const { handle, settled, answer } = receiver(() => post, ignoredLines(options.onIgnored), launch);
+  const { handle, settled, answer, lastPageIsKept } = receiver(
+    () => post,
+    ignoredLines(options.onIgnored),
+    launch,
+  );
 
   const bound = await bindLoopback(host, handle, options.port);
   if (options.redirectHost === '[::1]' && bound.without !== undefined) {
@@ -130,6 +153,7 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     answer,
     close: async () => {
       answer(repeatedPage());
+      await lastPageIsKept(host);
       await Promise.all(bound.listeners.map((listener) => listener.close()));
     },
   };

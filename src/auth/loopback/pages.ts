@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { workerPath } from './decide.ts';
 import { relayMark } from '../callback.ts';
 import { lastPart, type ScopeRow } from '../scopes.ts';
 
@@ -53,7 +54,7 @@ const policy = (script: string | undefined): string =>
   [
     "default-src 'none'",
     `style-src ${hashOf(style)}`,
-    ...(script === undefined ? [] : [`script-src ${hashOf(script)}`]),
+    ...(script === undefined ? [] : [`script-src ${hashOf(script)}`, "worker-src 'self'"]),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -78,6 +79,40 @@ const render = (content: Content): Page => ({
   },
   body: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex"><title>${escapeHtml(content.title)} · opsctl</title><style>${style}</style></head><body><main>${drawing(content.tone)}<h1>${escapeHtml(content.title)}</h1>${content.lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}${scopeList(content.scopes ?? [])}<footer>opsctl sign-in</footer></main>${content.script === undefined ? '' : `<script>${content.script}</script>`}</body></html>`,
 });
+
+/**
+ * Takes code and state out of the address and the history, and leaves a worker that gives the same page at a reload:
+ * by then the command has ended and nobody listens any more. Without script the page is the same, with its first address.
+ */
+const keepScript = (donePath: string): string =>
+  `history.replaceState(null,'','${donePath}');navigator.serviceWorker&&navigator.serviceWorker.register('${workerPath(donePath)}',{scope:'${donePath}'}).catch(function(){})`;
+
+/** The page as it was given, kept for reloads. */
+export const keptAt = (page: Page, donePath: string): Page => {
+  const script = keepScript(donePath);
+  return {
+    ...page,
+    headers: { ...page.headers, 'content-security-policy': policy(script) },
+    body: page.body.replace('</body>', `<script>${script}</script></body>`),
+  };
+};
+
+/** Answers a reload of the last page, and nothing else. */
+export const workerFor = (page: Page, donePath: string): Page => {
+  const { connection, ...headers } = page.headers;
+  const kept = JSON.stringify({ body: page.body, status: page.status, headers });
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'service-worker-allowed': donePath,
+      connection: 'close',
+    },
+    body: `var page=${kept.replaceAll('<', '\\u003c')};self.addEventListener('fetch',function(event){if(event.request.mode==='navigate')event.respondWith(new Response(page.body,{status:page.status,headers:page.headers}))})`,
+  };
+};
 
 export const successPage = (account: string | undefined, scopes: readonly ScopeRow[]): Page =>
   render({

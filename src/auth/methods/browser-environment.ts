@@ -59,7 +59,8 @@ export const browserEnvironment = async (host: Host): Promise<BrowserEnvironment
 /** The line to type on the computer that has the browser. */
 export const forwardLine = (port: number, at: BrowserEnvironment, hostname: string): string => {
   const server = at.sshServer ?? hostname;
-  return `ssh -N -L ${port}:127.0.0.1:${port} ${at.user === undefined ? '' : `${at.user}@`}${server.includes(':') ? `[${server}]` : server}`;
+  // OpenSSH takes an IPv6 address as it is; brackets would be part of a name.
+  return `ssh -N -L ${port}:127.0.0.1:${port} ${at.user === undefined ? '' : `${at.user}@`}${server}`;
 };
 
 /** What to do when the browser is not here, or cannot reach the listener. */

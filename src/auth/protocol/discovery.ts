@@ -1,6 +1,7 @@
 import type { Host } from '../../platform/host.ts';
 import type { Endpoints } from '../endpoints.ts';
 import { withDeadline } from './deadline.ts';
+import { metadataPlaces } from './issuer.ts';
 
 export type Metadata = {
   readonly issuer: string;
@@ -37,9 +38,13 @@ export const discover = async (
   host: Host,
   endpoints: Endpoints,
   signal?: AbortSignal,
+  issuer?: string,
 ): Promise<Metadata | undefined> => {
   const origins = [...new Set([new URL(endpoints.authorize).origin, new URL(endpoints.token).origin])];
-  const places = origins.flatMap((origin) => wellKnown.map((path) => origin + path));
+  const places =
+    issuer === undefined
+      ? origins.flatMap((origin) => wellKnown.map((path) => origin + path))
+      : metadataPlaces(issuer);
   return withDeadline(host, limitMs, signal, (stop) =>
     Promise.any(places.map((url) => read(host, url, endpoints, stop))),
   ).catch(() => undefined);

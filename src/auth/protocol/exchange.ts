@@ -1,7 +1,8 @@
 import type { Host, HttpRequest } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
 import { type TokenResponse, processTokenResponse } from './token-response.ts';
-import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
+import { clientRequest } from './client-authentication.ts';
+import type { TokenClient, HttpResponse } from './token-client.ts';
 
 const what = 'code exchange';
 
@@ -11,14 +12,14 @@ export const exchangeRequest = (
   callback: CheckedCallback,
   redirectUri: string,
   verifier: string,
+  resource?: string,
 ): HttpRequest =>
-  formRequest(tokenClient.endpoints.token, {
-    client_id: tokenClient.clientId,
-    client_secret: tokenClient.clientSecret,
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
     code: callback.code,
     code_verifier: verifier,
     grant_type: 'authorization_code',
     redirect_uri: redirectUri,
+    resource,
   });
 
 export const processExchange = (

@@ -43,6 +43,10 @@ const known: Readonly<Record<string, { readonly category: Category; readonly try
         'register http://127.0.0.1 for the client, or set --redirect-path and --port to what is registered',
       ],
     },
+    invalid_target: {
+      category: 'refused',
+      tryThis: ['check the audience (--audience, OPSCTL_AUDIENCE): the server must expect it'],
+    },
     invalid_scope: { category: 'refused', tryThis: ['check the spelling and the case of --scope'] },
     invalid_request: { category: 'refused', tryThis: ['opsctl doctor auth'] },
     temporarily_unavailable: { category: 'network', tryThis: ['try again in a minute'] },
@@ -110,7 +114,10 @@ export const outage = (
   );
 };
 
-const checkUrl = ['check --token-url', 'opsctl doctor auth'];
+const checkUrl = (what: string): readonly string[] =>
+  what === 'revoke'
+    ? ['name the revocation endpoint of the server with --revoke-url', 'opsctl logout --local']
+    : ['check --token-url', 'opsctl doctor auth'];
 const redirected = (what: string, read: HttpResponse): AppError => {
   const to = read.headers.location;
   const place = to === undefined ? 'another address' : safeText(to.split(/[?#]/)[0] ?? '', 80);
@@ -120,7 +127,7 @@ const redirected = (what: string, read: HttpResponse): AppError => {
     {
       code: 'REDIRECTED',
       httpStatus: read.status,
-      tryThis: checkUrl,
+      tryThis: checkUrl(what),
     },
   );
 };
@@ -137,16 +144,16 @@ export const strangeReply = (what: string, read: HttpResponse): AppError => {
       {
         code: 'NO_OAUTH_ERROR',
         httpStatus: read.status,
-        tryThis: checkUrl,
+        tryThis: checkUrl(what),
       },
     );
   return new AppError(
     'network',
-    `${what}: HTTP ${read.status} with ${type}, which is not the JSON of a token`,
+    `${what}: HTTP ${read.status} with ${type}, which is not a token response (200 with JSON)`,
     {
       code: 'NOT_JSON',
       httpStatus: read.status,
-      tryThis: checkUrl,
+      tryThis: checkUrl(what),
     },
   );
 };

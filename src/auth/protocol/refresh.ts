@@ -1,12 +1,11 @@
 import type { Host, HttpRequest } from '../../platform/host.ts';
 import { type TokenResponse, processTokenResponse } from './token-response.ts';
-import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
+import { clientRequest } from './client-authentication.ts';
+import type { HttpResponse, TokenClient } from './token-client.ts';
 
 /** spec/sign-in#refresh. No scope: the granted ones stay, also after a partial consent. */
 export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
-  formRequest(tokenClient.endpoints.token, {
-    client_id: tokenClient.clientId,
-    client_secret: tokenClient.clientSecret,
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
     grant_type: 'refresh_token',
     refresh_token: refreshToken,
   });

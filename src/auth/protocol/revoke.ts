@@ -1,6 +1,7 @@
 import type { HttpRequest } from '../../platform/host.ts';
 import { refusalOf } from './token-response.ts';
 import { bodyOf, errorIn } from './token-body.ts';
+import { clientRequest } from './client-authentication.ts';
 import { formRequest, type TokenClient, type HttpResponse } from './token-client.ts';
 
 /** spec/sign-in#revoke: the token stands in the query. */
@@ -12,11 +13,7 @@ export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequ
 
 /** RFC 7009 2.1: servers of the standard want it in the body, with the client beside it. */
 export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
-  formRequest(tokenClient.endpoints.revoke, {
-    token,
-    client_id: tokenClient.clientId,
-    client_secret: tokenClient.clientSecret,
-  });
+  clientRequest(tokenClient, tokenClient.endpoints.revoke, { token });
 
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
 
@@ -25,6 +22,8 @@ export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {
   if (read.status === 200 || read.status === 204) return 'revoked';
   const error = errorIn(bodyOf(read))?.error;
   if (read.status === 400 && (error === 'invalid_token' || error === 'invalid_grant')) return 'was-invalid';
-  if ((read.status === 400 && error === 'invalid_request') || read.status === 401) return 'wants-standard';
+  // Some answer invalid_client with 400 when the client is not named.
+  const wantsClient = error === 'invalid_request' || error === 'invalid_client';
+  if ((read.status === 400 && wantsClient) || read.status === 401) return 'wants-standard';
   throw refusalOf('revoke', read, nowMs);
 };

@@ -114,11 +114,11 @@ export const sendPatiently = (context: Waiting, what: string, request: HttpReque
 
 /**
  * RFC 6749 4.1.2: a code is good for one use, so what may have reached the service is not sent again. A 429 or 503 says that
- * it was not looked at, and a refused connection that nobody read it.
+ * it was not looked at, and an error before the first byte left that nobody read it.
  */
 const unread: Repeats = {
   status: (status) => status === 429 || status === 503,
-  cut: ({ code }) => code === 'REFUSED',
+  cut: ({ code, sent }) => !sent && code !== 'ABORTED' && code !== 'TLS',
 };
 export const sendCode = (context: Waiting, what: string, request: HttpRequest): Promise<HttpResponse> =>
   repeating(context, what, request, unread);

@@ -1,12 +1,20 @@
 import type { HttpRequest } from '../../platform/host.ts';
 import type { Endpoints } from '../endpoints.ts';
 
+/** How a client proves itself: in the body as the document has it, by HTTP Basic, or by a signature (RFC 7523 2.2). */
+export const clientAuthentications = ['body', 'basic', 'private_key_jwt'] as const;
+export type ClientAuthentication = (typeof clientAuthentications)[number];
+
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {
   readonly endpoints: Endpoints;
   readonly clientId: string;
   /** spec/sign-in#client: only some types have one. */
   readonly clientSecret?: string;
+  /** How the secret is sent (default: in the body). */
+  readonly clientAuth?: ClientAuthentication;
+  /** A signature for one request, where the client has a key in place of a secret. */
+  readonly assertion?: string;
   readonly issuer?: string;
   readonly jwksUri?: string;
 };

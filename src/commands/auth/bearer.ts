@@ -6,22 +6,20 @@ import type { Context, Target } from '../../cli/command.ts';
 /** A token of one place must not be sent to another, and the embedded API must not be taken for a real one. */
 export const checkPlace = (
   target: Target,
-  { account }: AccessToken,
+  { account, server, origin }: AccessToken,
   service: 'api' | 'labels' = 'api',
 ): void => {
-  if (account === undefined || (account.server === mockKey) === target.isMock) return;
+  const from = account?.server ?? server;
+  if (from === undefined || (from === mockKey) === target.isMock) return;
+  const who = account === undefined ? origin : `account ${account.name}`;
   if (target.isMock)
-    throw new AppError(
-      'config',
-      `account ${account.name} is signed in at ${account.server}, but ${service}.url is not set`,
-      {
-        code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
-        tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
-      },
-    );
+    throw new AppError('config', `${who} is signed in at ${from}, but ${service}.url is not set`, {
+      code: service === 'api' ? 'NO_API_URL' : 'NO_LABELS_URL',
+      tryThis: [`opsctl config set ${service}.url URL`, `or set OPSCTL_${service.toUpperCase()}_URL`],
+    });
   throw new AppError(
     'auth',
-    `account ${account.name} is signed in at the embedded server only, and ${new URL(target.baseUrl).host} is another service`,
+    `${who} is signed in at the embedded server only, and ${new URL(target.baseUrl).host} is another service`,
     {
       code: 'NOT_SIGNED_IN',
       tryThis: ['opsctl login --auth-url URL --token-url URL --client-id ID'],

@@ -1,6 +1,10 @@
 import type { Command } from '../../cli/command.ts';
 import { conformance } from './conformance.ts';
 import { events } from './events.ts';
+import { dockerCredential, gitCredential, kubectlCredential } from './credential-plugins.ts';
+import { exec } from './exec.ts';
+import { header } from './header.ts';
+import { inspect } from './inspect.ts';
 import { list } from './list.ts';
 import { logoutCommand } from './logout.ts';
 import { refresh } from './refresh.ts';
@@ -14,6 +18,12 @@ export const commands: readonly Command[] = [
   list,
   switchAccount,
   token,
+  header,
+  exec,
+  inspect,
+  kubectlCredential,
+  gitCredential,
+  dockerCredential,
   refresh,
   revoke,
   logoutCommand(['auth', 'logout']),

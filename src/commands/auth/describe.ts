@@ -16,7 +16,10 @@ export const describeAccount = (account: Account, now: Instant) => {
     subject: account.subject ?? null,
     server: account.server,
     client_id: account.clientId,
-    signed_in: account.ended === undefined && (account.refreshToken !== undefined || isFresh(account, now)),
+    method: account.method?.name ?? null,
+    signed_in:
+      account.ended === undefined &&
+      (account.refreshToken !== undefined || account.method !== undefined || isFresh(account, now)),
     scopes: account.granted,
     missing_scopes: missingScopes(account),
     expires_at: time(leftMs === undefined ? undefined : now.wallMs + leftMs),

@@ -2,7 +2,8 @@ import type { Host } from '../../platform/host.ts';
 import { usageError } from '../../core/problem.ts';
 
 /** A secret from stdin, so that it stands in no process list; one line, without its end. */
-export const readSecret = async (host: Host, flag: string): Promise<string> => {
+/** `forbidden` is what this kind of secret cannot hold; RFC 6749 A.2 lets a client secret have blanks. */
+export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc}]/u): Promise<string> => {
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of host.terminal.stdin.bytes()) {
@@ -10,8 +11,11 @@ export const readSecret = async (host: Host, flag: string): Promise<string> => {
     size += part.length;
     if (size > 65_536) break;
   }
-  const text = Buffer.concat(parts).toString('utf8').trim();
-  if (text === '' || size > 65_536 || /[\s\p{Cc}]/u.test(text))
+  const line = Buffer.concat(parts)
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+  const text = forbidden.test(' ') ? line.trim() : line;
+  if (text === '' || size > 65_536 || forbidden.test(text))
     throw usageError(
       `--${flag} needs one secret on standard input`,
       [],

@@ -16,16 +16,22 @@ import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { fullScope, scopeName, scopeRow } from '../../api-specs/oauth/scopes.ts';
 import type { Context } from '../../cli/command.ts';
 import type { LoginValues, ServerValues } from '../login-flags.ts';
+import { machineLogin } from '../../auth/machine/machine-login.ts';
+import { machineHints } from '../../auth/machine/hints.ts';
+import { configuredMethod, machineOptions } from '../../auth/machine/machine-token.ts';
+import type { MachineMethodName } from '../../auth/machine/method-names.ts';
+import { isMachineMethod } from '../../auth/machine/methods.ts';
 import { describeAccount, lifeText, missingScopes, scopeLines } from './describe.ts';
 import { readSecret } from './read-secret.ts';
 
 export const givenServer = async (context: Context, values: ServerValues): Promise<ServerOptions> => ({
+  issuer: values.issuer,
   authUrl: values['auth-url'],
   tokenUrl: values['token-url'],
   revokeUrl: values['revoke-url'],
   clientId: values['client-id'],
   ...(values['client-secret-stdin'] === true
-    ? { clientSecret: await readSecret(context.host, 'client-secret-stdin') }
+    ? { clientSecret: await readSecret(context.host, 'client-secret-stdin', /[^\x20-\x7e]/) }
     : {}),
 });
 
@@ -79,6 +85,11 @@ const pathFrom = (context: Context, server: LoginServer, given: string | undefin
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
 };
 
+const paramsFrom = (pairs: readonly string[] = []): Record<string, string> =>
+  Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  );
+
 const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
@@ -96,6 +107,7 @@ const planFrom = async (context: Context, server: LoginServer, values: LoginValu
   return {
     server,
     ...(await wanted(context, server, values)),
+    params: paramsFrom(values.param),
     port: values.port ?? 0,
     path: pathFrom(context, server, values['redirect-path']),
     ...(values['redirect-host'] === undefined || values['redirect-host'] === '127.0.0.1'
@@ -124,7 +136,7 @@ const resultFor = (context: Context, account: Account, requiresAll: boolean): Re
       `Not granted: ${gone.join(', ')}. Commands that need these will say so; ask again with: opsctl login ${gone.map((scope) => `--add-scope ${scope}`).join(' ')}`,
     );
   }
-  if (account.refreshToken === undefined)
+  if (account.refreshToken === undefined && account.method === undefined)
     context.log.warn(
       'The server gave no refresh token: when this access token ends, `opsctl login` is needed again.',
     );
@@ -175,6 +187,7 @@ const finish = async (context: Context, values: LoginValues, given: string): Pro
 
 const interactive = async (context: Context, values: LoginValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
+  expectsNobody(context, values, server);
   const lock = await claimLogin(context, values.replace === true);
   try {
     return resultFor(
@@ -209,10 +222,45 @@ const begin = async (context: Context, values: LoginValues): Promise<Result> => 
   });
 };
 
+/** A method without a person and without a question; the settings may name it as well. */
+const machineMethodOf = (context: Context, values: LoginValues): MachineMethodName | undefined => {
+  if (values.method === undefined) return values.start === true ? undefined : configuredMethod(context);
+  return isMachineMethod(values.method) ? values.method : undefined;
+};
+const asMachine = async (
+  context: Context,
+  values: LoginValues,
+  method: MachineMethodName,
+): Promise<Result> => {
+  const options = machineOptions(context, method, {
+    keyFile: values['key-file'],
+    audience: values.audience,
+    scopes: values.scope?.flatMap(scopesFrom),
+  });
+  const given = await givenServer(context, values);
+  return resultFor(context, await machineLogin(context, options, given, values.account), false);
+};
+
+/** Somebody would have to open the address and answer: with --no-input that is refused at once. */
+const expectsNobody = (context: Context, values: LoginValues, server: LoginServer): void => {
+  if (context.asksNothing !== true || values.scripted === true || (server.isMock && values.browser !== false))
+    return;
+  throw new AppError(
+    'auth',
+    'signing in with the browser needs a person, and --no-input forbids to ask one',
+    {
+      code: 'NO_INPUT',
+      tryThis: machineHints(context),
+    },
+  );
+};
+
 export const runLogin = async (context: Context, values: LoginValues): Promise<Result> => {
   // A store that cannot be read would lose the tokens: said before anybody signs in.
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
+  const machine = values.finish === undefined ? machineMethodOf(context, values) : undefined;
+  if (machine !== undefined) return asMachine(context, values, machine);
   if (values.finish !== undefined) return finish(context, values, values.finish);
   return values.start === true ? begin(context, values) : interactive(context, values);
 };

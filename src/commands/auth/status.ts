@@ -33,7 +33,7 @@ export const status = defineCommand({
     const canAsk =
       values.offline !== true &&
       !context.isDryRun &&
-      (stored.refreshToken !== undefined || stored.ended !== undefined);
+      (stored.refreshToken !== undefined || stored.method !== undefined || stored.ended !== undefined);
     const account = canAsk ? await renewed(context, stored, { minTtlMs: 0, force: true }) : stored;
     const now = instantNow(context.host);
     const described = describeAccount(account, now);

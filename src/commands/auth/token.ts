@@ -1,4 +1,4 @@
-import { duration, list, oneOf, str } from '../../core/field.ts';
+import { bool, duration, list, oneOf, str } from '../../core/field.ts';
 import { nothing } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { accountFlag } from './account-flag.ts';
@@ -6,9 +6,9 @@ import { accountFlag } from './account-flag.ts';
 export const token = defineCommand({
   path: ['auth', 'token'],
   noDryRun: 'opsctl auth status --offline says how long the token is good',
-  summary: 'Print an access token for scripts',
+  summary: 'Print an access token, or the identity token, for scripts',
   about:
-    'The token is refreshed first when it would end before --min-ttl. Only this command prints a token: on standard output, and nowhere else.',
+    'The token is refreshed first when it would end before --min-ttl. The token goes to standard output and nowhere else.',
   flags: {
     account: accountFlag,
     'min-ttl': {
@@ -23,6 +23,7 @@ export const token = defineCommand({
       value: 'text|json',
       summary: 'The token alone, or with its scopes and its end',
     },
+    'id-token': { field: bool(), summary: 'The identity token in place of the access token' },
     scope: {
       field: list(str()),
       repeat: true,
@@ -39,6 +40,23 @@ export const token = defineCommand({
     const { accessToken } = await import('../../auth/token.ts');
     const { parseDuration } = await import('../../core/duration.ts');
     const minTtlMs = values['min-ttl'] === undefined ? 0 : parseDuration(values['min-ttl'], '--min-ttl');
+    if (values['id-token'] === true) {
+      const { idTokenOf } = await import('../../auth/id-token.ts');
+      const {
+        token: idToken,
+        expiresMs,
+        account,
+      } = await idTokenOf(context, { account: values.account, minTtlMs });
+      const shown = {
+        id_token: idToken,
+        expires_at: new Date(expiresMs).toISOString(),
+        account: account.name,
+      };
+      await context.host.terminal.stdout.write(
+        `${values.output === 'json' ? JSON.stringify(shown, null, 2) : idToken}\n`,
+      );
+      return nothing();
+    }
     const found = await accessToken(context, { minTtlMs, scopes: values.scope, account: values.account });
     const expiresIn =
       found.expiresMs === undefined ? null : Math.floor((found.expiresMs - context.host.now()) / 1000);

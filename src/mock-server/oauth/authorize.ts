@@ -1,3 +1,4 @@
+import { askedScopes } from './known-scopes.ts';
 import { pageRules, requestRules } from './rules/authorize.ts';
 import { type RequestCall, checkRules, clientOf, given } from './rules/rule.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
@@ -18,7 +19,7 @@ const askedFrom = ({ params }: RequestCall): Asked => {
   return {
     client: params.get('client_id') ?? '',
     redirect_uri: params.get('redirect_uri') ?? '',
-    scopes: splitScopes(params.get('scope') ?? ''),
+    scopes: askedScopes(params.get('scope') ?? ''),
     challenge,
     // spec/sign-in: the method is plain when it is omitted.
     method: challenge === null ? null : given(params, 'code_challenge_method') === 'S256' ? 'S256' : 'plain',

@@ -11,6 +11,10 @@ export const userClaims = (user: User, scopes: readonly string[]): Record<string
   ...(user.organization === null ? {} : { hd: user.organization }),
 });
 
+type SignedIn = Pick<Code, 'user' | 'scopes' | 'signed_in_at'> & {
+  readonly asked: Pick<Code['asked'], 'nonce'>;
+};
+
 const halfHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url');
 
@@ -18,7 +22,7 @@ const halfHash = (text: string): string =>
 export const idToken = (
   auth: Auth,
   signer: Signer,
-  { client, code, issuer }: { readonly client: Client; readonly code: Code; readonly issuer: string },
+  { client, code, issuer }: { readonly client: Client; readonly code: SignedIn; readonly issuer: string },
   accessToken: string,
 ): { id_token?: string } => {
   const user = auth.users.get(code.user);

@@ -1,3 +1,4 @@
+import { grantTypes } from '../../api-specs/oauth/grant-types.ts';
 import { authPaths, challengeMethods } from '../../api-specs/oauth/endpoints.ts';
 import { allScopes } from '../../api-specs/oauth/scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
@@ -23,7 +24,8 @@ export const metadataOf = (auth: Auth, request: MockRequest): Record<string, unk
     scopes_supported: allScopes,
     response_types_supported: ['code'],
     response_modes_supported: auth.env.options.stateIn === 'fragment' ? ['query', 'fragment'] : ['query'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
+    grant_types_supported: Object.keys(grantTypes),
+    device_authorization_endpoint: origin + authPaths.device,
     token_endpoint_auth_methods_supported: authentication,
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: challengeMethods,

@@ -16,6 +16,7 @@ const rows: readonly Row[] = [
     type: 'desktop',
     name: 'Desktop with secret',
     secret: demo.secret,
+    service_account: demo.serviceAccount.email,
     any_path: true,
     redirect_uris: [],
   },
@@ -74,6 +75,24 @@ export const seedDemo = (auth: Auth): void => {
     auth.users.put(user.id, {
       ...userFrom(auth, user),
       password: hashedPassword(auth, user.password, DEMO_SALT),
+    });
+  const account = {
+    ...demo.serviceAccount,
+    kind: 'service-account' as const,
+    is_content_owner: true,
+    channels: 3,
+  };
+  auth.users.put(account.id, userFrom(auth, account));
+  for (const [i, subject] of demo.ci.subjects.entries())
+    auth.trusts.put(`demo-trust-${i}`, {
+      id: `demo-trust-${i}`,
+      issuer: 'embedded',
+      audience: demo.ci.audience,
+      subject,
+      user: account.id,
+      scopes: [],
+      jwks: null,
+      created_at: auth.env.now(),
     });
   const item = {
     kind: 'extension' as const,

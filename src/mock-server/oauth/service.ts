@@ -1,10 +1,12 @@
+import { deviceDecision, deviceEndpoint } from './device.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest, MockService, Environment } from '../service.ts';
 import { authorize } from './authorize.ts';
+import { ciIssuer } from './ci-issuer.ts';
 import { makeControlApi } from './console/control-api.ts';
 import { makeConsolePage } from './console/console-page.ts';
 import { jsonReply } from './json-reply.ts';
-import { makeSigner } from './keys.ts';
+import { makeSigner, type Signer } from './keys.ts';
 import { makeMedia } from './media.ts';
 import { keysReply, metadataOf, userinfoReply } from './metadata.ts';
 import { revokeEndpoint } from './revoke-endpoint.ts';
@@ -17,14 +19,15 @@ import { tokenEndpoint } from './token-endpoint.ts';
 
 type Handle = (request: MockRequest) => MockReply | Promise<MockReply>;
 
-const exactRoutes = (auth: Auth): ReadonlyMap<string, Handle> => {
-  const signer = makeSigner(auth);
+const exactRoutes = (auth: Auth, signer: Signer): ReadonlyMap<string, Handle> => {
   const keepRate = makeRateRule(auth);
   const metadata = (request: MockRequest) => jsonReply(200, metadataOf(auth, request));
   return new Map<string, Handle>([
     [authPaths.authorize, (request) => authorize(auth, request)],
     [authPaths.token, (request) => tokenEndpoint(auth, signer, keepRate, request)],
     [authPaths.revoke, (request) => revokeEndpoint(auth, keepRate, request)],
+    [authPaths.device, (request) => deviceEndpoint(auth, keepRate, request)],
+    [authPaths.devicePage, (request) => deviceDecision(auth, request)],
     [authPaths.metadata, metadata],
     [authPaths.openidMetadata, metadata],
     [authPaths.keys, () => keysReply(signer)],
@@ -36,6 +39,7 @@ const readOnly: Readonly<Record<string, readonly string[]>> = {
   [authPaths.metadata]: ['GET'],
   [authPaths.openidMetadata]: ['GET'],
   [authPaths.keys]: ['GET'],
+  [authPaths.devicePage]: ['GET', 'POST'],
   // OpenID Connect Core 5.3: both.
   [authPaths.userinfo]: ['GET', 'POST'],
 };
@@ -49,12 +53,14 @@ const resume = (auth: Auth): void => {
 /** spec/sign-in: the installed-application authorization service with its data API and its developer console. */
 export const makeAuth = (env: Environment): MockService => {
   const auth = authState(env);
-  const exact = exactRoutes(auth);
+  const signer = makeSigner(auth);
+  const exact = exactRoutes(auth, signer);
   const sweep = makeSweeper(auth);
   const controlApi = makeControlApi(auth);
   const prefixes: readonly (readonly [string, Handle])[] = [
     [`${authPaths.authorize}/`, (request) => authorize(auth, request)],
     [`${authPaths.media}/`, makeMedia(auth)],
+    [`${authPaths.ci}/`, (request) => ciIssuer(auth, signer, request)],
     [`${authPaths.console}/console`, makeConsolePage(auth, controlApi)],
     [`${authPaths.console}/`, controlApi],
   ];

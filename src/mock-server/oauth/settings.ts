@@ -25,4 +25,5 @@ export const defaultSettings: Settings = {
   event_attempts: 4,
   event_backoff_ms: 500,
   ownership_delay_seconds: 300,
+  extra_scopes: [],
 };

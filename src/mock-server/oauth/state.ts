@@ -34,6 +34,8 @@ export type Client = {
   readonly trust: 'none' | 'trusted' | 'domain-wide';
   readonly id_token_alg: 'RS256' | 'ES256';
   readonly verified_by: string | null;
+  /** Whom client credentials act for; clients without one have no such grant. Absent in states of earlier versions. */
+  readonly service_account?: string | null;
   readonly integrity: {
     readonly state: IntegrityState;
     readonly before: IntegrityState;
@@ -176,6 +178,37 @@ export type Video = {
   readonly description: string;
   readonly created_at: number;
 };
+/** A public key of a service account. */
+export type ServiceKey = {
+  readonly id: string;
+  readonly user: string;
+  readonly jwk: Readonly<Record<string, unknown>>;
+  readonly created_at: number;
+};
+/** Identity tokens of `issuer` for `audience` whose subject fits become tokens of the service account. */
+export type Trust = {
+  readonly id: string;
+  /** `embedded` is the CI of this server, whose address is known at its start only. */
+  readonly issuer: string;
+  readonly audience: string;
+  readonly subject: string;
+  readonly user: string;
+  readonly scopes: readonly string[];
+  readonly jwks: string | null;
+  readonly created_at: number;
+};
+/** RFC 8628: a device waits while its user decides elsewhere. The key is the hash of the device code. */
+export type Device = {
+  readonly id: string;
+  readonly user_code: string;
+  readonly client: string;
+  readonly scopes: readonly string[];
+  readonly created_at: number;
+  readonly asked_at: number;
+  readonly interval_seconds: number;
+  readonly state: 'pending' | 'denied' | 'granted';
+  readonly user: string | null;
+};
 export type Consent = Value<typeof consentRecord>;
 export type Warning = { readonly at: number; readonly client: string; readonly text: string };
 
@@ -197,6 +230,9 @@ export type Collections = {
   readonly videos: Collection<Video>;
   readonly challenges: Collection<number>;
   readonly warnings: Collection<Warning>;
+  readonly serviceKeys: Collection<ServiceKey>;
+  readonly trusts: Collection<Trust>;
+  readonly devices: Collection<Device>;
   /** `settings`, `consent` and `secret`: one record each. */
   readonly single: Collection<unknown>;
 };
@@ -214,6 +250,7 @@ const names = [
     'storeItems',
   ],
   ...['metrics', 'subscriptions', 'deliveries', 'keys', 'videos', 'challenges', 'warnings', 'single'],
+  ...['serviceKeys', 'trusts', 'devices'],
 ];
 export const collectionsOf = (store: Store): Collections =>
   Object.fromEntries(names.map((name) => [name, store.collection(`auth.${name}`)])) as unknown as Collections;
@@ -241,7 +278,10 @@ export const authState = (env: Environment): Auth => {
   return {
     ...all,
     env,
-    settings: () => (all.single.get('settings') as Settings | undefined) ?? defaultSettings,
+    settings: () => ({
+      ...defaultSettings,
+      ...(all.single.get('settings') as Partial<Settings> | undefined),
+    }),
     consent: () => (all.single.get('consent') as Consent | undefined) ?? ask,
     secret,
   };

@@ -56,6 +56,7 @@ export const makeSweeper = (auth: Auth): (() => void) => {
       isOver: (session) => isSessionOver(auth, session),
       most: 10_000,
     }),
+    sweeperOf(auth, { records: auth.devices, isOver: (device) => isOld(device.created_at), most: 10_000 }),
     sweeperOf(auth, { records: auth.challenges, isOver: isOld, most: 10_000 }),
     sweeperOf(auth, { records: auth.warnings, isOver: () => false, most: 1000 }),
     sweeperOf(auth, { records: auth.deliveries, isOver: () => false, most: 1000 }),

@@ -1,10 +1,19 @@
+import {
+  type GrantType,
+  isGrantType,
+  deviceCode as deviceCodeType,
+  jwtBearer as jwtBearerType,
+  tokenExchange as tokenExchangeType,
+} from '../../api-specs/oauth/grant-types.ts';
+import { redeemDevice } from './device.ts';
+import { clientCredentials, jwtBearer, tokenExchange } from './machine-grants.ts';
 import { credentialsOf } from './rules/client-credentials.ts';
 import { codeRules, exchangeRules } from './rules/code-exchange.ts';
 import { formRules, mostBytes } from './rules/form.ts';
 import { refreshRules, refreshTokenIsGiven, tokenAccountIsActive } from './rules/refresh.ts';
-import { type ClientCall, type ExchangeCall, checkRules } from './rules/rule.ts';
+import { type ClientCall, type ExchangeCall, type TokenCall, checkRules } from './rules/rule.ts';
 import { clientRules, identityRules } from './rules/token-client.ts';
-import { splitScopes } from '../../api-specs/oauth/scopes.ts';
+import { askedScopes } from './known-scopes.ts';
 import type { MockReply, MockRequest } from '../service.ts';
 import { noteUse } from './client-life.ts';
 import { sha256 } from './digest.ts';
@@ -15,7 +24,7 @@ import { idToken } from './id-token.ts';
 import { jsonReply, oauthErrorReply } from './json-reply.ts';
 import type { Signer } from './keys.ts';
 import { type Params, readParams } from './params.ts';
-import type { Auth, Code } from './state.ts';
+import type { Auth, Client, Code } from './state.ts';
 import { accessAnswer, issueFamily, readRefresh, refusedRefresh, revokeFamily } from './tokens.ts';
 
 /** The parsed form; a body past the limit is not parsed. */
@@ -68,8 +77,55 @@ const refresh = (call: ClientCall): MockReply => {
   if (family === undefined) throw refusedRefresh(auth, family);
   checkRules(refreshRules, { ...call, family });
   tokenAccountIsActive({ auth, owner: family.user });
-  const asked = splitScopes(params.get('scope') ?? '');
+  const asked = askedScopes(params.get('scope') ?? '');
   return jsonReply(200, accessAnswer(auth, family, asked.length > 0 ? asked : family.scopes, auth.env.now()));
+};
+
+/** One row for each grant type, so that a new one cannot be announced and then not answered. */
+const grantHandlers: Readonly<
+  Record<
+    GrantType,
+    (call: TokenCall & { readonly client?: Client }, signer: Signer) => MockReply | Promise<MockReply>
+  >
+> = {
+  authorization_code: (call, signer) => exchange(withClient(call), signer),
+  refresh_token: (call) => refresh(withClient(call)),
+  client_credentials: (call) => clientCredentials(withClient(call)),
+  [jwtBearerType]: (call) => jwtBearer(call),
+  [tokenExchangeType]: (call, signer) => tokenExchange(call, signer),
+  [deviceCodeType]: (call, signer) => redeemDevice(withClient(call), signer),
+};
+
+const withClient = (call: TokenCall & { readonly client?: Client }): ClientCall => {
+  const { client } = call;
+  if (client === undefined) throw new Error('the client was checked and is not there');
+  return { ...call, client };
+};
+
+const answered = (
+  auth: Auth,
+  signer: Signer,
+  keepRate: () => void,
+  request: MockRequest,
+  params: Params,
+): MockReply | Promise<MockReply> => {
+  checkRules(formRules, { auth, request, params });
+  keepRate();
+  const call = { auth, request, params, credentials: credentialsOf(request, params) };
+  checkRules(identityRules, call);
+  const client = call.credentials.id === undefined ? undefined : auth.clients.get(call.credentials.id);
+  if (client !== undefined) {
+    checkRules(clientRules, { ...call, client });
+    noteUse(auth, client);
+  }
+  const grantType = params.get('grant_type') ?? '';
+  if (!isGrantType(grantType)) throw new Error('the grant type was checked and is not known');
+  return grantHandlers[grantType]({ ...call, ...(client === undefined ? {} : { client }) }, signer);
+};
+
+const refusalReply = (error: unknown): MockReply => {
+  if (error instanceof OAuthError) return oauthErrorReply(error);
+  throw error;
 };
 
 /** spec/sign-in#exchange and spec/sign-in#refresh: `POST /token`. */
@@ -78,21 +134,11 @@ export const tokenEndpoint = (
   signer: Signer,
   keepRate: () => void,
   request: MockRequest,
-): MockReply => {
-  const params = formOf(request);
+): MockReply | Promise<MockReply> => {
   try {
-    checkRules(formRules, { auth, request, params });
-    keepRate();
-    const call = { auth, request, params, credentials: credentialsOf(request, params) };
-    checkRules(identityRules, call);
-    const client = auth.clients.get(call.credentials.id ?? '');
-    if (client === undefined) throw new Error('the client was checked and is not there');
-    const clientCall = { ...call, client };
-    checkRules(clientRules, clientCall);
-    noteUse(auth, client);
-    return params.get('grant_type') === 'refresh_token' ? refresh(clientCall) : exchange(clientCall, signer);
+    const reply = answered(auth, signer, keepRate, request, formOf(request));
+    return reply instanceof Promise ? reply.catch(refusalReply) : reply;
   } catch (error) {
-    if (error instanceof OAuthError) return oauthErrorReply(error);
-    throw error;
+    return refusalReply(error);
   }
 };

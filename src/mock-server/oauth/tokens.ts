@@ -93,8 +93,12 @@ export const readRefresh = (auth: Auth, token: string): Family | undefined => {
   return family !== undefined && sameText(family.hash, tokenHash(token)) ? family : undefined;
 };
 
+/** What a user gave to a client, by a code or on a device. */
+export type Consented = Pick<Code, 'user' | 'scopes' | 'access_for_seconds'> & {
+  readonly asked: Pick<Code['asked'], 'client'>;
+};
 /** A new refresh token for a code; the oldest ones over the limits stop. Call inside a transaction. */
-export const issueFamily = (auth: Auth, code: Code): { family: Family; refreshToken: string } => {
+export const issueFamily = (auth: Auth, code: Consented): { family: Family; refreshToken: string } => {
   const { env } = auth;
   const id = env.store.next('auth.families');
   const refreshToken = `${refreshPrefix}${id.toString(36)}-${base64url(env.random(32))}`;
@@ -174,5 +178,31 @@ export const accessAnswer = (auth: Auth, family: Family, scopes: readonly string
     scope: scopes.join(' '),
     token_type: 'Bearer',
     ...(left === undefined ? {} : { refresh_token_expires_in: left }),
+  };
+};
+
+/** A token for a machine: no refresh token, and an end of its own. Call inside a transaction. */
+export const issueForMachine = (
+  auth: Auth,
+  owner: { readonly user: string; readonly client: string },
+  scopes: readonly string[],
+) => {
+  const now = auth.env.now();
+  const life = auth.settings().access_token_seconds;
+  const family: Family = {
+    id: auth.env.store.next('auth.families'),
+    ...owner,
+    scopes,
+    hash: '',
+    issued_at: now,
+    ends_at: now + life * 1000,
+    stopped_at: null,
+    revoked_at: null,
+  };
+  auth.families.put(family.id, family);
+  return {
+    access_token: makeAccess(auth, family, now + life * 1000, scopes),
+    expires_in: life,
+    token_type: 'Bearer',
   };
 };

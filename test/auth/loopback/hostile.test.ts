@@ -150,7 +150,7 @@ test('every page is safe: no framing, nothing loaded, nothing cached, parameters
   ];
   for (const { headers, body } of pages) {
     expect(headers['content-security-policy']).toMatch(
-      /^default-src 'none'; style-src 'sha256-[^']+'(; script-src 'sha256-[^']+')?; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+      /^default-src 'none'; style-src 'sha256-[^']+'(; script-src 'sha256-[^']+'; worker-src 'self')?; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
     );
     expect(headers).toMatchObject({
       'cache-control': 'no-store',

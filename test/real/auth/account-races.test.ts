@@ -55,6 +55,8 @@ beforeAll(async () => {
       response.end(JSON.stringify(reply.body));
     });
   });
+  // A connection that the server closes as idle in the moment of its use would be a fault of this test, not of a schedule.
+  server.keepAliveTimeout = 3_600_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const script = join(directory, 'account-worker.mjs');

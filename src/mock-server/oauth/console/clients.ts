@@ -58,6 +58,7 @@ export const clientFrom = (
     any_path: body.any_path ?? false,
     trust: body.trust ?? 'none',
     id_token_alg: body.id_token_alg ?? 'RS256',
+    service_account: body.service_account ?? null,
     verified_by: null,
     integrity: { state: 'disabled', before: 'disabled', effective_at: now, was_used: false },
     created_at: now,

@@ -8,6 +8,7 @@ import { clientHandlers } from './clients.ts';
 import { eventHandlers } from './events.ts';
 import { grantHandlers, sessionHandlers, tokenHandlers } from './grants.ts';
 import { integrityHandlers } from './integrity.ts';
+import { ciHandlers, serviceKeyHandlers, trustHandlers } from './machines.ts';
 import {
   consentHandlers,
   policyHandlers,
@@ -66,6 +67,9 @@ export const makeControlApi = (auth: Auth): ControlApi =>
       consent: consentHandlers,
       settings: settingsHandlers,
       server: serverHandlers,
+      serviceKeys: serviceKeyHandlers,
+      trusts: trustHandlers,
+      ci: ciHandlers,
     },
     state: { auth },
     env: auth.env,

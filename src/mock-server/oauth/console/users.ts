@@ -9,8 +9,8 @@ import {
   emitSessionsRevoked,
   emitTokenRevoked,
 } from '../security-events.ts';
-import type { Auth, Family, User } from '../state.ts';
-import { familiesOf, makeAccess, revokeFamily } from '../tokens.ts';
+import type { Auth, User } from '../state.ts';
+import { familiesOf, issueForMachine, revokeFamily } from '../tokens.ts';
 import { userByName } from './lookup.ts';
 import { userView } from './views.ts';
 
@@ -75,26 +75,7 @@ const put = (auth: Auth, user: User): User => {
 const serviceToken = (auth: Auth, user: User, scopes: readonly string[]) => {
   if (user.kind !== 'service-account')
     throw new HttpError(409, `${user.email} is a person; tokens of people come from a sign-in.`);
-  const now = auth.env.now();
-  const life = auth.settings().access_token_seconds;
-  const id = auth.env.store.next('auth.families');
-  const family: Family = {
-    id,
-    client: '',
-    user: user.id,
-    scopes,
-    hash: '',
-    issued_at: now,
-    ends_at: now + life * 1000,
-    stopped_at: null,
-    revoked_at: null,
-  };
-  auth.families.put(id, family);
-  return {
-    access_token: makeAccess(auth, family, now + life * 1000, scopes),
-    expires_in: life,
-    token_type: 'Bearer',
-  };
+  return issueForMachine(auth, { user: user.id, client: '' }, scopes);
 };
 
 export const userHandlers: Handlers<Pick<typeof consoleTable, 'users'>, State>['users'] = {

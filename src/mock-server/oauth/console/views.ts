@@ -43,6 +43,7 @@ export const clientView = (
   return {
     ...plain,
     redirect_uris: [...client.redirect_uris],
+    service_account: client.service_account || null,
     state: life.state,
     has_secret: hash !== null,
     secret,

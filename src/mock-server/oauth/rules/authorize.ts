@@ -1,3 +1,4 @@
+import { askedScopes, unknownScopes } from '../known-scopes.ts';
 import {
   challengeMethods,
   s256ChallengePattern,
@@ -107,15 +108,15 @@ export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
 
 /** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
 export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
-  const scopes = splitScopes(params.get('scope') ?? '');
+  const scopes = askedScopes(params.get('scope') ?? '');
   if (scopes.length === 0) throw new OAuthPageError('invalid_request', 'Missing required parameter: scope');
   if (scopes.length > 30)
     throw new OAuthPageError('invalid_request', `At most 30 scopes in one request, got ${scopes.length}`);
 };
 
 /** spec/sign-in#scope: space-delimited, case-sensitive strings; spec/sign-in#check-2.20 for the code. */
-export const scopesAreKnown: Rule<RequestCall> = ({ params }) => {
-  const unknown = splitScopes(params.get('scope') ?? '').filter((scope) => scopeRow(scope) === undefined);
+export const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
+  const unknown = unknownScopes(auth, askedScopes(params.get('scope') ?? ''));
   if (unknown.length > 0)
     throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
 };

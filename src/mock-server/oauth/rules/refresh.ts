@@ -1,4 +1,4 @@
-import { splitScopes } from '../../../api-specs/oauth/scopes.ts';
+import { askedScopes } from '../known-scopes.ts';
 import { OAuthError } from '../errors.ts';
 import type { Auth } from '../state.ts';
 import { isLive, refusedRefresh } from '../tokens.ts';
@@ -30,7 +30,7 @@ export const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
 
 /** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
 export const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
-  const more = splitScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
+  const more = askedScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
   if (more.length > 0)
     throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');
 };

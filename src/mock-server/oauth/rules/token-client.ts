@@ -1,3 +1,5 @@
+import { grantTypes, isGrantType } from '../../../api-specs/oauth/grant-types.ts';
+import type { Params } from '../params.ts';
 import { clientTypeRows } from '../../../api-specs/oauth/client-types.ts';
 import { basicChallenge } from './client-credentials.ts';
 import { isClientActive } from '../client-life.ts';
@@ -7,12 +9,18 @@ import { secretIsRight as matches } from '../tokens.ts';
 import { type ClientCall, type Rule, type TokenCall, given } from './rule.ts';
 
 /** spec/sign-in#exchange and spec/sign-in#refresh: grant_type. RFC 6749 5.2 for the codes. */
+const grantOf = (params: Params) => {
+  const type = given(params, 'grant_type') ?? '';
+  return grantTypes[isGrantType(type) ? type : 'authorization_code'];
+};
 export const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
   const type = given(params, 'grant_type');
   if (type === undefined) throw new OAuthError('invalid_request', 'Missing required field: grant_type');
-  if (type !== 'authorization_code' && type !== 'refresh_token') {
-    throw new OAuthError('unsupported_grant_type', 'grant_type must be authorization_code or refresh_token');
-  }
+  if (!isGrantType(type))
+    throw new OAuthError(
+      'unsupported_grant_type',
+      `grant_type must be one of ${Object.keys(grantTypes).join(', ')}`,
+    );
 };
 
 /** RFC 6749 2.3: one way of authentication in a request. */
@@ -29,14 +37,14 @@ export const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
 };
 
 /** spec/sign-in#authentication-1: every request to the token endpoint carries client_id. */
-export const tokenClientIsGiven: Rule<TokenCall> = ({ credentials }) => {
-  if (credentials.id === undefined)
+export const tokenClientIsGiven: Rule<TokenCall> = ({ credentials, params }) => {
+  if (credentials.id === undefined && grantOf(params).client === 'required')
     throw new OAuthError('invalid_request', 'Missing required field: client_id');
 };
 
 /** RFC 6749 5.2 invalid_client; spec/sign-in#check-5.24 for the text. */
 export const tokenClientIsKnown: Rule<TokenCall> = ({ auth, credentials }) => {
-  if (!auth.clients.has(credentials.id ?? ''))
+  if (credentials.id !== undefined && !auth.clients.has(credentials.id))
     throw new OAuthError('invalid_client', 'The OAuth client was not found.', undefined, basicChallenge);
 };
 

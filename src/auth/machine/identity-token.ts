@@ -1,0 +1,113 @@
+import { AppError } from '../../core/problem.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { send } from '../protocol/send.ts';
+import { safeText } from '../terminal-text.ts';
+
+type IdentitySettings = { readonly audience: string | undefined };
+/** Where a job gets the token by which its CI vouches for it. The first that is configured is used. */
+type Source = {
+  readonly name: string;
+  isThere(context: AuthContext): boolean;
+  read(context: AuthContext, settings: IdentitySettings): Promise<string>;
+};
+
+const setting = (context: AuthContext, key: string): string | undefined => context.settings.get(key)?.value;
+
+const noToken = (why: string, tryThis: readonly string[]): AppError =>
+  new AppError('auth', `no identity token: ${why}`, { code: 'NO_IDENTITY_TOKEN', tryThis });
+
+const fromSetting: Source = {
+  name: 'OPSCTL_IDENTITY_TOKEN',
+  isThere: (context) => setting(context, 'auth.identity_token') !== undefined,
+  read: async (context) => setting(context, 'auth.identity_token') ?? '',
+};
+
+const fromFile: Source = {
+  name: 'OPSCTL_IDENTITY_TOKEN_FILE',
+  isThere: (context) => setting(context, 'auth.identity_token_file') !== undefined,
+  read: async (context) => {
+    const path = setting(context, 'auth.identity_token_file') ?? '';
+    const text = await context.host.files.read(path).catch(() => undefined);
+    if (text === undefined)
+      throw noToken(`${path} cannot be read`, [
+        'OPSCTL_IDENTITY_TOKEN_FILE=PATH names a file with the token',
+      ]);
+    return text;
+  },
+};
+
+const commandLimitMs = 30_000;
+const fromCommand: Source = {
+  name: 'OPSCTL_IDENTITY_TOKEN_COMMAND',
+  isThere: (context) => setting(context, 'auth.identity_token_command') !== undefined,
+  read: async (context) => {
+    const command = setting(context, 'auth.identity_token_command') ?? '';
+    const ended = await context.host.processes.run('/bin/sh', ['-c', command], {
+      timeoutMs: commandLimitMs,
+      signal: context.signal,
+    });
+    if (ended.code === 0 && ended.stdout.trim() !== '') return ended.stdout;
+    const why =
+      ended.timedOut === true
+        ? `the command did not end within ${commandLimitMs / 1000} s`
+        : `the command ended with ${ended.code ?? ended.signal} (${safeText(ended.stderr, 200) || 'no message'})`;
+    throw noToken(why, ['check OPSCTL_IDENTITY_TOKEN_COMMAND: it prints the token on standard output']);
+  },
+};
+
+const permission = 'add to the job: permissions: { id-token: write, contents: read }';
+/** GitHub Actions: a job with the permission may ask for a token with an audience of its choice. */
+const fromGithub: Source = {
+  name: 'GitHub Actions',
+  isThere: ({ host }) =>
+    host.env.ACTIONS_ID_TOKEN_REQUEST_URL !== undefined &&
+    host.env.ACTIONS_ID_TOKEN_REQUEST_TOKEN !== undefined,
+  read: async (context, { audience }) => {
+    const { ACTIONS_ID_TOKEN_REQUEST_URL: base = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer = '' } =
+      context.host.env;
+    context.log.hide(bearer);
+    if (!URL.canParse(base)) throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
+    const url = new URL(base);
+    if (audience !== undefined) url.searchParams.set('audience', audience);
+    const request = {
+      method: 'GET',
+      url: url.href,
+      headers: { authorization: `bearer ${bearer}`, accept: 'application/json' },
+      maxReplyBytes: 256 * 1024,
+      timeoutMs: 15_000,
+    };
+    const response = await send(context.host, 'identity token of GitHub Actions', request, context.signal);
+    const value = valueIn(response.text);
+    if (response.status === 200 && value !== undefined) return value;
+    throw noToken(`GitHub Actions answered HTTP ${response.status}`, [permission]);
+  },
+};
+const valueIn = (text: string): string | undefined => {
+  try {
+    const { value } = JSON.parse(text) as { value?: unknown };
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const sources: readonly Source[] = [fromSetting, fromFile, fromCommand, fromGithub];
+
+/** What to change where there is no identity token; by the CI that this is. */
+export const identityHints = ({ host }: Pick<AuthContext, 'host'>): readonly string[] => {
+  if (host.env.GITHUB_ACTIONS !== undefined) return [permission];
+  if (host.env.GITLAB_CI !== undefined)
+    return ['add to the job: id_tokens: { OPSCTL_IDENTITY_TOKEN: { aud: AUDIENCE } }'];
+  return ['set OPSCTL_IDENTITY_TOKEN, OPSCTL_IDENTITY_TOKEN_FILE or OPSCTL_IDENTITY_TOKEN_COMMAND'];
+};
+
+export const identityToken = async (context: AuthContext, settings: IdentitySettings): Promise<string> => {
+  const source = sources.find((each) => each.isThere(context));
+  if (source === undefined) throw noToken('nothing names one here', identityHints(context));
+  context.log.debug(`identity token from ${source.name}`);
+  const token = (await source.read(context, settings)).trim();
+  context.log.hide(token);
+  if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token))
+    throw noToken(`${source.name} gave something that is not a JWT`, identityHints(context));
+  return token;
+};
