@@ -18,7 +18,12 @@ const layers: readonly { from: string; to: readonly string[]; instead: string }[
     to: ['core/', 'api-specs/'],
     instead: 'A table is data. Put behavior into mock-server/ or api-client/.',
   },
-  { from: 'platform/host.ts', to: ['core/'], instead: 'The Host interface has no implementation.' },
+  { from: 'platform/terminal.ts', to: ['core/'], instead: 'The terminal of the Host has no implementation.' },
+  {
+    from: 'platform/host.ts',
+    to: ['core/', 'platform/terminal.ts'],
+    instead: 'The Host interface has no implementation.',
+  },
   {
     from: 'platform/file-lock.ts',
     to: ['core/', 'platform/host.ts'],

@@ -29,26 +29,26 @@ export const normalize = (argv: readonly string[], flags: Flags): string[] => {
   const queue = [...argv];
   for (let token = queue.shift(); token !== undefined; token = queue.shift()) {
     if (token === '--') return [...out, token, ...queue];
-    if (/^-[A-Za-z]/.test(token)) {
-      const long = longForm(token, flags);
-      if (long !== undefined) {
-        queue.unshift(...long);
-        continue;
-      }
-    }
-    const name = token.startsWith('--') && !token.includes('=') ? token.slice(2) : undefined;
-    const flag = name === undefined ? undefined : flags[name];
-    if (flag && isSwitch(flag)) {
-      const next = queue[0];
-      out.push(`${token}=${next === 'true' || next === 'false' ? queue.shift() : 'true'}`);
-    } else if (name?.startsWith('no-') && flags[name.slice(3)] && isSwitch(flags[name.slice(3)] as Flag)) {
-      out.push(`--${name.slice(3)}=false`);
-    } else if (flag && name !== undefined && queue.length > 0 && !token.includes('=')) {
-      // A value may start with a dash: `--name -5`, `--body -`.
-      out.push(`${token}=${queue.shift()}`);
-    } else out.push(token);
+    const long = /^-[A-Za-z]/.test(token) ? longForm(token, flags) : undefined;
+    if (long === undefined) out.push(withValue(token, queue, flags));
+    else queue.unshift(...long);
   }
   return out;
+};
+
+/** A token as a flag with its value, which may be the next of the queue; what is no known flag stays as it is. */
+const withValue = (token: string, queue: string[], flags: Flags): string => {
+  if (!token.startsWith('--') || token.includes('=')) return token;
+  const name = token.slice(2);
+  const flag = flags[name];
+  if (flag && isSwitch(flag)) {
+    const next = queue[0];
+    return `${token}=${next === 'true' || next === 'false' ? queue.shift() : 'true'}`;
+  }
+  const negated = name.startsWith('no-') ? flags[name.slice(3)] : undefined;
+  if (negated && isSwitch(negated)) return `--${name.slice(3)}=false`;
+  // A value may start with a dash: `--name -5`, `--body -`.
+  return flag && queue.length > 0 ? `${token}=${queue.shift()}` : token;
 };
 
 /** How many tokens a global flag takes here: 0 when it is none. */

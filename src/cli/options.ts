@@ -44,7 +44,7 @@ export const settingFlags = (globals: Globals): Record<string, string | undefine
   timeout: globals.timeout,
 });
 
-export const timeoutOf = (settings: Settings): number | undefined => {
+const timeoutOf = (settings: Settings): number | undefined => {
   const timeout = settings.get('timeout');
   if (timeout === undefined) return undefined;
   const origin = timeout.origin.replace(/^flag /, '');
@@ -56,7 +56,7 @@ export const timeoutOf = (settings: Settings): number | undefined => {
     ['--timeout 30s'],
   );
 };
-export const rateOf = (settings: Settings): number | undefined => {
+const rateOf = (settings: Settings): number | undefined => {
   const rate = settings.get('rate_per_minute');
   if (rate === undefined || rate.value === 'off') return undefined;
   if (/^[1-9]\d*$/.test(rate.value)) return Number(rate.value);
@@ -65,6 +65,13 @@ export const rateOf = (settings: Settings): number | undefined => {
     `rate_per_minute must be a whole number from 1 or off; got ${JSON.stringify(rate.value)} (${rate.origin})`,
   );
 };
+/** How long requests may take and how many there may be in a minute. */
+export const paceOf = (settings: Settings) => ({
+  timeoutMs: timeoutOf(settings),
+  ratePerMinute: rateOf(settings),
+  isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
+});
+
 export const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,

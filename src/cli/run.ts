@@ -1,122 +1,16 @@
-import type { Command, Reach, ServiceName, Target, Values } from './command.ts';
-import type { Settings } from '../config/settings.ts';
-import { loadSettings, secretsOf } from '../config/load.ts';
-import { withCaFile } from '../config/trust.ts';
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { AppError, type Category, usageError } from '../core/problem.ts';
-import { type Result, rawResult, recordResult } from '../core/result.ts';
+import { AppError, type Category } from '../core/problem.ts';
+import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
-import { makeLogger } from '../output/logger.ts';
-import type { OutputOptions, Redactor } from '../output/types.ts';
+import type { OutputOptions } from '../output/types.ts';
 import { without, wordsOf } from './argv.ts';
-import { DryRunStop, makeContext } from './context.ts';
+import type { Command } from './command.ts';
+import { type Run, execute } from './execute.ts';
 import { findCommand, findGroup } from './find.ts';
 import type { Found } from './find.ts';
-import { type Globals, globalFlags } from './globals.ts';
-import { groups } from './manifest.ts';
-import { choices, early, outputOptions, rateOf, settingFlags, timeoutOf } from './options.ts';
-import { readBodies } from './read-bodies.ts';
-import { seenRecords } from './seen-records.ts';
-
-/** One key press may arrive twice: from the terminal, and handed on by the program that started this one (npm run). */
-const samePressMs = 500;
-/**
- * The first signal asks to stop; a second one ends the process at once. A terminal that goes away sends its SIGHUP to the
- * shell, which sends another: that is never a person who insists.
- */
-const stopper = (host: Host): { signal: AbortSignal; off: () => void; ended: () => Category | undefined } => {
-  const controller = new AbortController();
-  let got: Category | undefined;
-  let gotMs = 0;
-  const off = host.onSignal((name) => {
-    const category: Category = name === 'SIGINT' ? 'interrupted' : 'terminated';
-    if (got !== undefined && (name === 'SIGHUP' || host.elapsed() - gotMs < samePressMs)) return;
-    if (got !== undefined) host.exit(exitCode(category));
-    [got, gotMs] = [category, host.elapsed()];
-    controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
-  });
-  return { signal: controller.signal, off, ended: () => got };
-};
-
-/** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */
-const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown): unknown => {
-  const category = ended();
-  if (category === undefined) return error;
-  if (!(error instanceof AppError)) return signal.reason;
-  return error.category === 'interrupted' && category !== 'interrupted'
-    ? new AppError(category, error.message, error.detail)
-    : error;
-};
-
-type Run = { readonly host: Host; readonly redactor: Redactor };
-
-/** A flag that promises to change nothing is never taken in silence by a command that would. */
-const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
-  if (isDryRun === true && noDryRun !== undefined)
-    throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
-};
-
-/** Runs one command and renders its result while the services that it talks to are still there. */
-const execute = async (
-  run: Run,
-  command: Command,
-  values: Values,
-  globals: Globals,
-  options: OutputOptions,
-): Promise<Category | 'done'> => {
-  refuseDryRun(command, globals);
-  const { redactor } = run;
-  const settings: Settings = loadSettings(run.host, settingFlags(globals));
-  for (const secret of secretsOf(settings)) redactor.hide(secret);
-  const host = withCaFile(run.host, settings);
-  const log = makeLogger(host, options, redactor);
-  const stop = stopper(host);
-  stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
-  let made: Promise<Reach> | undefined;
-  const reacher = (): Promise<Reach> =>
-    (made ??= import('../commands/target.ts').then(({ makeReach }) =>
-      makeReach({ host, settings, log, signal: stop.signal }),
-    ));
-  const reach = async (service: ServiceName): Promise<Target> => (await reacher()).reach(service);
-  const seen = seenRecords();
-  const context = makeContext({
-    seen,
-    ...choices(host, globals, options),
-    host,
-    settings,
-    log,
-    reach,
-    explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
-    signal: stop.signal,
-    timeoutMs: timeoutOf(settings),
-    ratePerMinute: rateOf(settings),
-    isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
-  });
-  const { render } = await import('../output/render.ts');
-  try {
-    const given = await readBodies(host, command, values);
-    return await render(await stoppable(command.run(context, given)), options, host, redactor);
-  } catch (error) {
-    throw endedBy(stop, error);
-  } finally {
-    if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
-    await (await made)?.close();
-    stop.off();
-  }
-};
-
-/** A dry run ends a command at its first request; that request is then the result. */
-const stoppable = async (running: Promise<Result>): Promise<Result> => {
-  try {
-    return await running;
-  } catch (error) {
-    if (!(error instanceof DryRunStop)) throw error;
-    const { dryRun } = await import('../api-client/dry-run.ts');
-    const shown = dryRun(error.request);
-    return recordResult(shown, { text: shown.curl });
-  }
-};
+import { globalFlags } from './globals.ts';
+import { early, outputOptions } from './options.ts';
 
 /** `--help` before `--`: answered without reading the other flags, so that it helps with those that are wrong. */
 const asksForHelp = (tokens: readonly string[]): boolean => {

@@ -51,29 +51,24 @@ const summaryOf = (name: string, field: Field): string => {
   return `${field.summary ?? name.replaceAll('_', ' ')}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
 };
 
+const flagOf = (name: string, field: Field): Flag => ({
+  field,
+  summary: summaryOf(name, field),
+  value: placeholder(field),
+  ...(bare(field).type === 'array' ? { repeat: true } : {}),
+  complete: name,
+});
+
 /**
  * Flags of one row. A scalar list is repeated or comma-separated; objects and lists of objects take JSON.
  * `--body` takes the whole body, and `--unset` sets nullable fields to null.
  */
 export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> => {
+  const named = sources.flatMap(({ fields }) => Object.entries(fields));
+  const settable = named.filter(([, field]) => !field.readOnly);
   const flags: Record<string, Flag> = {};
-  const nullable: string[] = [];
-  let hasBody = false;
-  for (const { fields, part } of sources) {
-    for (const [name, field] of Object.entries(fields)) {
-      if (part === 'body') hasBody = true;
-      if (field.readOnly) continue;
-      if (field.nullable) nullable.push(name);
-      const isList = bare(field).type === 'array';
-      flags[flagName(name)] = {
-        field,
-        summary: summaryOf(name, field),
-        value: placeholder(field),
-        ...(isList ? { repeat: true } : {}),
-        complete: name,
-      };
-    }
-  }
+  for (const [name, field] of settable) flags[flagName(name)] = flagOf(name, field);
+  const nullable = settable.filter(([, field]) => field.nullable).map(([name]) => name);
   if (nullable.length > 0) {
     flags.unset = {
       field: list(oneOf(...nullable)),
@@ -82,7 +77,7 @@ export const flagsOf = (sources: readonly FlagSource[]): Record<string, Flag> =>
       repeat: true,
     };
   }
-  if (hasBody)
+  if (sources.some(({ fields, part }) => part === 'body' && Object.keys(fields).length > 0))
     flags.body = {
       field: str(),
       summary: 'The whole body as JSON: text, @file or - for standard input; flags win over it',

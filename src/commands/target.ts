@@ -56,6 +56,32 @@ const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
   };
 };
 
+/** The embedded server as a target. */
+const mockTarget = (settings: Settings, service: ServiceName, server: Embedded): Target => ({
+  baseUrl: server.url,
+  headers: mockHeaders(service, server.ready),
+  isMock: true,
+  isPassing: !server.isLive,
+  origin: 'mock',
+  ...(server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {}),
+});
+
+/** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
+const configuredTarget = (
+  { settings, log }: Environment,
+  service: ServiceName,
+  found: Extract<ReturnType<typeof resolveTarget>, { readonly baseUrl: string }>,
+): Target => {
+  const { baseUrl, origin, token, header, prefix } = found;
+  if (token !== undefined) log.hide(token);
+  const headers: Record<string, string> =
+    token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
+  const target = { baseUrl, headers, isMock: false, origin };
+  if (service !== 'tracker') return target;
+  const server = new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-');
+  return { ...target, rateKey: `${settings.profile.name}-${server}`, wording: wordingOf(settings) };
+};
+
 /** spec/program#settings: configured, or the embedded mock server; one for all services of a command. */
 export const makeReach = (env: Environment): Reach => {
   const { host, settings, log, signal } = env;
@@ -67,35 +93,15 @@ export const makeReach = (env: Environment): Reach => {
   // The data API's commands fetch its token themselves (auth/bearer.ts): they also renew one that is refused.
   const takesSignIn = (service: ServiceName, headers: object): boolean =>
     service === 'labels' && Object.keys(headers).length === 0;
-  const withSignIn = async (service: ServiceName, target: Target): Promise<Target> =>
-    takesSignIn(service, target.headers)
-      ? { ...target, headers: await signedIn(env, reach, target.isMock) }
-      : target;
   const reach = async (service: ServiceName): Promise<Target> => {
     const found = resolveTarget(settings, service);
-    if (found.kind === 'mock') {
-      const server = await mock();
-      const shared =
-        server.isLive && service === 'tracker' ? { rateKey: `${settings.profile.name}-mock` } : {};
-      return withSignIn(service, {
-        baseUrl: server.url,
-        headers: mockHeaders(service, server.ready),
-        isMock: true,
-        isPassing: !server.isLive,
-        origin: 'mock',
-        ...shared,
-      });
-    }
-    const { baseUrl, origin, token, header, prefix } = found;
-    if (token !== undefined) log.hide(token);
-    const headers: Record<string, string> =
-      token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-    const shared =
-      service === 'tracker'
-        ? { rateKey: `${settings.profile.name}-${new URL(baseUrl).host.replace(/[^A-Za-z0-9.]/g, '-')}` }
-        : {};
-    const wording = service === 'tracker' ? { wording: wordingOf(settings) } : {};
-    return withSignIn(service, { baseUrl, headers, isMock: false, origin, ...shared, ...wording });
+    const target =
+      found.kind === 'mock'
+        ? mockTarget(settings, service, await mock())
+        : configuredTarget(env, service, found);
+    return takesSignIn(service, target.headers)
+      ? { ...target, headers: await signedIn(env, reach, target.isMock) }
+      : target;
   };
   return {
     reach,

@@ -1,4 +1,12 @@
-import { type Field, type Fields, type ObjectField, type StringField, bare } from './field.ts';
+import {
+  type Field,
+  type Fields,
+  type ListField,
+  type MapField,
+  type ObjectField,
+  type StringField,
+  bare,
+} from './field.ts';
 import { formats } from './format.ts';
 import { nearest } from './nearest.ts';
 import { type Problem, problem } from './problem.ts';
@@ -31,18 +39,15 @@ const inWords: Readonly<Record<string, string>> = {
   '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
 };
-const checkString = (field: StringField, text: string, path: string): Problem[] => {
-  if (field.enum !== undefined && !field.open && !field.enum.includes(text)) {
-    const close = nearest(text, field.enum);
-    return [
-      problem(
-        path,
-        'enum',
-        `must be one of ${field.enum.join(', ')}; got ${shown(text)}`,
-        close && `did you mean ${close}?`,
-      ),
-    ];
-  }
+/** A value that is none of a closed list. */
+const checkChoice = ({ enum: choices, open }: StringField, text: string, path: string): Problem[] => {
+  if (choices === undefined || open || choices.includes(text)) return [];
+  const close = nearest(text, choices);
+  const message = `must be one of ${choices.join(', ')}; got ${shown(text)}`;
+  return [problem(path, 'enum', message, close && `did you mean ${close}?`)];
+};
+
+const checkCharacters = (field: StringField, text: string, path: string): Problem[] => {
   const found: Problem[] = [];
   // Only a string whose UTF-16 length is over the limit can have too many characters.
   const length = field.max !== undefined && text.length > field.max ? characters(text) : text.length;
@@ -57,6 +62,13 @@ const checkString = (field: StringField, text: string, path: string): Problem[] 
       ),
     );
   }
+  return found;
+};
+
+const checkString = (field: StringField, text: string, path: string): Problem[] => {
+  const choice = checkChoice(field, text, path);
+  if (choice.length > 0) return choice;
+  const found = checkCharacters(field, text, path);
   const format = field.format && formats[field.format];
   if (format && !format.holds(text))
     found.push(problem(path, 'format', `${format.says}; got ${shown(text)}`, format.hint));
@@ -92,6 +104,27 @@ const checkObject = (field: ObjectField, value: unknown, path: string): Problem[
     ? [problem(path, 'type', `must be an object; got ${kind(value)}`)]
     : checkFields(field.fields, value as Record<string, unknown>, path, field.exclusive);
 
+const checkList = (field: ListField, value: unknown, path: string): Problem[] =>
+  Array.isArray(value)
+    ? [
+        ...checkLength(field, value.length, path),
+        ...value.flatMap((item, i) => check(field.items, item, `${path}[${i}]`)),
+      ]
+    : [problem(path, 'type', `must be a list; got ${kind(value)}`)];
+
+const checkMap = (field: MapField, value: unknown, path: string): Problem[] =>
+  typeof value !== 'object' || value === null || Array.isArray(value)
+    ? [problem(path, 'type', `must be an object; got ${kind(value)}`)]
+    : Object.entries(value).flatMap(([key, item]) => check(field.values, item, join(path, key)));
+
+const checkText = (field: StringField, value: unknown, path: string): Problem[] => {
+  // spec/labels#errors: a 64-bit number goes out as text and may come in as a number.
+  if (field.format === 'int64' && Number.isSafeInteger(value)) return [];
+  return typeof value === 'string'
+    ? checkString(field, value, path)
+    : [problem(path, 'type', `must be text; got ${kind(value)}`)];
+};
+
 /** Every problem of one value, in reading order; none means it is good. Pure. */
 export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
   const nullable = outer.nullable ?? false;
@@ -99,11 +132,7 @@ export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
   if (value === null) return nullable || field.nullable ? [] : [problem(path, 'null', 'must not be null')];
   switch (field.type) {
     case 'string':
-      // spec/labels#errors: a 64-bit number goes out as text and may come in as a number.
-      if (field.format === 'int64' && Number.isSafeInteger(value)) return [];
-      return typeof value === 'string'
-        ? checkString(field, value, path)
-        : [problem(path, 'type', `must be text; got ${kind(value)}`)];
+      return checkText(field, value, path);
     case 'integer':
       return Number.isSafeInteger(value)
         ? checkRange(field, value as number, path)
@@ -117,20 +146,25 @@ export const check = (outer: Field, value: unknown, path = ''): Problem[] => {
         ? []
         : [problem(path, 'type', `must be true or false; got ${kind(value)}`)];
     case 'array':
-      if (!Array.isArray(value)) return [problem(path, 'type', `must be a list; got ${kind(value)}`)];
-      return [
-        ...checkLength(field, value.length, path),
-        ...value.flatMap((item, i) => check(field.items, item, `${path}[${i}]`)),
-      ];
+      return checkList(field, value, path);
     case 'map':
-      if (typeof value !== 'object' || Array.isArray(value))
-        return [problem(path, 'type', `must be an object; got ${kind(value)}`)];
-      return Object.entries(value).flatMap(([key, item]) => check(field.values, item, join(path, key)));
+      return checkMap(field, value, path);
     case 'object':
       return checkObject(field, value, path);
     default:
       return [];
   }
+};
+
+const checkMember = (fields: Fields, key: string, value: unknown, path: string): Problem[] => {
+  const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+  if (field === undefined) {
+    const close = nearest(key, Object.keys(fields));
+    return [problem(path, 'unknown', 'is not a known field', close && `did you mean ${close}?`)];
+  }
+  if (field.outputOnly) return [];
+  if (field.readOnly) return [problem(path, 'rule', 'is set by the service and cannot be given')];
+  return check(field, value, path);
 };
 
 /** Checks a whole body, query or record: unknown keys, missing required ones, and every value. */
@@ -143,17 +177,7 @@ export const checkFields = (
   const found: Problem[] = [];
   for (const key of Object.keys(values)) {
     const value = values[key];
-    if (value === undefined) continue;
-    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (field === undefined) {
-      const close = nearest(key, Object.keys(fields));
-      found.push(
-        problem(join(path, key), 'unknown', 'is not a known field', close && `did you mean ${close}?`),
-      );
-    } else if (field.outputOnly) {
-    } else if (field.readOnly) {
-      found.push(problem(join(path, key), 'rule', 'is set by the service and cannot be given'));
-    } else found.push(...check(field, value, join(path, key)));
+    if (value !== undefined) found.push(...checkMember(fields, key, value, join(path, key)));
   }
   // `for in` makes no list of the fields: this runs for every request of the mock.
   for (const key in fields) {

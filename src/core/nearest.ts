@@ -1,3 +1,7 @@
+/** Whether the last two letters of both beginnings changed places. */
+const isSwap = (a: string, b: string, i: number, j: number): boolean =>
+  i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+
 /** Edit distance with early end; two letters that changed places count as one edit. Names longer apart than `limit` are all equally far. */
 const distance = (a: string, b: string, limit: number): number => {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
@@ -7,13 +11,9 @@ const distance = (a: string, b: string, limit: number): number => {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const change = a[i - 1] === b[j - 1] ? 0 : 1;
-      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      row[j] = Math.min(
-        (previous[j] ?? 0) + 1,
-        (row[j - 1] ?? 0) + 1,
-        (previous[j - 1] ?? 0) + change,
-        swapped ? (before[j - 2] ?? 0) + 1 : limit + 1,
-      );
+      const [removed = 0, kept = 0] = [previous[j], previous[j - 1]];
+      const swap = isSwap(a, b, i, j) ? (before[j - 2] ?? 0) + 1 : limit + 1;
+      row[j] = Math.min(removed + 1, (row[j - 1] ?? 0) + 1, kept + change, swap);
     }
     [before, previous] = [previous, row];
   }

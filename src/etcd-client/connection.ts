@@ -79,7 +79,6 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
   const token = once(async () =>
     endpoint.user === undefined ? undefined : logIn(base, endpoint.user, row, send, ways),
   );
-  const post = (path: string, body: Json) => authorized({ row, token, endpoint, send }, path, body);
   const past: PastGateway = {
     endpoint,
     grpc: async (method, message) => ways.sendPast(method, message, await token.get()),
@@ -90,14 +89,27 @@ export const connect = (host: Host, endpoint: Endpoint): Connection => {
     get,
     versions,
     row: row.get,
+    ...callsOn(base, { row, token, endpoint, send }, ways, past),
+  };
+};
+
+/** Requests of the gateway: one response, or a stream of them. */
+const callsOn = (
+  base: string,
+  parts: Parts,
+  ways: Ways,
+  past: PastGateway,
+): Pick<Connection, 'call' | 'stream'> => {
+  const post = (path: string, body: Json) => authorized(parts, path, body);
+  return {
     call: async (path, body) => {
-      const found = typeof path === 'string' ? path : path(await row.get());
+      const found = typeof path === 'string' ? path : path(await parts.row.get());
       if (found === undefined)
         throw new AppError('refused', `${base}: this version of the store cannot do that`, {
           code: 'UNIMPLEMENTED',
         });
       return ways.firstOrPast(
-        async () => answerIn(base, endpoint, await post(found, body)),
+        async () => answerIn(base, parts.endpoint, await post(found, body)),
         () => callDirect(past, found, body),
       );
     },

@@ -78,12 +78,11 @@ export const putSizeBytes = (key: string, value: string | Uint8Array): number =>
   return field(key) + field(value);
 };
 
+type PutSeen = { readonly revision: number };
+type RangeSeen = { readonly kvs: KeyValue[]; readonly count: number; readonly revision: number };
+
 const keyCalls = ({ call, endpoint }: Connection) => ({
-  put: async (
-    key: string,
-    value: string | Uint8Array,
-    lease?: string,
-  ): Promise<{ readonly revision: number }> => {
+  put: async (key: string, value: string | Uint8Array, lease?: string): Promise<PutSeen> => {
     const [size, limit] = [putSizeBytes(key, value), endpoint.maxSendBytes ?? defaultSendBytes];
     if (size > limit) throw sendLimitError(size, limit);
     const answer = await call('/kv/put', {
@@ -93,10 +92,7 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     });
     return { revision: number(answer['header']?.revision) };
   },
-  range: async (
-    key: string,
-    options: RangeOptions = {},
-  ): Promise<{ readonly kvs: KeyValue[]; readonly count: number; readonly revision: number }> => {
+  range: async (key: string, options: RangeOptions = {}): Promise<RangeSeen> => {
     const answer = await call('/kv/range', {
       key: base64(key),
       ...(options.rangeEnd === undefined ? {} : { range_end: base64(options.rangeEnd) }),
@@ -118,27 +114,27 @@ const keyCalls = ({ call, endpoint }: Connection) => ({
     });
     return { deleted: number(answer['deleted']), revision: number(answer['header']?.revision) };
   },
-  /** Writes only when the key does not exist yet; true when it was written. */
-  create: async (key: string, value: string, lease: string): Promise<boolean> => {
-    const compare = [{ key: base64(key), target: 'VERSION', result: 'EQUAL', version: '0' }];
-    return (
-      (await call('/kv/txn', { compare, success: [requestPut(key, value, lease)], failure: [] }))[
-        'succeeded'
-      ] === true
-    );
-  },
-  /** Writes only when the key is as it was seen; true when it was written. */
-  replace: async ({ key, mod_revision }: KeyValue, value: string, lease: string): Promise<boolean> => {
-    const compare = [
-      { key: base64(key), target: 'MOD', result: 'EQUAL', mod_revision: String(mod_revision) },
-    ];
-    return (
-      (await call('/kv/txn', { compare, success: [requestPut(key, value, lease)], failure: [] }))[
-        'succeeded'
-      ] === true
-    );
-  },
 });
+
+/** Writes that happen only under a condition; true when it held. */
+const conditionalCalls = ({ call }: Connection) => {
+  const putIf = async (compare: Json, key: string, value: string, lease: string): Promise<boolean> => {
+    const answer = await call('/kv/txn', {
+      compare: [{ key: base64(key), result: 'EQUAL', ...compare }],
+      success: [requestPut(key, value, lease)],
+      failure: [],
+    });
+    return answer['succeeded'] === true;
+  };
+  return {
+    /** Writes only when the key does not exist yet. */
+    create: (key: string, value: string, lease: string): Promise<boolean> =>
+      putIf({ target: 'VERSION', version: '0' }, key, value, lease),
+    /** Writes only when the key is as it was seen. */
+    replace: ({ key, mod_revision }: KeyValue, value: string, lease: string): Promise<boolean> =>
+      putIf({ target: 'MOD', mod_revision: String(mod_revision) }, key, value, lease),
+  };
+};
 const requestPut = (key: string, value: string, lease: string) => ({
   requestPut: { key: base64(key), value: base64(value), lease },
 });
@@ -279,6 +275,7 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
     versions: connection.versions,
     row: connection.row,
     ...keyCalls(connection),
+    ...conditionalCalls(connection),
     ...leaseCalls(connection),
     ...clusterCalls(connection),
     ...hashCalls(connection),

@@ -2,6 +2,10 @@ import type { Bytes } from '../platform/host.ts';
 
 const prefixBytes = 5;
 
+/** Bytes of the message that starts there, its prefix included; as far as its prefix has come. */
+const sizeAt = (all: Buffer, from: number): number =>
+  all.length - from < prefixBytes ? prefixBytes : prefixBytes + all.readUInt32BE(from + 1);
+
 /** The messages of a gRPC stream: one byte of flags, four of length, the message. */
 export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
@@ -13,11 +17,7 @@ export async function* grpcMessages(chunks: AsyncIterable<Bytes>): AsyncGenerato
     if (bytes < wanted) continue;
     const all = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting, bytes);
     let from = 0;
-    for (;;) {
-      wanted = prefixBytes;
-      if (all.length - from < wanted) break;
-      wanted += all.readUInt32BE(from + 1);
-      if (all.length - from < wanted) break;
+    for (wanted = sizeAt(all, from); all.length - from >= wanted; wanted = sizeAt(all, from)) {
       if (all[from] !== 0) throw new Error('a compressed message, which nobody asked for');
       yield all.subarray(from + prefixBytes, from + wanted);
       from += wanted;

@@ -123,67 +123,51 @@ export const configFrom = (source: string): Map<string, FileValue> => {
   return found;
 };
 
+const unmarshalError = (kind: string, name: string, type: string): StartRefused =>
+  new StartRefused(
+    1,
+    `error unmarshaling JSON: json: cannot unmarshal ${kind} into Go struct field configYAML.${name} of type ${type}`,
+  );
+
+/** A number in quotes is a text to every version, and so is what is no number. */
+const checkNumber = (name: string, { isNumber, text }: FileValue): void => {
+  const form = name === 'quota-backend-bytes' ? /^-?\d+$/ : /^\d+$/;
+  if (!isNumber || !form.test(text))
+    throw unmarshalError(isNumber ? `number ${text}` : 'string', name, 'uint');
+};
+
 /** spec/store#measured-configuration: what of a configuration file each version takes. */
 export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: string): Map<string, string> => {
-  const retention = config.get('auto-compaction-retention');
-  if (retention !== undefined && minor === '3.2' && !retention.isNumber) {
-    throw new StartRefused(
-      1,
-      'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.auto-compaction-retention of type int',
-    );
-  }
-  if (retention?.isNumber && minor !== '3.2') {
-    throw new StartRefused(
-      1,
-      'error unmarshaling JSON: json: cannot unmarshal number into Go struct field configYAML.auto-compaction-retention of type string',
-    );
-  }
-  if (minor === '3.4' && config.has('log-output')) {
-    throw new StartRefused(
-      1,
-      'error unmarshaling JSON: json: cannot unmarshal string into Go struct field configYAML.log-output of type []string',
-    );
-  }
-  for (const [name, { isNumber, text }] of config) {
-    if (
-      name === 'auto-compaction-retention' ||
-      knownFlags[name]?.kind !== 'number' ||
-      !isKnown(name, minor) ||
-      text === ''
-    )
-      continue;
-    // A number in quotes is a text to every version, and so is what is no number.
-    const form = name === 'quota-backend-bytes' ? /^-?\d+$/ : /^\d+$/;
-    if (!isNumber || !form.test(text)) {
-      const kind = isNumber ? `number ${text}` : 'string';
-      throw new StartRefused(
-        1,
-        `error unmarshaling JSON: json: cannot unmarshal ${kind} into Go struct field configYAML.${name} of type uint`,
-      );
-    }
-  }
-  return new Map(
-    [...config].filter(([name]) => isKnown(name, minor)).map(([name, value]) => [name, value.text]),
-  );
+  const name = 'auto-compaction-retention';
+  const retention = config.get(name);
+  if (retention !== undefined && minor === '3.2' && !retention.isNumber)
+    throw unmarshalError('string', name, 'int');
+  if (retention?.isNumber && minor !== '3.2') throw unmarshalError('number', name, 'string');
+  if (minor === '3.4' && config.has('log-output')) throw unmarshalError('string', 'log-output', '[]string');
+  const known = [...config].filter(([one]) => isKnown(one, minor));
+  for (const [one, value] of known)
+    if (one !== name && knownFlags[one]?.kind === 'number' && value.text !== '') checkNumber(one, value);
+  return new Map(known.map(([one, { text }]) => [one, text]));
 };
 
 const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(value);
 /** spec/store#items: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
+  if (minor !== '3.2') checkRetentionMode(given, isFile);
+};
+
+const checkRetentionMode = (given: ReadonlyMap<string, string>, isFile: boolean): void => {
   const retention = given.get('auto-compaction-retention');
   const named = given.get('auto-compaction-mode');
-  if (minor !== '3.2' && named !== undefined && !['', 'periodic', 'revision'].includes(named))
+  if (named !== undefined && !['', 'periodic', 'revision'].includes(named))
     throw new StartRefused(1, `unknown auto-compaction-mode "${named}". See 'kv --help'.`);
-  if (minor === '3.2' || retention === undefined || /^\d+$/.test(retention)) return;
+  if (retention === undefined || /^\d+$/.test(retention)) return;
   // The flag's default mode is periodic; a file without a mode has none.
   const mode = named ?? (isFile ? '' : 'periodic');
   if (mode === '') throw new StartRefused(1, 'unsupported compaction mode');
-  if (!isDuration(retention)) {
-    throw new StartRefused(
-      1,
-      `error parsing CompactionRetention: time: ${/^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid'} duration "${retention}"`,
-    );
-  }
+  if (isDuration(retention)) return;
+  const flaw = /^[\d.]+$/.test(retention) ? 'missing unit in' : 'invalid';
+  throw new StartRefused(1, `error parsing CompactionRetention: time: ${flaw} duration "${retention}"`);
 };
 
 const urls = (value: string): string[] => value.split(',').filter((one) => one !== '');

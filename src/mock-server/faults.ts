@@ -3,7 +3,7 @@ import type { Outgoing } from '../platform/host.ts';
 import { bool, int, list, map, maybe, num, obj, oneOf, record, str } from '../core/field.ts';
 import type { Value } from '../core/field.ts';
 import { pathPattern } from './path-pattern.ts';
-import type { Store } from './store.ts';
+import type { Collection, Store } from './store.ts';
 
 /** What can go wrong on purpose. `path` is a pattern: `*` is one segment's text, `**` anything. */
 export const faultInput = obj({
@@ -66,17 +66,30 @@ export const chanceFrom =
 const strikes = ({ skip = 0, percent = 100, passed = 0 }: Fault, chance: Chance): boolean =>
   passed >= skip && (percent >= 100 || chance() * 100 < percent);
 
-/** Kept with the state: a fault that is set while no server runs meets the next command. */
-export const makeFaults = (store: Store, chance: Chance) => {
-  const faults = store.collection<Fault>('mock.faults');
+/** Whether a request is one that a fault is meant for; patterns are compiled once. */
+const matcher = () => {
   const patterns = new Map<string, RegExp>();
-  const matches = (fault: Fault, method: string, path: string): boolean => {
+  return (fault: Fault, method: string, path: string): boolean => {
     if (fault.method !== undefined && fault.method.toUpperCase() !== method) return false;
     if (fault.path === undefined) return true;
     const pattern = patterns.get(fault.path) ?? pathPattern(fault.path);
     patterns.set(fault.path, pattern);
     return pattern.test(path);
   };
+};
+
+/** One more request met the fault; it is gone when its count is used up. */
+const countHit = (store: Store, faults: Collection<Fault>, fault: Fault): void => {
+  const hits = fault.hits + 1;
+  store.transact(() =>
+    hits === fault.count ? faults.delete(fault.id) : faults.put(fault.id, { ...fault, hits }),
+  );
+};
+
+/** Kept with the state: a fault that is set while no server runs meets the next command. */
+export const makeFaults = (store: Store, chance: Chance) => {
+  const faults = store.collection<Fault>('mock.faults');
+  const matches = matcher();
   return {
     list: (): Fault[] => [...faults.values()],
     add: (input: FaultInput): Fault =>
@@ -110,10 +123,7 @@ export const makeFaults = (store: Store, chance: Chance) => {
         return false;
       });
       if (fault === undefined) return undefined;
-      const hits = fault.hits + 1;
-      store.transact(() =>
-        hits === fault.count ? faults.delete(fault.id) : faults.put(fault.id, { ...fault, hits }),
-      );
+      countHit(store, faults, fault);
       return fault;
     },
   };

@@ -1,4 +1,4 @@
-import { bare } from '../core/field.ts';
+import { type Fields, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import { coerce } from './coerce.ts';
@@ -68,29 +68,38 @@ export const readMultipart = async (
     ]),
   );
   const fields = operation.body ?? {};
-  const isFile = (name: string): boolean =>
-    Object.hasOwn(fields, name) && bare(fields[name] as never).type === 'file';
-  const values: Record<string, unknown> = {};
-  for (const [name, text] of parts.texts) {
-    if (isFile(name))
-      refuse('A file part needs a name.', [
-        problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
-      ]);
-    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    values[name] = field === undefined ? text : coerce(field, text);
-  }
+  const values = textValues(fields, parts.texts);
   for (const [name, file] of parts.files) {
-    if (file.filename === undefined)
-      refuse('A file part needs a name.', [
-        problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
-      ]);
     // What a web form sends for a file that was not chosen (HTML, "Constructing the entry list").
     if (file.filename === '' && file.bytes.length === 0) continue;
-    if (Object.hasOwn(values, name))
-      refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
-    if (Object.hasOwn(fields, name) && !isFile(name))
-      refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
+    checkFilePart(fields, values, name, file);
     values[name] = file;
   }
   return values;
+};
+
+const refuseUnnamedFile = (name: string): never =>
+  refuse('A file part needs a name.', [
+    problem(name, 'type', 'must be a file: its Content-Disposition needs a filename'),
+  ]);
+const isFile = (fields: Fields, name: string): boolean =>
+  Object.hasOwn(fields, name) && bare(fields[name] as never).type === 'file';
+
+/** The text parts as values of their fields' types; the last of a name counts. */
+const textValues = (fields: Fields, texts: Parts['texts']): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of texts) {
+    if (isFile(fields, name)) refuseUnnamedFile(name);
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    values[name] = field === undefined ? text : coerce(field, text);
+  }
+  return values;
+};
+
+const checkFilePart = (fields: Fields, values: object, name: string, file: Uploaded): void => {
+  if (file.filename === undefined) refuseUnnamedFile(name);
+  if (Object.hasOwn(values, name))
+    refuse('A part stands in the body twice.', [problem(name, 'rule', 'stands in the body twice')]);
+  if (Object.hasOwn(fields, name) && !isFile(fields, name))
+    refuse('A part is a file where text belongs.', [problem(name, 'type', 'must be text, not a file')]);
 };

@@ -83,6 +83,33 @@ const literals = (table: Table): ReadonlyMap<string, ReadonlyMap<string, Match>>
   return found;
 };
 
+/** The decoded segments of a path; undefined when one is not well encoded. */
+const segmentsOf = (path: string): string[] | undefined => {
+  const segments: string[] = [];
+  for (const part of path.split('/').slice(1)) {
+    const text = decode(part);
+    if (text === undefined) return undefined;
+    segments.push(text);
+  }
+  return segments;
+};
+
+/** `POST /labels/x:publish`; undefined where no operation of that name ends, for the colon may be part of a name. */
+const customMethod = (root: Node, method: string, segments: readonly string[]): Match | undefined => {
+  const last = segments[segments.length - 1] ?? '';
+  const colon = last.lastIndexOf(':');
+  if (colon <= 0) return undefined;
+  const verb = last.slice(colon + 1);
+  const bare = [...segments.slice(0, -1), last.slice(0, colon)];
+  const at = walk(root, bare, 0);
+  const end = at?.ends.get(`${method}:${verb}`);
+  if (end) return found(end, bare);
+  const allow = [...(at?.ends.keys() ?? [])]
+    .filter((key) => key.endsWith(`:${verb}`))
+    .map((key) => key.split(':')[0] ?? '');
+  return allow.length > 0 ? { kind: 'wrong-method', allow } : undefined;
+};
+
 /** Makes the matcher of one table; built once, used per request. `path` is below the base path and still percent-encoded. */
 export const routerFor = (table: Table): Router => {
   const root = node();
@@ -91,25 +118,10 @@ export const routerFor = (table: Table): Router => {
   return (method, path) => {
     const literal = exact.get(path)?.get(method);
     if (literal !== undefined) return literal;
-    const segments: string[] = [];
-    for (const part of path.split('/').slice(1)) {
-      const text = decode(part);
-      if (text === undefined) return { kind: 'no-path' };
-      segments.push(text);
-    }
-    const last = segments[segments.length - 1] ?? '';
-    const colon = last.lastIndexOf(':');
-    if (colon > 0) {
-      const verb = last.slice(colon + 1);
-      const bare = [...segments.slice(0, -1), last.slice(0, colon)];
-      const at = walk(root, bare, 0);
-      const end = at?.ends.get(`${method}:${verb}`);
-      if (end) return found(end, bare);
-      const allow = [...(at?.ends.keys() ?? [])]
-        .filter((key) => key.endsWith(`:${verb}`))
-        .map((key) => key.split(':')[0] ?? '');
-      if (allow.length > 0) return { kind: 'wrong-method', allow };
-    }
+    const segments = segmentsOf(path);
+    if (segments === undefined) return { kind: 'no-path' };
+    const custom = customMethod(root, method, segments);
+    if (custom !== undefined) return custom;
     const at = walk(root, segments, 0);
     if (at === undefined) return { kind: 'no-path' };
     const end = at.ends.get(method as Method);

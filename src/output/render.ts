@@ -104,6 +104,11 @@ const writeRaw = async (
 
 type Drawing = { readonly isTable: boolean; readonly isForPeople: boolean };
 
+const drawingOf = ({ options, format }: Environment, view: View): Drawing => {
+  const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
+  return { isTable: isForPeople && (view.text === undefined || options.columns !== undefined), isForPeople };
+};
+
 /** Tables escape data cell by cell, and only they are coloured; everything else is escaped as a whole. */
 const writeText = async (
   texts: AsyncIterable<string>,
@@ -161,6 +166,24 @@ const collecting = (host: Host): { readonly host: Host; readonly text: () => str
 
 const isClosedPipe = (error: unknown): boolean => (error as { code?: string } | null)?.code === 'EPIPE';
 
+/** Raw output, and a page of help through a pager. */
+const writeReady = async (
+  { chunks, paged }: Extract<Result, { readonly kind: 'raw' }>,
+  options: OutputOptions,
+  host: Host,
+): Promise<void> => {
+  if (!paged) return writeRaw(chunks, host);
+  const { writePaged } = await import('./pager.ts');
+  const texts: string[] = [];
+  for await (const chunk of chunks) texts.push(signsFor(host.env)(String(chunk)));
+  await writePaged(texts.join(''), host, options);
+};
+
+const exitOf = (result: Result): Category | 'done' => {
+  if (result.kind === 'rows') return result.exit?.() ?? 'done';
+  return 'exit' in result ? (result.exit ?? 'done') : 'done';
+};
+
 /** Writes a result to stdout and its message to stderr. A reader that went away (`| head`) ends it quietly. */
 export const render = async (
   result: Result,
@@ -174,26 +197,16 @@ export const render = async (
   const note = (text: string): Promise<void> =>
     stderr.write(`${signsFor(host.env)(printable(redactor.clean(text)))}\n`).catch(() => {});
   const warn = async (text: string): Promise<void> => (options.quiet ? undefined : note(text));
-  const isForPeople = formatRow(format).isForPeople === true && options.jq === undefined;
-  const isDrawn = isForPeople && (view.text === undefined || options.columns !== undefined);
   const hints: string[] = [];
   const checkColumns = (rows: readonly Row[]): Promise<void> => columnsAreKnown(options, rows, result, warn);
+  const around = { options, host, format, warn, checkColumns, hint: (text: string) => void hints.push(text) };
   releaseNotes(options, host);
   try {
-    if (result.kind === 'raw' && result.paged) {
-      const { writePaged } = await import('./pager.ts');
-      const texts: string[] = [];
-      for await (const chunk of result.chunks) texts.push(signsFor(host.env)(String(chunk)));
-      await writePaged(texts.join(''), host, options);
-    } else if (result.kind === 'raw') await writeRaw(result.chunks, host);
+    if (result.kind === 'raw') await writeReady(result, options, host);
     else {
-      const drawing = { isTable: isDrawn, isForPeople };
-      await writeText(
-        pieces(result, view, { options, host, format, warn, checkColumns, hint: (text) => hints.push(text) }),
-        drawing,
-        host,
-        redactor,
-      );
+      const write = (to: Host): Promise<void> =>
+        writeText(pieces(result, view, around), drawingOf(around, view), to, redactor);
+      await writeAnswer(result, options, host, write);
     }
   } catch (error) {
     if (isClosedPipe(error)) return result.kind === 'rows' ? (result.unread?.() ?? 'done') : 'done';
@@ -204,6 +217,5 @@ export const render = async (
   // A script knows from the exit code; a person wants to read what happened.
   if (view.message !== undefined && !options.quiet && (stderr.isTty || result.kind === 'nothing'))
     await note(view.message);
-  if (result.kind === 'rows') return result.exit?.() ?? 'done';
-  return 'exit' in result ? (result.exit ?? 'done') : 'done';
+  return exitOf(result);
 };

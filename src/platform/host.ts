@@ -1,4 +1,6 @@
 /** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+import type { Terminal } from './terminal.ts';
+
 export type Bytes = Uint8Array;
 
 /** PEM texts. `ca` is trusted alone, in place of the usual authorities; `extraCa` beside them. */
@@ -223,40 +225,6 @@ export type Files = {
   isWritable(path: string): Promise<boolean>;
   temporaryDirectory(): string;
   homeDirectory(): string;
-};
-
-export type Output = {
-  readonly isTty: boolean;
-  readonly columns: number;
-  /** Lines of a terminal. */
-  readonly rows?: number | undefined;
-  /** Resolves when the reader took it; rejects with code EPIPE when there is no reader any more. */
-  write(text: string | Bytes): Promise<void>;
-};
-export type Choice = { readonly value: string; readonly label: string };
-/** Prompts are written to stderr. They reject with AppError('interrupted') on Ctrl-C or end of input. */
-export type Prompts = {
-  confirm(question: string, fallback: boolean): Promise<boolean>;
-  text(
-    question: string,
-    /** `signal`: takes the question back; then it rejects like a Ctrl-C. */
-    options?: { readonly secret?: boolean; readonly fallback?: string; readonly signal?: AbortSignal },
-  ): Promise<string>;
-  select(question: string, choices: readonly Choice[]): Promise<string>;
-};
-export type Terminal = {
-  readonly stdout: Output;
-  readonly stderr: Output;
-  readonly stdin: {
-    readonly isTty: boolean;
-    bytes(): AsyncIterable<Bytes>;
-    lines(signal?: AbortSignal): AsyncIterable<string>;
-  };
-  readonly prompts: Prompts;
-  /** Shows text with a pager that has the terminal until its reader leaves it; false when it cannot be started. */
-  page?(command: string, text: string): Promise<boolean>;
-  /** A line that turns on stderr; only for terminals. */
-  spinner(text: string): Promise<{ update(text: string): void; stop(): void }>;
 };
 
 /** The keychain of the operating system. Each call ends within 3 s: it rejects when the keychain is locked or does not answer. */

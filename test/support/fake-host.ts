@@ -1,6 +1,5 @@
 import type {
   Address,
-  Choice,
   Exit,
   Finished,
   Handler,
@@ -11,6 +10,7 @@ import type {
   RunOptions,
 } from '../../src/platform/host.ts';
 import { NetworkError } from '../../src/platform/host.ts';
+import type { Choice } from '../../src/platform/terminal.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';

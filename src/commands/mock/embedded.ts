@@ -39,29 +39,37 @@ export const embeddedMock = async (
     log.info(`using the mock server at ${url} (process ${pid})`);
     return { url, isLive: true, ready: ready as Ready, close: async () => {} };
   }
-  try {
-    const { start } = await import('./start.ts');
-    const started = await start(host, {
-      directory,
-      options: defaultOptions,
-      seed: 'demo',
-      port: 0,
-      tls: false,
-      isPrivate: true,
-      warn: log.warn,
-    });
-    const { env } = started.mock;
-    const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
-    log.info(
-      `using the embedded mock server; its state is in ${directory}${isMoved ? `, its clock is set to ${new Date(env.now()).toISOString()}` : ''}`,
-    );
-    const close = async () => {
-      await started.close();
-      await owner.release();
-    };
-    return { url: started.mock.origin, isLive: false, ready: started.ready, close };
-  } catch (error) {
+  return ownServer(host, directory, log, owner.release).catch(async (error: unknown) => {
     await owner.release();
     throw error;
-  }
+  });
+};
+
+/** A server in this process, over the state of the directory that it owns. */
+const ownServer = async (
+  host: Host,
+  directory: string,
+  log: Logger,
+  release: () => Promise<void>,
+): Promise<Embedded> => {
+  const { start } = await import('./start.ts');
+  const started = await start(host, {
+    directory,
+    options: defaultOptions,
+    seed: 'demo',
+    port: 0,
+    tls: false,
+    isPrivate: true,
+    warn: log.warn,
+  });
+  const { env } = started.mock;
+  const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
+  log.info(
+    `using the embedded mock server; its state is in ${directory}${isMoved ? `, its clock is set to ${new Date(env.now()).toISOString()}` : ''}`,
+  );
+  const close = async () => {
+    await started.close();
+    await release();
+  };
+  return { url: started.mock.origin, isLive: false, ready: started.ready, close };
 };

@@ -53,17 +53,21 @@ const portError = (error: unknown, port: number): unknown => {
 const reported = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error);
 
+/** The certificate of an HTTPS server; one of a server without state goes when the server stops. */
+const identityOf = async (host: Host, { tls, directory }: StartOptions) => {
+  if (!tls) return { identity: undefined, forgetIdentity: async () => {} };
+  const { identityIn } = await import('../../mock-server/local-authority.ts');
+  const path = directory ?? temporaryDirectory(host);
+  return {
+    identity: await identityIn(host, path),
+    forgetIdentity: async () => (directory === undefined ? host.files.remove(path) : undefined),
+  };
+};
+
 /** Starts the embedded services with their state; used by `mock serve`, `mock run` and by commands without configuration. */
 export const start = async (host: Host, given: StartOptions): Promise<Started> => {
   const state = given.directory === undefined ? undefined : await openState(host.files, given.directory);
-  const tlsDirectory = given.tls ? (given.directory ?? temporaryDirectory(host)) : undefined;
-  const identity =
-    tlsDirectory === undefined
-      ? undefined
-      : await (await import('../../mock-server/local-authority.ts')).identityIn(host, tlsDirectory);
-  const forgetIdentity = async () => {
-    if (tlsDirectory !== undefined && given.directory === undefined) await host.files.remove(tlsDirectory);
-  };
+  const { identity, forgetIdentity } = await identityOf(host, given);
   const setup: MockSetup = {
     host,
     options: given.options,

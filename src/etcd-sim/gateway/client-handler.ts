@@ -35,30 +35,39 @@ const gateway = async (api: Api, rpc: Rpc, request: Incoming): Promise<Outgoing>
   }
 };
 
-const atPlainPath = (
-  api: Api,
-  path: string,
-  query: string,
-  request: Incoming,
-): Outgoing | Promise<Outgoing> => {
-  if ((path === '/health' || path === '/version') && request.method !== 'GET') return notAllowed;
-  if (path === '/health') return health(api, plain);
-  if (path === '/version') return { status: 200, headers: json, body: version(api) };
-  if (path === '/metrics') return { status: 200, headers: plain, body: metrics(api) };
-  if (path === '/' || path === '')
-    return {
-      status: 200,
-      headers: plain,
-      body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n',
-    };
-  if ((path === '/readyz' || path === '/livez') && api.form.has.readyz)
-    return { status: 200, headers: plain, body: 'ok' };
-  if (path === '/config/local/log')
-    return { status: api.form.minor === '3.5' ? 404 : request.method === 'PUT' ? 204 : 405, headers: plain };
-  if (!api.form.has.v2) return notFound;
+type Page = (api: Api, request: Incoming) => Outgoing | Promise<Outgoing>;
+const getOnly =
+  (page: Page): Page =>
+  (api, request) =>
+    request.method === 'GET' ? page(api, request) : notAllowed;
+const root: Page = () => ({
+  status: 200,
+  headers: plain,
+  body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n',
+});
+const probe: Page = ({ form }) => (form.has.readyz ? { status: 200, headers: plain, body: 'ok' } : notFound);
+
+/** Paths of every version, outside the gateway. */
+const pages: Readonly<Record<string, Page>> = {
+  '': root,
+  '/': root,
+  '/health': getOnly((api) => health(api, plain)),
+  '/version': getOnly((api) => ({ status: 200, headers: json, body: version(api) })),
+  '/metrics': (api) => ({ status: 200, headers: plain, body: metrics(api) }),
+  '/readyz': probe,
+  '/livez': probe,
+  '/config/local/log': ({ form }, { method }) => {
+    if (form.minor === '3.5') return { status: 404, headers: plain };
+    return { status: method === 'PUT' ? 204 : 405, headers: plain };
+  },
+};
+
+/** The v2 API, as far as a member without v2 data has one. */
+const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): Outgoing => {
   if (path === '/v2/members') return { status: 200, headers: json, body: v2Members(api) };
   if (path.startsWith('/v2/stats/')) return { status: 200, headers: json, body: v2Stats(api, path) };
-  if (path.startsWith('/v2/keys') && request.method !== 'GET')
+  if (!path.startsWith('/v2/keys')) return notFound;
+  if (method !== 'GET')
     return {
       status: 501,
       headers: json,
@@ -66,8 +75,18 @@ const atPlainPath = (
     };
   if (path === '/v2/keys' || path === '/v2/keys/')
     return { status: 200, headers: json, body: v2Keys(api, query) };
-  if (path.startsWith('/v2/keys/')) return { status: 404, headers: json, body: v2Missing(api, path) };
-  return notFound;
+  return path.startsWith('/v2/keys/') ? { status: 404, headers: json, body: v2Missing(api, path) } : notFound;
+};
+
+const atPlainPath = (
+  api: Api,
+  path: string,
+  query: string,
+  request: Incoming,
+): Outgoing | Promise<Outgoing> => {
+  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  if (page !== undefined) return page(api, request);
+  return api.form.has.v2 ? atV2Path(api, path, query, request) : notFound;
 };
 
 /** Calls that real members carry out and a rehearsal does not: said in so many words, not as a path that does not exist. */

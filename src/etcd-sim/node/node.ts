@@ -141,7 +141,7 @@ export class Node {
   }
   async #pump(link: PeerLink): Promise<void> {
     if (link.isBusy || this.#isStopped) return;
-    const message = this.raft.appendFor(link.id, this.#host.elapsed());
+    const message = this.raft.appendFor(link.id);
     if (message === undefined) return;
     link.isBusy = true;
     const answers = await link.raft([message]);

@@ -19,6 +19,10 @@ export class RaftLog<D> {
   get lastTerm(): number {
     return this.term(this.lastIndex) ?? 0;
   }
+  /** True when a log that ends there has everything that this one has committed (Raft 5.4.1). */
+  isCoveredBy(lastIndex: number, lastTerm: number): boolean {
+    return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
+  }
   /** Term of the entry; 0 before the first, undefined past the last. */
   term(index: number): number | undefined {
     return index === 0 ? 0 : this.#entries[index - 1]?.term;

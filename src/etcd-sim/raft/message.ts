@@ -27,6 +27,16 @@ export type Message<D> = Envelope &
 export type Draft<D> =
   Message<D> extends infer M ? (M extends Envelope ? Omit<M, keyof Envelope> : never) : never;
 
+export type RaftOptions = {
+  readonly id: string;
+  /** Ids of all members, this one included. */
+  readonly members: readonly string[];
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  /** 0 to 1, other at each call: spreads the election times. */
+  readonly jitter: () => number;
+};
+
 export type Role = 'follower' | 'pre-candidate' | 'candidate' | 'leader';
 export type HardState = { readonly term: number; readonly vote?: string };
 

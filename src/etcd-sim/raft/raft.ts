@@ -1,23 +1,7 @@
 import { RaftLog } from './log.ts';
-import type { Draft, Entry, HardState, Message, Ready, Role } from './message.ts';
-
-export type RaftOptions = {
-  readonly id: string;
-  /** Ids of all members, this one included. */
-  readonly members: readonly string[];
-  readonly heartbeatMs: number;
-  readonly electionMs: number;
-  /** 0 to 1, other at each call: spreads the election times. */
-  readonly jitter: () => number;
-};
-type Peer = {
-  next: number;
-  match: number;
-  ackedRound: number;
-  sentAt: number;
-  heardAt: number;
-  wantsMessage: boolean;
-};
+import { PendingReads } from './pending-reads.ts';
+import { Progress } from './progress.ts';
+import type { Draft, Entry, HardState, Message, RaftOptions, Ready, Role } from './message.ts';
 
 /**
  * One member's part of the agreement: terms, votes, the log, what is committed. No clock and no network of its own: times come in
@@ -25,7 +9,8 @@ type Peer = {
  */
 export class Raft<D> {
   readonly #o: RaftOptions;
-  readonly #peers = new Map<string, Peer>();
+  readonly #progress = new Progress();
+  readonly #reads = new PendingReads();
   readonly log: RaftLog<D>;
   role: Role = 'follower';
   term: number;
@@ -42,8 +27,6 @@ export class Raft<D> {
   #hardChanged = false;
   #handed: number;
   #outbox: Message<D>[] = [];
-  #reads: { readonly id: number; readonly index: number; readonly round: number }[] = [];
-  #readsReady: { readonly id: number; readonly index: number }[] = [];
   #said: string[] = [];
 
   constructor(
@@ -88,19 +71,14 @@ export class Raft<D> {
   }
   #leaderTick(now: number): void {
     if (this.#handingTo !== undefined && now > this.#handingTo.until) this.#handingTo = undefined;
-    const heard =
-      this.#others.filter((id) => now - (this.#peers.get(id)?.heardAt ?? 0) <= this.#o.electionMs).length + 1;
-    if (heard < this.#majority) {
+    if (this.#progress.heardSince(now - this.#o.electionMs) + 1 < this.#majority) {
       this.#said.push(`${this.#o.id} stepped down to follower since quorum is not active`);
       this.#follow(this.term, undefined, now);
       return;
     }
     if (now < this.#beatAt) return;
     this.#beatAt = now + this.#o.heartbeatMs;
-    this.#wakeAll();
-  }
-  #wakeAll(): void {
-    for (const peer of this.#peers.values()) peer.wantsMessage = true;
+    this.#progress.wakeAll();
   }
 
   #setTerm(term: number, vote: string | undefined): void {
@@ -137,13 +115,8 @@ export class Raft<D> {
     }
     this.#votes = new Set([this.#o.id]);
     this.#electionAt = now + this.#o.electionMs * (0.3 + 0.7 * this.#o.jitter());
-    const asked = {
-      type: 'vote',
-      lastIndex: this.log.lastIndex,
-      lastTerm: this.log.lastTerm,
-      isPre,
-      isForced,
-    } as const;
+    const { lastIndex, lastTerm } = this.log;
+    const asked = { type: 'vote', lastIndex, lastTerm, isPre, isForced } as const;
     for (const to of this.#others) this.#send(to, asked, isPre ? this.term + 1 : this.term);
     this.#countVotes(now);
   }
@@ -160,17 +133,8 @@ export class Raft<D> {
       `${this.#o.id} became leader at term ${this.term}`,
       `raft.node: ${this.#o.id} elected leader ${this.#o.id} at term ${this.term}`,
     );
-    this.#reads = [];
-    for (const id of this.#others) {
-      this.#peers.set(id, {
-        next: this.log.lastIndex + 1,
-        match: 0,
-        ackedRound: 0,
-        sentAt: now,
-        heardAt: now,
-        wantsMessage: true,
-      });
-    }
+    this.#reads.drop();
+    this.#progress.reset(this.#others, this.log.lastIndex + 1, now);
     // An entry of its own term commits what earlier leaders left behind.
     this.log.push(this.term, undefined);
     this.#beatAt = now + this.#o.heartbeatMs;
@@ -184,7 +148,7 @@ export class Raft<D> {
   propose(data: D): number | undefined {
     if (this.role !== 'leader' || this.#handingTo !== undefined) return undefined;
     const { index } = this.log.push(this.term, data);
-    this.#wakeAll();
+    this.#progress.wakeAll();
     this.#advance();
     return index;
   }
@@ -192,67 +156,56 @@ export class Raft<D> {
   read(id: number): boolean {
     if (this.role !== 'leader' || this.log.term(this.commit) !== this.term) return false;
     this.#round += 1;
-    this.#reads.push({ id, index: this.commit, round: this.#round });
-    this.#wakeAll();
+    this.#reads.add({ id, index: this.commit, round: this.#round });
+    this.#progress.wakeAll();
     this.#releaseReads();
     return true;
   }
   #releaseReads(): void {
-    while (this.#reads.length > 0) {
-      const { round, id, index } = this.#reads[0] as { round: number; id: number; index: number };
-      const acked = [...this.#peers.values()].filter((peer) => peer.ackedRound >= round).length + 1;
-      if (acked < this.#majority) return;
-      this.#reads.shift();
-      this.#readsReady.push({ id, index });
-    }
+    this.#reads.release((round) => this.#progress.ackedSince(round) + 1 >= this.#majority);
   }
   #advance(): void {
-    const matches = [this.log.lastIndex, ...this.#others.map((id) => this.#peers.get(id)?.match ?? 0)].sort(
-      (a, b) => b - a,
-    );
-    const reached = matches[this.#majority - 1] ?? 0;
+    const reached = this.#progress.reachedBy(this.#majority, this.log.lastIndex);
     // Only entries of the own term are counted (the others follow).
     if (reached <= this.commit || this.log.term(reached) !== this.term) return;
     this.commit = reached;
-    this.#wakeAll();
+    this.#progress.wakeAll();
   }
   /** The member with the longest log of those heard lately; undefined when there is none. */
   successor(now: number): string | undefined {
-    const live = [...this.#peers].filter(([, peer]) => now - peer.heardAt <= 3 * this.#o.heartbeatMs);
-    return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];
+    return this.#progress.longest(now - 3 * this.#o.heartbeatMs);
   }
   /** Starts to hand the leadership over; the target must be another member. */
   handOver(to: string, now: number): boolean {
-    const peer = this.#peers.get(to);
-    if (this.role !== 'leader' || peer === undefined) return false;
+    if (this.role !== 'leader' || !this.#progress.has(to)) return false;
     this.#handingTo = { id: to, until: now + this.#o.electionMs };
     this.#said.push(`${this.#o.id} [term ${this.term}] starts to transfer leadership to ${to}`);
-    peer.wantsMessage = true;
-    this.#finishHandOver(to, peer);
+    this.#progress.wake(to);
+    this.#finishHandOver(to);
     return true;
   }
-  #finishHandOver(id: string, peer: Peer): void {
-    if (this.#handingTo?.id === id && peer.match === this.log.lastIndex)
+  #finishHandOver(id: string): void {
+    if (this.#handingTo?.id === id && this.#progress.matchOf(id) === this.log.lastIndex)
       this.#send(id, { type: 'take-over' });
   }
 
   /** The next append for a peer that has none on the way; undefined when there is nothing to say. */
-  appendFor(id: string, now: number): Message<D> | undefined {
-    const peer = this.#peers.get(id);
-    if (this.role !== 'leader' || peer === undefined || !peer.wantsMessage) return undefined;
-    peer.wantsMessage = false;
-    peer.sentAt = now;
-    const prevIndex = peer.next - 1;
+  appendFor(id: string): Message<D> | undefined {
+    const next = this.role === 'leader' ? this.#progress.takeNext(id) : undefined;
+    if (next === undefined) return undefined;
+    const prevIndex = next - 1;
     const entries = this.log.batch(prevIndex);
-    const body = {
+    return {
       type: 'append',
+      from: this.#o.id,
+      to: id,
+      term: this.term,
       prevIndex,
       prevTerm: this.log.term(prevIndex) ?? 0,
       entries,
       commit: this.commit,
       round: this.#round,
-    } as const;
-    return { ...body, from: this.#o.id, to: id, term: this.term };
+    };
   }
 
   receive(message: Message<D>, now: number): void {
@@ -278,9 +231,7 @@ export class Raft<D> {
       return;
     }
     if (!message.isPre && message.term > this.term) this.#follow(message.term, undefined, now);
-    const isCurrent =
-      message.lastTerm > this.log.lastTerm ||
-      (message.lastTerm === this.log.lastTerm && message.lastIndex >= this.log.lastIndex);
+    const isCurrent = this.log.isCoveredBy(message.lastIndex, message.lastTerm);
     const isFree = message.isPre
       ? message.term > this.term
       : message.term === this.term && (this.#vote ?? message.from) === message.from;
@@ -319,19 +270,11 @@ export class Raft<D> {
     this.#send(message.from, { type: 'appended', ok: true, match, round: message.round });
   }
   #onAppended(message: Message<D> & { type: 'appended' }, now: number): void {
-    const peer = this.#peers.get(message.from);
-    if (this.role !== 'leader' || peer === undefined) return;
-    peer.heardAt = now;
-    peer.ackedRound = Math.max(peer.ackedRound, message.round);
-    if (message.ok) {
-      peer.match = Math.max(peer.match, message.match);
-      peer.next = peer.match + 1;
-    } else peer.next = Math.max(1, Math.min(peer.next - 1, message.match + 1));
-    if (peer.next <= this.log.lastIndex || !message.ok || peer.ackedRound < this.#round)
-      peer.wantsMessage = true;
+    if (this.role !== 'leader' || !this.#progress.has(message.from)) return;
+    this.#progress.appended(message.from, message, now, this.log.lastIndex, this.#round);
     this.#advance();
     this.#releaseReads();
-    this.#finishHandOver(message.from, peer);
+    this.#finishHandOver(message.from);
   }
 
   /** Everything to do since the last call. */
@@ -339,19 +282,17 @@ export class Raft<D> {
     const { cutAfter, entries } = this.log.unstored();
     const committed = this.log.slice(this.#handed, this.commit);
     this.#handed = this.commit;
-    const hard = this.#hardChanged ? { term: this.term, vote: this.#vote } : undefined;
-    this.#hardChanged = false;
     const ready = {
-      hard,
+      hard: this.#hardChanged ? { term: this.term, vote: this.#vote } : undefined,
       cutAfter,
       entries,
       messages: this.#outbox,
       committed,
-      reads: this.#readsReady,
+      reads: this.#reads.take(),
       said: this.#said,
     };
+    this.#hardChanged = false;
     this.#outbox = [];
-    this.#readsReady = [];
     this.#said = [];
     return ready;
   }

@@ -42,13 +42,20 @@ const problemIn = (state: State, ops: readonly TxnOp[], ways: Ways): Failure | u
   return undefined;
 };
 
+type Change = { readonly revision: number; sub: number };
+
+const carryOutPut = (keys: Keyspace, one: Put, change: Change): TxnResponse => {
+  const before = keys.get(one.key);
+  const value = one.ignoreValue ? (before?.value ?? '') : one.value;
+  const lease = one.ignoreLease ? before?.lease : one.lease;
+  const prev = keys.put(one.key, value, lease, change.revision, change.sub);
+  change.sub += 1;
+  keys.revision = change.revision;
+  return one.prevKv ? { op: 'put', prev } : { op: 'put' };
+};
+
 /** Changes of one transaction share a revision, which moves only when something changed. */
-const carryOut = (
-  keys: Keyspace,
-  ops: readonly TxnOp[],
-  ways: Ways,
-  change: { readonly revision: number; sub: number },
-): TxnResponse[] =>
+const carryOut = (keys: Keyspace, ops: readonly TxnOp[], ways: Ways, change: Change): TxnResponse[] =>
   ops.map((one): TxnResponse => {
     if (one.op === 'txn')
       return {
@@ -57,17 +64,7 @@ const carryOut = (
         responses: carryOut(keys, chosen(one, ways), ways, change),
       };
     if (one.op === 'range') return { op: 'range', ...(keys.range(one) as RangeResult) };
-    if (one.op === 'put') {
-      const before = keys.get(one.key);
-      const [value, lease] = [
-        one.ignoreValue ? (before?.value ?? '') : one.value,
-        one.ignoreLease ? before?.lease : one.lease,
-      ];
-      const prev = keys.put(one.key, value, lease, change.revision, change.sub);
-      change.sub += 1;
-      keys.revision = change.revision;
-      return one.prevKv ? { op: 'put', prev } : { op: 'put' };
-    }
+    if (one.op === 'put') return carryOutPut(keys, one, change);
     const prev = keys.delete(one, change.revision, change.sub);
     change.sub += prev.length;
     if (prev.length > 0) keys.revision = change.revision;

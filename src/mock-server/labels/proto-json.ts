@@ -94,6 +94,27 @@ const readValue = (outer: Field, value: unknown, path: string, bad: Violation[])
   }
 };
 
+type Reading = { readonly read: Record<string, unknown>; readonly path: string; readonly bad: Violation[] };
+
+/** One member of a message, under either of its names. */
+const readMember = (fields: Fields, name: string, given: unknown, { read, path, bad }: Reading): void => {
+  const key = Object.hasOwn(fields, name) ? name : camel(name);
+  const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+  if (field === undefined) {
+    const description = `Invalid JSON payload received. Unknown name "${name}"${at(path)}: Cannot find field.`;
+    bad.push({ field: join(path, name), description });
+    return;
+  }
+  // spec/labels#errors: null is absent; members that only the service sets are checked like others and then ignored.
+  if (given === null) return;
+  if (Object.hasOwn(read, key)) {
+    bad.push({ field: join(path, key), description: `Invalid value${at(path)}: '${key}' is given twice.` });
+    return;
+  }
+  const value = readValue(field, given, join(path, key), bad);
+  if (!field.outputOnly) read[key] = value;
+};
+
 const readFields = (
   fields: Fields,
   exclusive: readonly (readonly string[])[] = [],
@@ -109,30 +130,23 @@ const readFields = (
     return {};
   }
   const read: Record<string, unknown> = {};
-  for (const [name, given] of Object.entries(value)) {
-    const key = Object.hasOwn(fields, name) ? name : camel(name);
-    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
-    if (field === undefined) {
-      const description = `Invalid JSON payload received. Unknown name "${name}"${at(path)}: Cannot find field.`;
-      bad.push({ field: join(path, name), description });
-    } else if (given !== null && Object.hasOwn(read, key)) {
-      bad.push({ field: join(path, key), description: `Invalid value${at(path)}: '${key}' is given twice.` });
-    } else if (given !== null) {
-      // spec/labels#errors: null is absent; members that only the service sets are checked like others and then ignored.
-      const value = readValue(field, given, join(path, key), bad);
-      if (!field.outputOnly) read[key] = value;
-    }
-  }
-  for (const group of exclusive) {
-    const set = group.filter((key) => read[key] !== undefined);
-    const [first, second] = set;
-    if (second !== undefined) {
-      const description = `Invalid value${at(path)} (oneof), oneof is already set by '${first}'. Cannot set '${second}'.`;
-      bad.push({ field: join(path, second), description });
-    }
-  }
+  for (const [name, given] of Object.entries(value)) readMember(fields, name, given, { read, path, bad });
+  bad.push(...oneofViolations(exclusive, read, path));
   return read;
 };
+
+/** At most one of each group may be set. */
+const oneofViolations = (
+  exclusive: readonly (readonly string[])[],
+  read: Readonly<Record<string, unknown>>,
+  path: string,
+): Violation[] =>
+  exclusive.flatMap((group) => {
+    const [first, second] = group.filter((key) => read[key] !== undefined);
+    if (second === undefined) return [];
+    const description = `Invalid value${at(path)} (oneof), oneof is already set by '${first}'. Cannot set '${second}'.`;
+    return [{ field: join(path, second), description }];
+  });
 
 /** The JSON mapping of spec/labels#errors: strict about names, types, enums and oneofs; says every thing that is wrong. Pure. */
 export const mapJson = (

@@ -36,26 +36,17 @@ const OPERATORS = new Set([
   'severity',
 ]);
 
-/** Words and operators of a query, in order. A word with a colon that is no operator (`http://x`) is a word. */
-export const termsFrom = (query: string): Term[] => {
-  const terms: Term[] = [];
-  for (const [whole, bang, operator, quoted, word] of query.matchAll(TOKEN)) {
-    const value = quoted === undefined ? (word ?? '') : quoted.replace(/\\(.)/g, '$1');
-    const known = operator !== undefined && OPERATORS.has(operator.toLowerCase());
-    const isNot = bang !== undefined && (bang === '!' || known);
-    if (known) terms.push({ operator: operator.toLowerCase(), value, not: isNot });
-    else {
-      const text = operator === undefined ? value : `${operator}:${value}`;
-      // A word such as `-5` keeps its dash.
-      terms.push({
-        operator: '',
-        value: bang === '-' && quoted === undefined ? whole : text,
-        not: isNot && bang === '!',
-      });
-    }
-  }
-  return terms;
+/** A word with a colon that is no operator (`http://x`) is a word. A word such as `-5` keeps its dash. */
+const termOf = ([whole, bang, operator, quoted, word]: RegExpMatchArray): Term => {
+  const value = quoted === undefined ? (word ?? '') : quoted.replace(/\\(.)/g, '$1');
+  const known = operator?.toLowerCase();
+  if (known !== undefined && OPERATORS.has(known)) return { operator: known, value, not: bang !== undefined };
+  const text = operator === undefined ? value : `${operator}:${value}`;
+  return { operator: '', value: bang === '-' && quoted === undefined ? whole : text, not: bang === '!' };
 };
+
+/** Words and operators of a query, in order. */
+export const termsFrom = (query: string): Term[] => [...query.matchAll(TOKEN)].map(termOf);
 
 const DAY_MS = 86_400_000;
 const dayStart = (text: string, now: number): number | undefined => {

@@ -106,6 +106,29 @@ const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
 const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
   isSlim ? epicSlim(state, epic, false) : fullEpic(state, epic);
 
+/** The four kinds of results: where they come from and what a search looks at. */
+const groupsOf = (state: Tracker) => ({
+  stories: {
+    group: 'stories',
+    kind: 'story',
+    records: () => state.stories.values(),
+    subject: storySubject,
+  },
+  epics: { group: 'epics', kind: 'epic', records: () => state.epics.values(), subject: epicSubject },
+  iterations: {
+    group: 'iterations',
+    kind: 'iteration',
+    records: () => state.iterations.values(),
+    subject: iterationSubject,
+  },
+  milestones: {
+    group: 'milestones',
+    kind: 'milestone',
+    records: () => state.objectives.values(),
+    subject: milestoneSubject,
+  },
+});
+
 const run = (call: SearchCall) => {
   const { state, query } = call;
   const isSlim = query.detail === 'slim';
@@ -115,25 +138,7 @@ const run = (call: SearchCall) => {
   const isAsked = (group: string, ...kinds: string[]): boolean =>
     place === undefined ? kinds.some((kind) => wanted.has(kind)) : place.group === group;
   const terms = termsFrom(query.query);
-  const stories = {
-    group: 'stories',
-    kind: 'story',
-    records: () => state.stories.values(),
-    subject: storySubject,
-  };
-  const epics = { group: 'epics', kind: 'epic', records: () => state.epics.values(), subject: epicSubject };
-  const iterations = {
-    group: 'iterations',
-    kind: 'iteration',
-    records: () => state.iterations.values(),
-    subject: iterationSubject,
-  };
-  const milestones = {
-    group: 'milestones',
-    kind: 'milestone',
-    records: () => state.objectives.values(),
-    subject: milestoneSubject,
-  };
+  const { stories, epics, iterations, milestones } = groupsOf(state);
   return {
     ...(isAsked('epics', 'epic')
       ? { epics: pageOf(call, terms, epics, (one) => epicResult(state, one, isSlim)) }

@@ -182,6 +182,28 @@ const seedIteration = (state: Tracker, at: string): StoredIteration => {
   });
 };
 
+/** An epic that is linked with a roadmap of the planning tool. */
+const seedEpic = (state: Tracker, label: string, objective: number): { readonly id: number } => {
+  const epic = createEpic(state, {
+    name: 'Sign-up in five minutes',
+    description: 'From the first click to the first order.',
+    epic_state_id: numbers.epicDoing,
+    group_ids: [ids.group],
+    labels: [{ name: label }],
+    objective_ids: [objective],
+    owner_ids: [ids.owner],
+    follower_ids: [ids.ben],
+    external_id: 'epic-signup',
+  });
+  return put(state.epics, {
+    ...epic,
+    planningtool_id: 'aaaaaaaa-0000-4000-8000-000000000001',
+    planningtool_plugin_id: 'aaaaaaaa-0000-4000-8000-000000000002',
+    planningtool_name: 'Roadmap 2026',
+    planningtool_url: 'https://plans.example.com/roadmap/2026',
+  });
+};
+
 /** spec/program#mock-server: a project, epic, iteration, label and group with two or more stories that have descriptions and external links. */
 export const seedDemo = (state: Tracker, at: string): void => {
   seedFields(state, at);
@@ -195,27 +217,7 @@ export const seedDemo = (state: Tracker, at: string): void => {
     description: 'First steps of a customer',
     external_id: 'lab-onboarding',
   });
-  const epic = createEpic(state, {
-    name: 'Sign-up in five minutes',
-    description: 'From the first click to the first order.',
-    epic_state_id: numbers.epicDoing,
-    group_ids: [ids.group],
-    labels: [{ name: label.name }],
-    objective_ids: [objective.id],
-    owner_ids: [ids.owner],
-    follower_ids: [ids.ben],
-    external_id: 'epic-signup',
-  });
-  const linked = {
-    planningtool_id: 'aaaaaaaa-0000-4000-8000-000000000001',
-    planningtool_plugin_id: 'aaaaaaaa-0000-4000-8000-000000000002',
-  };
-  state.epics.put(epic.id, {
-    ...epic,
-    ...linked,
-    planningtool_name: 'Roadmap 2026',
-    planningtool_url: 'https://plans.example.com/roadmap/2026',
-  });
+  const epic = seedEpic(state, label.name, objective.id);
   state.iterations.put(iteration.id, { ...iteration, label_ids: [label.id] });
   seedStories(state, {
     epic_id: epic.id,

@@ -37,6 +37,9 @@ const cut = (response: ServerResponse, outgoing: Outgoing): void => {
   response.write(body.slice(0, Math.ceil(body.length / 2)), () => response.socket?.destroy());
 };
 
+const sizeOf = (body: string | Bytes | undefined): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
+
 /** Writes one answer. Strings and bytes go out in one piece with their length. */
 export const answer = (message: IncomingMessage, response: ServerResponse, outgoing: Outgoing): void => {
   if (response.destroyed) return;
@@ -46,9 +49,8 @@ export const answer = (message: IncomingMessage, response: ServerResponse, outgo
   }
   const { body, status } = outgoing;
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
-    const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const isBodyless = status === 204 || status === 304;
-    response.writeHead(status, rawHeaders(outgoing, isBodyless ? undefined : length));
+    response.writeHead(status, rawHeaders(outgoing, isBodyless ? undefined : sizeOf(body)));
     if (body === undefined || isBodyless || message.method === 'HEAD') response.end();
     else response.end(body);
     return;

@@ -83,6 +83,20 @@ const says: Readonly<Partial<Record<TlsFailure['kind'], (reason: string) => stri
 const isProxys = (code: NetworkError['code']): boolean =>
   code === 'REFUSED' || code === 'DNS' || code === 'CONNECT_TIMEOUT';
 
+/** What a proxy did wrong; undefined when it is not the proxy's failure. `proxy` is absent once a byte was sent. */
+const proxyFailure = (
+  { code, message }: SystemError,
+  kind: Kind | undefined,
+  where: string,
+  proxy: string | undefined,
+): string | undefined => {
+  const check = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY';
+  if (/^Proxy response|Proxy Authentication/.test(message ?? ''))
+    return `cannot reach ${where}: the proxy refused (${message}); ${check}`;
+  if (kind === undefined || proxy === undefined || !isProxys(kind.code)) return undefined;
+  return `cannot reach ${where}: its proxy ${new URL(proxy).host} cannot be used: ${kind.says} (${code}); ${check}`;
+};
+
 /**
  * What happened on the wire, in words a user can act on. `where` is the origin only: paths and queries may hold secrets.
  * @param sent whether a byte of the request may have left this machine
@@ -98,34 +112,15 @@ export const networkErrorFrom = (
   const error = innermost((thrown ?? {}) as SystemError);
   const code = error.code ?? '';
   const kind = kinds[code];
-  if (/^Proxy response|Proxy Authentication/.test(error.message ?? '')) {
-    return new NetworkError(
-      'PROXY',
-      `cannot reach ${where}: the proxy refused (${error.message}); check HTTPS_PROXY, HTTP_PROXY and NO_PROXY`,
-      false,
-      thrown,
-    );
-  }
+  const viaProxy = proxyFailure(error, kind, where, sent ? undefined : proxy);
+  if (viaProxy !== undefined) return new NetworkError('PROXY', viaProxy, false, thrown);
   if (kind?.code === 'TLS' || (kind === undefined && certificateCodes.test(code))) {
     const trouble = troubleIn(error);
     const text = says[trouble.kind]?.(trouble.reason) ?? trouble.reason;
     return new NetworkError('TLS', `cannot reach ${where} safely: ${text}`, sent, thrown, trouble);
   }
-  if (kind !== undefined && proxy !== undefined && !sent && isProxys(kind.code)) {
-    const { host } = new URL(proxy);
-    return new NetworkError(
-      'PROXY',
-      `cannot reach ${where}: its proxy ${host} cannot be used: ${kind.says} (${code}); check HTTPS_PROXY, HTTP_PROXY and NO_PROXY`,
-      false,
-      thrown,
-    );
-  }
   if (kind !== undefined)
     return new NetworkError(kind.code, `cannot reach ${where}: ${kind.says} (${code})`, sent, thrown);
-  return new NetworkError(
-    'OTHER',
-    `the request to ${where} failed: ${error.message ?? String(thrown)}`,
-    sent,
-    thrown,
-  );
+  const text = error.message ?? String(thrown);
+  return new NetworkError('OTHER', `the request to ${where} failed: ${text}`, sent, thrown);
 };

@@ -1,5 +1,5 @@
 import type { Interface } from 'node:readline';
-import type { Choice, Prompts } from '../host.ts';
+import type { Choice, Prompts } from '../terminal.ts';
 import { askAllowed, interrupted } from './ask-allowed.ts';
 import { builtin } from './builtin.ts';
 

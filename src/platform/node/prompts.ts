@@ -1,5 +1,5 @@
 import { confirm, input, password, select } from '@inquirer/prompts';
-import type { Prompts } from '../host.ts';
+import type { Prompts } from '../terminal.ts';
 import { askAllowed, interrupted } from './ask-allowed.ts';
 
 /** Its own default is stdout, which belongs to the data. */

@@ -1,4 +1,5 @@
-import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
+import type { Bytes } from '../host.ts';
+import type { Output, Prompts, Terminal } from '../terminal.ts';
 import { builtin } from './builtin.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;

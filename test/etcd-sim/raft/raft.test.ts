@@ -63,7 +63,7 @@ class Net {
       expect(this.leaders.get(raft.term) ?? id).toBe(id);
       this.leaders.set(raft.term, id);
     }
-    const appends = this.ids.flatMap((other) => raft.appendFor(other, this.now) ?? []);
+    const appends = this.ids.flatMap((other) => raft.appendFor(other) ?? []);
     return [...ready.messages, ...appends];
   }
   /** Time passes; messages arrive at once unless lost. */

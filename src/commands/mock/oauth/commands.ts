@@ -1,8 +1,8 @@
 import { str } from '../../../core/field.ts';
-import { operations } from '../../../core/operation.ts';
-import { nothing, recordResult, rowsResult } from '../../../core/result.ts';
+import { type Operation, operations } from '../../../core/operation.ts';
+import { type Result, nothing, recordResult, rowsResult } from '../../../core/result.ts';
 import { oauthConsole } from '../../../api-specs/oauth/console.ts';
-import type { Command, Flag, Flags } from '../../../cli/command.ts';
+import type { Command, Context, Flag, Flags, Values } from '../../../cli/command.ts';
 import { columnsOf, commandFrom, inputFrom } from '../../from-table.ts';
 import { consoleCommand } from './console-page.ts';
 
@@ -44,6 +44,31 @@ const examples: Readonly<Record<string, readonly { readonly line: string; readon
   ],
 };
 
+/** Asks where the row says so, calls the console of the server and shows what it answered. */
+const run = async (
+  context: Context,
+  operation: Operation,
+  name: string,
+  { url: given, ...input }: Values,
+): Promise<Result> => {
+  if (operation.cli?.confirm && !context.isDryRun)
+    await context.confirm(
+      operation.cli.confirm.replace(/\{(\w+)\}/g, (_, word: string) => String(input[word])),
+    );
+  const { callConsole } = await import('./control-console.ts');
+  const answer = await callConsole(
+    context,
+    operation,
+    inputFrom(operation, input),
+    typeof given === 'string' ? given : undefined,
+  );
+  const message = `${name}: done`;
+  if (answer === undefined) return nothing(message);
+  const view = { columns: columnsOf(operation) };
+  if (Array.isArray(answer)) return rowsResult(answer, view);
+  return recordResult(answer, operation.method === 'GET' ? view : { ...view, message });
+};
+
 /** spec/sign-in#client: a command for each row of the console, `opsctl mock oauth clients create` and so on. */
 const rows: readonly Command[] = operations(oauthConsole.table).map(
   ({ resource, verb, operation }): Command => {
@@ -66,28 +91,7 @@ const rows: readonly Command[] = operations(oauthConsole.table).map(
         return flags;
       },
       examples: examples[words.join(' ')] ?? [],
-      run: async (context, values) => {
-        const { url: given, ...rest } = values;
-        if (operation.cli?.confirm && !context.isDryRun)
-          await context.confirm(
-            operation.cli.confirm.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
-          );
-        const { callConsole } = await import('./control-console.ts');
-        const answer = await callConsole(
-          context,
-          operation,
-          inputFrom(operation, rest),
-          typeof given === 'string' ? given : undefined,
-        );
-        if (answer === undefined) return nothing(`${words.join(' ')}: done`);
-        const view = { columns: columnsOf(operation) };
-        return Array.isArray(answer)
-          ? rowsResult(answer, view)
-          : recordResult(
-              answer,
-              operation.method === 'GET' ? view : { ...view, message: `${words.join(' ')}: done` },
-            );
-      },
+      run: (context, values) => run(context, operation, words.join(' '), values),
     };
   },
 );

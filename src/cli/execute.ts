@@ -1,0 +1,91 @@
+import { loadSettings, secretsOf } from '../config/load.ts';
+import { withCaFile } from '../config/trust.ts';
+import { type Category, usageError } from '../core/problem.ts';
+import { type Result, recordResult } from '../core/result.ts';
+import { makeLogger } from '../output/logger.ts';
+import type { OutputOptions, Redactor } from '../output/types.ts';
+import type { Host } from '../platform/host.ts';
+import type { Command, Context, Reach, ServiceName, Target, Values } from './command.ts';
+import { DryRunStop, makeContext } from './context.ts';
+import type { Globals } from './globals.ts';
+import { groups } from './manifest.ts';
+import { readBodies } from './read-bodies.ts';
+import { choices, paceOf, settingFlags } from './options.ts';
+import { seenRecords } from './seen-records.ts';
+import { endedBy, stopper } from './stopper.ts';
+
+/** What every step of one run needs. */
+export type Run = { readonly host: Host; readonly redactor: Redactor };
+
+/** A flag that promises to change nothing is never taken in silence by a command that would. */
+const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Globals): void => {
+  if (isDryRun === true && noDryRun !== undefined)
+    throw usageError(`${path.join(' ')} has no dry run; nothing was done`, [], [noDryRun]);
+};
+
+/** A service is reached when a command asks for one; what was started for it is closed with the command. */
+const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): Reach => {
+  const make = async (): Promise<Reach> => (await import('../commands/target.ts')).makeReach(env);
+  let made: Promise<Reach> | undefined;
+  return {
+    reach: async (service: ServiceName): Promise<Target> => {
+      made ??= make();
+      return (await made).reach(service);
+    },
+    close: async () => (await made)?.close(),
+  };
+};
+
+/** Runs one command and renders its result while the services that it talks to are still there. */
+export const execute = async (
+  run: Run,
+  command: Command,
+  values: Values,
+  globals: Globals,
+  options: OutputOptions,
+): Promise<Category | 'done'> => {
+  refuseDryRun(command, globals);
+  const { redactor } = run;
+  const settings = loadSettings(run.host, settingFlags(globals));
+  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  const host = withCaFile(run.host, settings);
+  const log = makeLogger(host, options, redactor);
+  const stop = stopper(host);
+  stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
+  const services = lazyReach({ host, settings, log, signal: stop.signal });
+  const seen = seenRecords();
+  const context = makeContext({
+    seen,
+    ...choices(host, globals, options),
+    ...paceOf(settings),
+    host,
+    settings,
+    log,
+    reach: services.reach,
+    explainer: (service) => groups.find(({ name }) => name === service)?.explain?.(),
+    signal: stop.signal,
+  });
+  const { render } = await import('../output/render.ts');
+  try {
+    const given = await readBodies(host, command, values);
+    return await render(await stoppable(command.run(context, given)), options, host, redactor);
+  } catch (error) {
+    throw endedBy(stop, error);
+  } finally {
+    if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
+    await services.close();
+    stop.off();
+  }
+};
+
+/** A dry run ends a command at its first request; that request is then the result. */
+const stoppable = async (running: Promise<Result>): Promise<Result> => {
+  try {
+    return await running;
+  } catch (error) {
+    if (!(error instanceof DryRunStop)) throw error;
+    const { dryRun } = await import('../api-client/dry-run.ts');
+    const shown = dryRun(error.request);
+    return recordResult(shown, { text: shown.curl });
+  }
+};
