@@ -258,6 +258,27 @@ describe('on a terminal', () => {
     );
   });
 
+  test('an answer longer than the screen goes through the pager, a short one and a stream of rows do not', async () => {
+    const rows = Array.from({ length: 40 }, (_, id) => ({ id }));
+    const paged = async (result: Result, env: Record<string, string>) => {
+      const host = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], columns: 30, env });
+      const pages: [string, string][] = [];
+      const page = async (command: string, text: string): Promise<boolean> => pages.push([command, text]) > 0;
+      Object.assign(host.terminal, { page });
+      await render(result, { ...quiet, format: 'table' }, host, makeRedactor());
+      return { pages, out: host.out() };
+    };
+    const text = `ID\n${rows.map(({ id }) => `${id}\n`).join('')}`;
+    const env = { OPSCTL_PAGER: 'more', NO_COLOR: '1' };
+    async function* later(): AsyncGenerator<unknown> {
+      yield* rows;
+    }
+    expect(await paged(rowsResult(rows), env)).toEqual({ pages: [['more', text]], out: '' });
+    expect(await paged(rowsResult(rows.slice(0, 2)), env)).toEqual({ pages: [], out: 'ID\n0\n1\n' });
+    expect(await paged(rowsResult(later()), env)).toEqual({ pages: [], out: text });
+    expect(await paged(rowsResult(rows), { ...env, OPSCTL_PAGER: '' })).toEqual({ pages: [], out: text });
+  });
+
   test('wide characters take two places', async () => {
     const { out } = await rendered(
       rowsResult([
