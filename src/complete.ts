@@ -106,6 +106,12 @@ const cached = (source: string, settings: readonly string[], words: readonly str
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
+  if (source === 'explainable') {
+    const { errors, guards } = JSON.parse(
+      fs.readFileSync(new URL('./chunks/explanations.json', import.meta.url), 'utf8'),
+    );
+    return plain([...Object.keys(guards), ...Object.keys(errors)]);
+  }
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
   if (source === 'kv-member') return plain(memberNames(clusterFile(words)));
   return records(source.replace(/[^a-z-]/g, ''), words);

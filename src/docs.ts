@@ -1,4 +1,4 @@
-import { rootPage } from './cli/help.ts';
+import { commandPage, rootPage } from './cli/help.ts';
 import { groups } from './cli/manifest.ts';
 import { commandTree, treeFiles } from './cli/tree.ts';
 import { keys } from './config/keys.ts';
@@ -10,6 +10,10 @@ import { bashScript } from './reference/completion/bash.ts';
 import { fishScript } from './reference/completion/fish.ts';
 import { powershellScript } from './reference/completion/powershell.ts';
 import { zshScript } from './reference/completion/zsh.ts';
+import { pagesMarkdown } from './reference/page-markdown.ts';
+import { manPage } from './reference/page-roff.ts';
+import type { Page } from './core/page.ts';
+import { topics } from './cli/topics.ts';
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 const between = (page: string, name: string, text: string): string =>
@@ -57,6 +61,31 @@ const blocks: Readonly<Record<string, () => string>> = {
 const readme = (page: string): string =>
   Object.entries(blocks).reduce((text, [name, table]) => between(text, name, table()), page);
 
+type Book = { readonly name: string; readonly summary: string; readonly pages: readonly Page[] };
+
+/** One book for the program with its topics, and one for each group of commands. */
+const books = async (version: string): Promise<Book[]> => {
+  const own = await Promise.all(topics.map((topic) => topic.load()));
+  const groupBooks = await Promise.all(
+    groups.map(async ({ name, summary, load }) => ({
+      name: `opsctl-${name}`,
+      summary,
+      pages: (await load()).filter(({ hidden }) => !hidden).map(commandPage),
+    })),
+  );
+  const summary = 'sign in, manage work-tracking and label resources, upgrade key-value clusters';
+  return [{ name: 'opsctl', summary, pages: [rootPage(version), ...own] }, ...groupBooks];
+};
+
+/** Manual pages and the Markdown reference, by their paths in `dist`. */
+const referenceFiles = async (version: string): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    (await books(version)).flatMap(({ name, summary, pages }) => [
+      [`man/${name}.1`, manPage(name, version, summary, pages)],
+      [`reference/${name}.md`, pagesMarkdown(name, pages)],
+    ]),
+  );
+
 /** The command tree for TAB, in files by the words that lead to them. */
 const treeTexts = async (): Promise<Record<string, string>> =>
   Object.fromEntries(
@@ -75,6 +104,7 @@ export const writeDocs = async (version: string, existing: { readonly readme: st
     'help.txt': pageText(rootPage(version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     ...(await treeTexts()),
+    ...(await referenceFiles(version)),
   },
   committed: {
     'completions/opsctl.bash': bashScript(),

@@ -89,6 +89,12 @@ export const groups: readonly Group[] = [
     load: async () => (await import('../commands/completion.ts')).commands,
   },
   {
+    name: 'explain',
+    section: 'Tools',
+    summary: 'Explain a guard, an error code, an exit code, a setting or a field',
+    load: async () => (await import('../commands/explain.ts')).commands,
+  },
+  {
     name: 'reference',
     section: 'Tools',
     summary: 'Endpoints, their fields, limits and errors',

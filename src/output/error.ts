@@ -74,7 +74,7 @@ const errorJson = (error: AppError, notes: readonly string[]) => ({
   http_status: error.detail.httpStatus ?? null,
   message: error.message,
   hint: error.detail.tryThis?.[0] ?? null,
-  docs: error.detail.docs ?? null,
+  docs: error.detail.docs ?? `opsctl explain ${codeOf(error)}`,
   retryable: error.detail.retryable ?? false,
   request_id: error.detail.requestId ?? null,
   problems: error.detail.problems ?? [],

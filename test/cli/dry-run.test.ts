@@ -20,6 +20,7 @@ const looks = [
     'doctor auth',
     'completion',
     'reference',
+    'explain',
     'commands',
     'api',
     'tracker export',

@@ -78,7 +78,7 @@ test('the same keys for every error, data where there is some', async () => {
     http_status: null,
     message: 'wrong',
     hint: null,
-    docs: null,
+    docs: expect.stringMatching(/^opsctl explain [A-Z_]+$/),
     retryable: false,
     request_id: null,
     problems: [],

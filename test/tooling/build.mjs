@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { bundledPackages, noticesText, sbom } from './notices.mjs';
+import { explanations } from './explanations.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = process.env.OPSCTL_DIST ?? `${root}dist`;
@@ -129,10 +130,16 @@ const chunksFirst = [...output].sort(
   (a, b) => Number(b.fileName.startsWith('chunks/')) - Number(a.fileName.startsWith('chunks/')),
 );
 put(`${dist}/chunks/jq.wasm`, jqModule);
+put(`${dist}/chunks/explanations.json`, JSON.stringify(explanations(root)));
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? file.code : file.source);
-const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
+const made = new Set([
+  ...output.map(({ fileName }) => fileName),
+  'chunks/jq.wasm',
+  'chunks/jq-thread.mjs',
+  'chunks/explanations.json',
+]);
 // A program that was started from the last build may still load its chunks: only old ones go.
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {

@@ -1,0 +1,58 @@
+import type { Block, Page } from '../core/page.ts';
+
+/** man(7): a line that begins with a dot or a quote is a request, a backslash an escape, and a dash a hyphen. */
+const escaped = (text: string): string =>
+  text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll(/`([^`]*)`/g, '\\fB$1\\fR')
+    .replaceAll(/^([.'])/gm, '\\&$1')
+    // A long address may be broken behind its slashes.
+    .replaceAll(/\S{40,}/g, (word) => word.replaceAll('/', '/\\:'));
+
+const blockLines = (block: Block): string[] => {
+  switch (block.kind) {
+    case 'heading':
+      return ['.PP', `\\fB${escaped(block.text)}\\fR`];
+    case 'text':
+      return [
+        '.PP',
+        ...block.text.split('\n').flatMap((line, i) => (i === 0 ? [] : ['.br']).concat(escaped(line))),
+      ];
+    case 'terms':
+      return block.rows.flatMap(([term, text]) =>
+        text === ''
+          ? ['.PP', '.RS 4', escaped(term.trim()), '.RE']
+          : ['.TP', `\\fB${escaped(term.trim())}\\fR`, escaped(text)],
+      );
+    case 'shell':
+    case 'literal':
+      return [
+        ...(block.note === undefined ? [] : ['.PP', `${escaped(block.note)}:`]),
+        '.PP',
+        '.RS 4',
+        '.nf',
+        ...block.lines.map(escaped),
+        '.fi',
+        '.RE',
+      ];
+  }
+};
+
+/** One manual page: what it is, then a section for each page. */
+export const manPage = (name: string, version: string, summary: string, pages: readonly Page[]): string => {
+  const lines = [
+    `.TH "${name.toUpperCase().replaceAll('"', '')}" "1" "" "opsctl ${version}" "opsctl"`,
+    // Left-aligned and unhyphenated: a flag or an address that is broken cannot be copied.
+    '.ad l',
+    '.nh',
+    '.SH NAME',
+    `${escaped(name)} \\- ${escaped(summary)}`,
+    ...pages.flatMap((page) => [
+      `.SH "${escaped(page.title.toUpperCase()).replaceAll('"', '')}"`,
+      escaped(page.summary),
+      ...page.blocks.flatMap(blockLines),
+    ]),
+  ];
+  return `${lines.join('\n')}\n`;
+};
