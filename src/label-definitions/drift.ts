@@ -191,19 +191,21 @@ const fieldKind: Kind<FieldDef, LiveField> = {
   },
 };
 
-const labelDrift = (wanted: LabelDef, base: Base, live: LiveLabel): Drift[] => {
-  const members = ['title', 'description'] as const;
-  return members.flatMap((member): Drift[] => {
-    const said = wanted[member];
-    const was = base.label?.[member] ?? (member === 'title' ? base.record?.title : undefined);
-    const isKnown = base.label !== undefined || (member === 'title' && base.record !== undefined);
-    if (said === undefined || (isKnown && text(was) === text(live[member]))) return [];
-    const isLost = (said ?? '') !== (live[member] ?? '');
-    if (!isKnown && !isLost) return [];
-    const before = isKnown ? { was: was ?? null } : {};
-    return [{ what: `${member} of the label`, ...before, is: live[member] ?? null, isLost, at: { member } }];
-  });
+/** What a member of the label was; the title is known from the record even when the revision is gone. */
+const labelThen = (base: Base, member: 'title' | 'description'): { readonly was: unknown } | undefined => {
+  if (base.label !== undefined) return { was: base.label[member] ?? null };
+  return member === 'title' && base.record !== undefined ? { was: base.record.title } : undefined;
 };
+
+const labelDrift = (wanted: LabelDef, base: Base, live: LiveLabel): Drift[] =>
+  (['title', 'description'] as const).flatMap((member): Drift[] => {
+    const said = wanted[member];
+    const then = labelThen(base, member);
+    if (said === undefined || (then !== undefined && text(then.was) === text(live[member]))) return [];
+    const isLost = (said ?? '') !== (live[member] ?? '');
+    if (then === undefined && !isLost) return [];
+    return [{ what: `${member} of the label`, ...then, is: live[member] ?? null, isLost, at: { member } }];
+  });
 
 const stateWords = { UNPUBLISHED_DRAFT: 'draft', PUBLISHED: 'published', DISABLED: 'disabled' } as const;
 

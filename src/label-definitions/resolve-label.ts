@@ -72,10 +72,32 @@ export const nameOfLabel = (context: Context, typed: string, asking: Asking): Pr
     return name;
   });
 
-/**
- * Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title.
- * What looks like an id is tried as one first, which spares a look at all titles.
- */
+/** Services that judge rights first say 403 for an id that is none (spec/labels#errors). */
+const mayBeNone = (error: unknown): error is AppError =>
+  error instanceof AppError &&
+  error.detail.code !== 'MISSING_SCOPE' &&
+  (error.category === 'not-found' || error.detail.httpStatus === 403);
+
+/** What looks like an id is tried as one first, which spares a look at all titles. */
+const withId = async <T>(
+  context: Context,
+  typed: string,
+  asking: Asking,
+  use: (name: string) => Promise<T>,
+): Promise<T> => {
+  const { bare, revision } = parts(typed);
+  try {
+    return await use(`labels/${bare}${revision}`);
+  } catch (error) {
+    if (!mayBeNone(error)) throw error;
+    const { label, titles, ids } = await findByTitle(context, bare, asking);
+    if (label !== undefined) return use(`labels/${label.id}${revision}`);
+    // What was not found may be a part of a label that there is: a revision, a permission.
+    throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
+  }
+};
+
+/** Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title. */
 export const withLabel = async <T>(
   context: Context,
   typed: string,
@@ -88,25 +110,11 @@ export const withLabel = async <T>(
   if (typed.startsWith('labels/')) return use(typed);
   const { bare, revision } = parts(typed);
   // A dry run ends at its first request, so what looks like an id must not be mistaken for one there.
-  if (looksLikeId(bare) && !context.isDryRun) {
-    try {
-      return await use(`labels/${bare}${revision}`);
-    } catch (error) {
-      // Services that judge rights first say 403 for an id that is none (spec/labels#errors).
-      const mayBeNone =
-        error instanceof AppError && (error.category === 'not-found' || error.detail.httpStatus === 403);
-      if (!mayBeNone || error.detail.code === 'MISSING_SCOPE') throw error;
-      const { label, titles, ids } = await findByTitle(context, bare, asking);
-      // What was not found may be a part of a label that there is: a revision, a permission.
-      if (label === undefined)
-        throw error.category === 'not-found' && !ids.includes(bare) ? noSuchLabel(typed, titles) : error;
-      return use(`labels/${label.id}${revision}`);
-    }
-  }
+  if (looksLikeId(bare) && !context.isDryRun) return withId(context, typed, asking, use);
   const whole = await findByTitle(context, typed, asking);
   if (whole.label !== undefined) return use(`labels/${whole.label.id}`);
   const { label, titles } = revision === '' ? whole : await findByTitle(context, bare, asking);
-  if (label === undefined && context.isDryRun && looksLikeId(bare)) return use(`labels/${typed}`);
-  if (label === undefined) throw noSuchLabel(typed, titles);
-  return use(`labels/${label.id}${revision}`);
+  if (label !== undefined) return use(`labels/${label.id}${revision}`);
+  if (context.isDryRun && looksLikeId(bare)) return use(`labels/${typed}`);
+  throw noSuchLabel(typed, titles);
 };

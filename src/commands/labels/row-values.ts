@@ -12,26 +12,35 @@ const needsFullView = ({ format, columns }: Context): boolean =>
     ? formatRow(format).isForPeople === true
     : columns.some((column) => !SHORT_VIEW.has(column.split('.')[0] ?? ''));
 
+const pinFor = (operation: Operation, values: Values): Record<string, unknown> => {
+  const { revision } = values;
+  if (revision === undefined || !takesPin(operation) || isUnderRevision(operation)) return {};
+  return operation.body?.writeControl
+    ? { 'write-control': { requiredRevisionId: revision } }
+    : { 'write-control.required-revision-id': revision };
+};
+
+const propertiesFor = ({ bodyName }: Operation, values: Values): Record<string, unknown> => {
+  const { title, description } = values;
+  if (bodyName !== 'Label' || (title ?? description) === undefined) return {};
+  const given = values.properties ?? (values.body as { properties?: object } | undefined)?.properties;
+  const short = {
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+  };
+  return { properties: { ...(given as object | undefined), ...short } };
+};
+
 /** `--admin`, `--revision`, `--title` as the members that the row has for them. */
 export const longForm = (operation: Operation, values: Values, context: Context): Values => {
-  const more: Record<string, unknown> = {};
-  if (needsFullView(context) && (operation.query?.view ?? operation.body?.view) && values.view === undefined)
-    more.view = 'LABEL_VIEW_FULL';
-  if (values.admin !== undefined) more['use-admin-access'] = values.admin;
-  if (values.revision !== undefined && takesPin(operation) && !isUnderRevision(operation)) {
-    if (operation.body?.writeControl) more['write-control'] = { requiredRevisionId: values.revision };
-    else more['write-control.required-revision-id'] = values.revision;
-  }
-  if (operation.bodyName === 'Label' && (values.title ?? values.description) !== undefined) {
-    const { title, description } = values;
-    const given = values.properties ?? (values.body as { properties?: object } | undefined)?.properties;
-    more.properties = {
-      ...given,
-      ...(title === undefined ? {} : { title }),
-      ...(description === undefined ? {} : { description }),
-    };
-  }
-  return { ...values, ...more };
+  const hasView = (operation.query?.view ?? operation.body?.view) !== undefined;
+  return {
+    ...values,
+    ...(hasView && values.view === undefined && needsFullView(context) ? { view: 'LABEL_VIEW_FULL' } : {}),
+    ...(values.admin === undefined ? {} : { 'use-admin-access': values.admin }),
+    ...pinFor(operation, values),
+    ...propertiesFor(operation, values),
+  };
 };
 
 /** `--fields` of a read: a member of every method that no row has, so that bodies with fields of their own keep the name. */
