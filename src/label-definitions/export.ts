@@ -7,7 +7,7 @@ import { definitionOf, liveFrom } from './from-label.ts';
 import { type Asking, allDefinitions, allPermissions, getDefinition } from './read-labels.ts';
 import { withLabel } from './resolve-label.ts';
 import { schemaLine } from './schema.ts';
-import { stringify } from './yaml-package.ts';
+import { yamlText } from './yaml-text.ts';
 
 /** A label that is read for export: its definition, and what the comment above it says. */
 export type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };
@@ -89,8 +89,7 @@ const comment = ({ json, live }: Exported): string => {
 };
 
 /** A definition as one YAML document. */
-export const documentText = (one: Exported): string =>
-  comment(one) + stringify(fileFrom(one.definition), { lineWidth: 0, aliasDuplicateObjects: false });
+export const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));
 
 /** The same as a file of its own, with the line by which editors find the schema. */
 export const fileText = (one: Exported): string => schemaLine + documentText(one);

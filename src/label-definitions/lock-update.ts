@@ -4,7 +4,7 @@ import type { LockFile } from './lock-file.ts';
 import { changeLock, withRecord } from './lock-store.ts';
 import type { LiveLabel } from './definition.ts';
 import type { Prepared } from './prepared.ts';
-import { unorderedDigest } from './digest.ts';
+import { contentDigest, unorderedDigest } from './digest.ts';
 import { simulated } from './simulate.ts';
 import type { Session } from './session.ts';
 
@@ -35,8 +35,27 @@ const recorded = (lock: LockFile, { deployment }: Session, { prepared, live }: O
   return withRecord(lock, entry.key, entry.file, deployment, record);
 };
 
+/** The record says the same already: most labels of most runs. */
+const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boolean => {
+  const { entry } = prepared;
+  const record = entry?.record?.deployments[deployment];
+  return (
+    record !== undefined &&
+    record.applying === undefined &&
+    entry?.record?.file === entry?.file &&
+    prepared.wanted.permissions === undefined &&
+    record.id === live.id &&
+    record.revision === live.revisionId &&
+    record.state === live.state &&
+    record.copyMode === live.copyMode &&
+    record.enabledApps.join() === live.enabledApps.join() &&
+    record.digest === contentDigest(live)
+  );
+};
+
 /** Writes down what was applied, or found to be as the file says. */
-export const recordOutcomes = async (session: Session, outcomes: readonly Outcome[]): Promise<void> => {
+export const recordOutcomes = async (session: Session, all: readonly Outcome[]): Promise<void> => {
+  const outcomes = all.filter((one) => !isRecorded(session, one));
   for (const [directory, group] of byDirectory(outcomes, ({ prepared }) => prepared.entry?.directory))
     await changeLock(session.context, directory, (lock) =>
       group.reduce((now, outcome) => recorded(now, session, outcome), lock),

@@ -69,9 +69,18 @@ const filesIn = async (context: Context, file: string): Promise<string[]> => {
   return names.map((name) => join(file, name));
 };
 
+/** Places are asked for when something is wrong: until then the text is kept, and not the tree of its nodes. */
+const placeLater =
+  (text: string, index: number) =>
+  (path: string): Place => {
+    const lineCounter = new LineCounter();
+    const parsed = parseAllDocuments(text, { lineCounter });
+    const document = 'empty' in parsed ? undefined : parsed[index];
+    return document === undefined ? { line: 1, column: 1 } : placeIn(document, lineCounter, path);
+  };
+
 export const documentsIn = (file: string, text: string): Document[] => {
-  const counter = new LineCounter();
-  const parsed = parseAllDocuments(text, { lineCounter: counter });
+  const parsed = parseAllDocuments(text);
   const found = 'empty' in parsed ? [] : parsed;
   const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {
     const source = found.length > 1 ? `${called(file)} (document ${i + 1})` : called(file);
@@ -90,7 +99,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
     }
     const value: unknown = document.toJS();
     if (value === null || value === undefined) return [];
-    const placeOf = (path: string): Place => placeIn(document, counter, path);
+    const placeOf = placeLater(text, i);
     return [{ source: called(file), value, ...(file === '-' ? {} : { file }), placeOf }];
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));

@@ -7,5 +7,4 @@ export {
   isScalar,
   isSeq,
   parseAllDocuments,
-  stringify,
 } from 'yaml';

@@ -27,7 +27,7 @@ export type LabelServer = {
 
 export const labelsEntry: ServiceEntry = {
   name: 'labels',
-  claims: (path) => /^\/(v2beta|batch)(\/|$)/.test(path),
+  claims: (path) => /^\/(v2beta|batch|__opsctl\/labels)(\/|$)/.test(path),
   load: async () => makeLabels,
 };
 

@@ -5,6 +5,7 @@ import { faultsAdd, faultsClear, faultsList, faultsLoad } from './faults.ts';
 import { featuresSet, featuresShow } from './features.ts';
 import { commands as kv } from './kv/commands.ts';
 import { commands as oauth } from './oauth/commands.ts';
+import { labelsToken } from './labels/token.ts';
 import { requestsCommand } from './requests.ts';
 import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   faultsLoad,
   featuresShow,
   featuresSet,
+  labelsToken,
   ...kv,
   ...oauth,
 ];

@@ -13,8 +13,7 @@ export const serviceEntries: readonly ServiceEntry[] = [
   },
   {
     name: 'labels',
-    claims: (path) =>
-      path === '/v2beta' || path.startsWith('/v2beta/') || path === '/batch' || path.startsWith('/batch/'),
+    claims: (path) => /^\/(v2beta|batch|__opsctl\/labels)(\/|$)/.test(path),
     load: async () => (await import('../../mock-server/labels/service.ts')).makeLabels,
   },
   {

@@ -15,6 +15,7 @@ import { locks, permissions } from './permission-handlers.ts';
 import { type Json, mapJson } from './proto-json.ts';
 import { quotaOf } from './quota.ts';
 import { type System, checkLanguage, queryFrom, systemFrom } from './query.ts';
+import { TOKEN_PATH, roleToken } from './role-token.ts';
 import { seedLabels } from './seed.ts';
 import { labelState } from './state.ts';
 
@@ -145,7 +146,7 @@ const answererOf = (env: Environment) => {
 };
 
 const isLabelPath = (path: string): boolean =>
-  path === basePath || path.startsWith(`${basePath}/`) || batchPaths.includes(path);
+  path === basePath || path.startsWith(`${basePath}/`) || batchPaths.includes(path) || path === TOKEN_PATH;
 
 /** spec/labels: the label service as a part of the mock server. */
 export const makeLabels = (env: Environment): MockService => {
@@ -165,7 +166,10 @@ export const makeLabels = (env: Environment): MockService => {
   return {
     name: 'labels',
     owns: isLabelPath,
-    handle: (request) => (batchPaths.includes(request.path) ? batch(request) : one(request)),
+    handle: (request) => {
+      if (request.path === TOKEN_PATH) return roleToken(env, request);
+      return batchPaths.includes(request.path) ? batch(request) : one(request);
+    },
     seed: (kind) => {
       if (kind === 'demo') seedLabels(env);
     },

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { opsctl } from '../../support/program.ts';
+import { type Surrounding, surrounding } from './around.ts';
+
+let at: Surrounding;
+beforeAll(async () => {
+  at = await surrounding({ seed: 'demo', labelsAuth: 'oauth' });
+});
+afterAll(() => at.close());
+
+const tokenFor = async (role: string, ...more: string[]): Promise<string> => {
+  const env = { OPSCTL_MOCK_URL: at.server.mock.origin };
+  const ran = await opsctl(['mock', 'labels', 'token', role, '-o', 'name', ...more], {
+    home: at.directory,
+    env,
+  });
+  expect([ran.code, ran.stderr]).toEqual([0, '']);
+  return ran.stdout.trim();
+};
+const can = async (token: string, ...argv: string[]): Promise<boolean> =>
+  (await at.runWith({ OPSCTL_LABELS_TOKEN: token }, ...argv)).code === 0;
+
+test('one command gives a token of any role, and the role is what it says', async () => {
+  const rows = [];
+  for (const role of ['none', 'reader', 'applier', 'organizer', 'editor', 'admin']) {
+    const token = await tokenFor(role);
+    rows.push([
+      role,
+      await can(token, 'get', 'Contract'),
+      await can(
+        token,
+        'permissions',
+        'create',
+        'Contract',
+        '--email',
+        `${role}-new@example.com`,
+        '--role',
+        'APPLIER',
+      ),
+      await can(token, 'update-copy-mode', 'Contract', '--copy-mode', 'ALWAYS_COPY'),
+      await can(token, 'list', '--admin'),
+    ]);
+  }
+  // The demo's audience `default` may apply Contract, so everybody may read it.
+  expect(rows).toEqual([
+    ['none', true, false, false, false],
+    ['reader', true, false, false, false],
+    ['applier', true, false, false, false],
+    ['organizer', true, true, false, false],
+    ['editor', true, true, true, false],
+    ['admin', true, true, true, true],
+  ]);
+});
+
+test('a role on one label is none on the others; a label that is not there is an error', async () => {
+  const token = await tokenFor('editor', '--label', 'Sensitivity');
+  expect(await can(token, 'update-copy-mode', 'Sensitivity', '--copy-mode', 'ALWAYS_COPY')).toBe(true);
+  const env = { OPSCTL_MOCK_URL: at.server.mock.origin };
+  const ran = await opsctl(['mock', 'labels', 'token', 'editor', '--label', 'Nothing'], {
+    home: at.directory,
+    env,
+  });
+  expect([ran.code, ran.stderr]).toEqual([6, expect.stringContaining('there is no label Nothing')]);
+});
+
+test('a page in a browser gets no token', async () => {
+  const reply = await fetch(`${at.server.mock.origin}/__opsctl/labels/token`, {
+    method: 'POST',
+    headers: { origin: 'http://evil.example', 'content-type': 'application/json' },
+    body: '{"role":"admin"}',
+  });
+  expect(reply.status).toBe(403);
+});
