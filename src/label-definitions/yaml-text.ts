@@ -7,7 +7,9 @@ const keptLine = /^(\S(.*\S)?)?$/;
 
 const isBlock = (text: string): boolean =>
   /^\S/.test(text) &&
-  !/\n\n$|^[^\n]*$|[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]/u.test(text) &&
+  text.includes('\n') &&
+  !text.endsWith('\n\n') &&
+  !/[\p{Cc}\p{Cf}\u2028\u2029]/u.test(text.replaceAll('\n', '')) &&
   text.split('\n').every((line) => keptLine.test(line));
 
 const blockText = (text: string, indent: string): string => {
