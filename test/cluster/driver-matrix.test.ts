@@ -4,7 +4,7 @@ import { hasBinaries, pause } from '../support/cluster.ts';
 import { startBed } from '../support/driver-beds.ts';
 import type { Bed, BedKind, BedOptions, Ended, Place } from '../support/driver-beds.ts';
 
-const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks'];
+const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks', 'docker'];
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 
 let bed: Bed | undefined;
@@ -144,7 +144,7 @@ const scenarios: readonly Scenario[] = [
       expect(await one.versions()).toEqual(['3.4', '3.4', '3.4']);
     },
     // Hooks start what they start: as whom is theirs to say.
-    not: ['hooks'],
+    not: ['hooks', 'docker'],
   },
 ];
 

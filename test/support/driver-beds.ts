@@ -21,13 +21,15 @@ import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/free-ports.ts';
 import { binariesOf, call, pause } from './cluster.ts';
 import type { Binaries } from './cluster.ts';
+import { startDocker } from './docker-host.ts';
+import type { DockerHost } from './docker-host.ts';
 import { startLoopbackSsh } from './loopback-ssh.ts';
 import { startSystemd } from './systemd-host.ts';
 import type { SystemdHost } from './systemd-host.ts';
 
 const BIN = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 
-export type BedKind = 'local' | 'ssh + local' | 'systemd' | 'ssh + systemd' | 'hooks';
+export type BedKind = 'local' | 'ssh + local' | 'systemd' | 'ssh + systemd' | 'hooks' | 'docker';
 export type Place = {
   readonly name: string;
   readonly url: string;
@@ -114,6 +116,7 @@ const specOf = (kind: BedKind, place: Place, from: string, to: string): Record<s
   const { host: _, ...here } = common;
   const base = kind.startsWith('ssh') ? common : here;
   const next = join(place.directory, 'next');
+  if (kind === 'docker') return { ...base, container: place.name, new_image: `kv-${place.name}:${to}` };
   if (isUnits(kind))
     return {
       ...base,
@@ -165,6 +168,14 @@ const startUnits = (systemd: SystemdHost, all: readonly Place[], options: BedOpt
   systemd.systemctl('daemon-reload');
   for (const { name } of all) systemd.systemctl('start', '--no-block', `${name}.service`);
 };
+const startContainers = (docker: DockerHost, all: readonly Place[], from: string): void => {
+  docker.image('kv:old', serverOf(from));
+  for (const { name, data, flags } of all)
+    docker.docker(
+      ...['run', '-d', '--name', name, '--network', 'host', '--restart', 'always', '-v', `${data}:${data}`],
+      ...['-e', 'ETCD_QUOTA_BACKEND_BYTES=1073741824', 'kv:old', ...flags],
+    );
+};
 const startProcesses = (all: readonly Place[], from: string, { uid, cwd }: BedOptions): void => {
   for (const place of all) {
     const become = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
@@ -194,8 +205,10 @@ export const startBed = async (
   const ssh = kind.startsWith('ssh')
     ? await startLoopbackSsh(join(directory, 'ssh'), systemd?.prefix ?? [])
     : undefined;
+  const docker = kind === 'docker' ? await startDocker(join(directory, 'docker')) : undefined;
   const close = async (): Promise<void> => {
     for (const place of all) crash(place);
+    await docker?.close();
     ssh?.close();
     await systemd?.close();
     rmSync(directory, { recursive: true, force: true });
@@ -206,6 +219,7 @@ export const startBed = async (
       const text = systemd.systemctl('show', '-p', 'MainPID', '--value', `${place.name}.service`);
       return Number(text) > 0 ? Number(text) : undefined;
     }
+    if (docker !== undefined) return Number(docker.docker('inspect', '-f', '{{.State.Pid}}', place.name));
     const path = join(place.directory, 'pid');
     return existsSync(path) ? Number(readFileSync(path, 'utf8')) : undefined;
   };
@@ -218,7 +232,11 @@ export const startBed = async (
       // It has ended already.
     }
   };
-  if ((isUnits(kind) && systemd === undefined) || (kind.startsWith('ssh') && ssh === undefined)) {
+  const isMissing =
+    (isUnits(kind) && systemd === undefined) ||
+    (kind.startsWith('ssh') && ssh === undefined) ||
+    (kind === 'docker' && docker === undefined);
+  if (isMissing) {
     await close();
     return undefined;
   }
@@ -232,7 +250,8 @@ export const startBed = async (
   const file = join(directory, 'cluster.yaml');
   const offer: Bed['offer'] = (old, to, wrap = () => undefined) => {
     for (const place of all) {
-      const script = wrap(place, serverOf(to));
+      const script = wrap(place, docker === undefined ? serverOf(to) : 'etcd-server');
+      docker?.image(`kv-${place.name}:${to}`, serverOf(to), script);
       const path = join(place.directory, isUnits(kind) ? 'next' : `etcd-${to}`);
       put(script ?? { from: serverOf(to) }, path);
     }
@@ -241,6 +260,7 @@ export const startBed = async (
     writeFileSync(file, stringify({ name: 'bed', to, ...settingsOf(kind, ssh?.config), timeouts, members }));
   };
   if (systemd !== undefined) startUnits(systemd, all, options);
+  else if (docker !== undefined) startContainers(docker, all, from);
   else startProcesses(all, from, options);
   await healthy(all).catch(async (error: unknown) => {
     await close();
@@ -251,7 +271,13 @@ export const startBed = async (
   const begin: Bed['begin'] = (...words) => {
     const argv = [...prefix, process.execPath, BIN, ...words, '--cluster', file];
     return spawn(argv[0] as string, argv.slice(1), {
-      env: { PATH: process.env['PATH'], HOME: directory, OPSCTL_HOME: join(directory, 'home'), CI: 'true' },
+      env: {
+        PATH: process.env['PATH'],
+        ...docker?.env,
+        HOME: directory,
+        OPSCTL_HOME: join(directory, 'home'),
+        CI: 'true',
+      },
       cwd: '/',
       stdio: ['ignore', 'pipe', 'pipe'],
     });

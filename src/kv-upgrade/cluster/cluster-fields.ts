@@ -1,5 +1,6 @@
 import { any, bool, help, int, list, map, obj, oneOf, req, str, url } from '../../core/field.ts';
 import type { Fields } from '../../core/field.ts';
+import { driverKinds, experimentalText, remoteKinds } from './drivers.ts';
 
 const line = (summary: string) =>
   help(
@@ -86,8 +87,8 @@ export const clusterFields = {
     'Version to go to, 3.4 (default: the next one after the running version)',
   ),
   driver: help(
-    oneOf('local', 'hooks', 'systemd', 'ssh', 'docker', 'podman', 'static-pod'),
-    'How members are stopped and started (default local)',
+    oneOf(...driverKinds),
+    `How members are stopped and started (default local); ${experimentalText}`,
   ),
   members: req(list(obj(memberFields), { min: 1, max: 99 })),
   hooks: obj(hookFields),
@@ -96,7 +97,7 @@ export const clusterFields = {
     proxy_jump: str(),
     sudo: bool(),
     // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
-    then: oneOf('local', 'systemd', 'docker', 'podman', 'static-pod'),
+    then: oneOf(...remoteKinds),
   }),
   tls: help(obj(tlsFields), 'For members with https:// URLs'),
   user: help(obj(userFields), 'For a store with authentication'),

@@ -7,6 +7,7 @@ import { objectSchema } from '../../core/schema.ts';
 import { nextMinor, versionRows } from '../../api-specs/etcd/versions.ts';
 import { clusterFields } from './cluster-fields.ts';
 import { argvOf, wordsOf } from './command-line.ts';
+import { neededBy } from './drivers.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from '../types.ts';
 import { contentOf } from './yaml-file.ts';
 
@@ -34,52 +35,51 @@ const repeated = (members: readonly MemberSpec[], driver: string): Problem[] =>
     });
   });
 
-const memberProblems = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => {
-  const needed: Readonly<Record<string, readonly (keyof MemberSpec)[]>> = {
-    local: ['pid_file', 'log_file'],
-    systemd: ['unit'],
-    ssh: ['host'],
-    docker: ['container', 'new_image'],
-    podman: ['container', 'new_image'],
-    'static-pod': ['manifest', 'new_image', 'old_image'],
-  };
-  const of = typeof member.name === 'string' ? ` (${member.name})` : '';
+const missingKeys = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => {
   const isRemote = driver === 'ssh';
-  const found = (isRemote ? [driver, then] : [driver]).flatMap((kind) =>
-    (needed[kind] ?? [])
+  const of = typeof member.name === 'string' ? ` (${member.name})` : '';
+  return (isRemote ? [driver, then] : [driver]).flatMap((kind) =>
+    neededBy(kind)
       .filter((key) => member[key] === undefined)
       .map((key) =>
         problem(
           `${at}.${key}`,
           'required',
-          `is required with driver ${isRemote && kind !== driver ? `ssh, then ${kind}` : kind}${of}`,
+          `is required with driver ${kind === driver ? kind : `ssh, then ${kind}`}${of}`,
         ),
       ),
   );
-  const started = isRemote ? then : driver;
-  for (const which of ['old', 'new'] as const) {
-    const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
-    if (line !== undefined && !isCommandLine(line))
-      found.push(
-        problem(
-          `${at}.${which}_command`,
-          'type',
-          'must be a list of words or one line of text with closed quotes',
-        ),
-      );
-    else if (started === 'local' && argvOf(line, binary) === undefined) {
-      found.push(
-        problem(
-          `${at}.${which}_command`,
-          'required',
-          `is required with driver ${isRemote ? 'ssh, then local' : 'local'}${of}`,
-          `or ${which}_binary, when the line has only flags`,
-        ),
-      );
-    }
-  }
-  return found;
 };
+
+const commandProblem = (
+  member: MemberSpec,
+  at: string,
+  which: 'old' | 'new',
+  driver: string,
+  then: string,
+): Problem[] => {
+  const [line, binary] = [member[`${which}_command`], member[`${which}_binary`]];
+  const path = `${at}.${which}_command`;
+  if (line !== undefined && !isCommandLine(line))
+    return [problem(path, 'type', 'must be a list of words or one line of text with closed quotes')];
+  const isProcess = (driver === 'ssh' ? then : driver) === 'local';
+  if (!isProcess || argvOf(line, binary) !== undefined) return [];
+  const of = typeof member.name === 'string' ? ` (${member.name})` : '';
+  return [
+    problem(
+      path,
+      'required',
+      `is required with driver ${driver === 'ssh' ? 'ssh, then local' : 'local'}${of}`,
+      `or ${which}_binary, when the line has only flags`,
+    ),
+  ];
+};
+
+const memberProblems = (member: MemberSpec, at: string, driver: string, then: string): Problem[] => [
+  ...missingKeys(member, at, driver, then),
+  ...commandProblem(member, at, 'old', driver, then),
+  ...commandProblem(member, at, 'new', driver, then),
+];
 
 export type Purpose = 'read' | 'upgrade';
 /** Everything that is wrong with a cluster file's content, all at once. A file that only names URLs is enough to look at a cluster. Pure. */

@@ -124,6 +124,8 @@ const explicit = (member: MemberSpec, { next }: Placement): string =>
 export const containerService =
   (tool: 'docker' | 'podman'): MakeService =>
   () => ({
+    // Each version is asked in a container of its own.
+    factsMs: 60_000,
     look: (member) => look(tool, member),
     stateFrom: (done, { container }) => {
       if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };

@@ -184,7 +184,7 @@ export const scriptDriver = (
         const fromMs = host.now();
         // A service that knows more says also whether the process is there.
         const [done, own] = await Promise.all([
-          must(member, what, factsScript(service, member, sizes)),
+          must(member, what, factsScript(service, member, sizes), service.factsMs),
           service.facts?.(member, askWith(must, member, what)),
         ]);
         const state: ProcessState =

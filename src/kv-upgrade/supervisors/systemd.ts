@@ -63,7 +63,8 @@ const program = (member: MemberSpec): string =>
 M=$(printf %s "$L" | sed 's/^\\([-@:+!|]*\\).*/\\1/'); L=\${L#"$M"}
 P=\${L%%[[:space:]]*}
 case "$P" in /*) ;; *) P=$(command -v "$P") || { echo "$P is not found" >&2; exit 3; };; esac`
-    : `P=${quoted(member.binary_path)}`;
+    : `P=${quoted(member.binary_path)}
+case "$P" in *.opsctl-*) echo "binary_path $P is a program that opsctl keeps; leave binary_path out" >&2; exit 3;; esac`;
 
 /** The program of the main process itself, even when its file was replaced since it was started; a wrapper's is not. */
 const runningProgram = ({ unit }: MemberSpec): string => `R=$(readlink -f "$P"); [ -n "$R" ] || R=$P

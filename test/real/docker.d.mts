@@ -1,0 +1,1 @@
+export const realDocker: () => { directories: string[] } | { missing: string };

@@ -1,0 +1,142 @@
+/** A real container daemon of the test's own: sockets, data and images below one directory, the machine's network. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { realDocker } from '../real/docker.mjs';
+import { pause } from './cluster.ts';
+
+export type DockerHost = {
+  /** PATH and DOCKER_HOST for whoever speaks to it. */
+  readonly env: Readonly<Record<string, string>>;
+  docker(...words: readonly string[]): string;
+  /** An image with this server as its entry point, and one variable that says which image it is. */
+  image(name: string, server: string, script?: string): void;
+  close(): Promise<void>;
+};
+
+/** An OCI runtime that takes away the resource limits, which a sandbox may not set, and then is runc. */
+const runtime = (directory: string, runc: string): string => {
+  const path = join(directory, 'runtime.sh');
+  const strip =
+    'const fs=require("fs"),f=process.argv[1]+"/config.json",c=JSON.parse(fs.readFileSync(f));delete c.process.rlimits;fs.writeFileSync(f,JSON.stringify(c))';
+  writeFileSync(
+    path,
+    `#!/bin/sh\nb=; p=\nfor a in "$@"; do [ "$p" = --bundle ] && b=$a; p=$a; done
+[ -n "$b" ] && [ -f "$b/config.json" ] && ${process.execPath} -e '${strip}' "$b"\nexec ${runc} "$@"\n`,
+  );
+  chmodSync(path, 0o755);
+  return path;
+};
+
+const leftOut = (why: string): undefined => {
+  if (process.env['CI'] === 'true') throw new Error(`no container runtime: ${why}`);
+  process.stderr.write(`left out: a real container runtime: ${why}\n`);
+  return undefined;
+};
+
+/** The server, its libraries and a shell: all that an image of it needs. */
+const fillRoot = (root: string, server: string): void => {
+  const put = (from: string, to: string): void => {
+    mkdirSync(dirname(join(root, to)), { recursive: true });
+    copyFileSync(realpathSync(from), join(root, to));
+    chmodSync(join(root, to), 0o755);
+  };
+  put(server, 'usr/bin/etcd-server');
+  for (const tool of ['/bin/sh', '/bin/sleep']) put(tool, tool.slice(1));
+  for (const program of [server, '/bin/sh', '/bin/sleep'])
+    for (const [, path] of execFileSync('ldd', [program], { encoding: 'utf8' }).matchAll(/(\/\S+) \(0x/g))
+      put(path as string, (path as string).slice(1));
+};
+
+const importImage = (docker: DockerHost['docker'], name: string, server: string, script?: string): void => {
+  const root = mkdtempSync(join(tmpdir(), 'kv-image-'));
+  try {
+    fillRoot(root, server);
+    const text = script ?? 'exec etcd-server "$@"';
+    writeFileSync(join(root, 'usr/bin/etcd'), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    const tar = `${root}.tar`;
+    execFileSync('tar', ['-C', root, '-cf', tar, '.']);
+    docker(
+      'import',
+      '--change',
+      'ENTRYPOINT ["etcd"]',
+      '--change',
+      `ENV IMAGE_OF=${basename(name)}`,
+      tar,
+      name,
+    );
+    rmSync(tar);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+};
+
+export const startDocker = async (directory: string): Promise<DockerHost | undefined> => {
+  if (process.getuid?.() !== 0) return leftOut('a daemon needs root');
+  const found = realDocker();
+  if ('missing' in found) return leftOut(found.missing);
+  mkdirSync(directory, { recursive: true });
+  const env = {
+    PATH: `${found.directories.join(':')}:${process.env['PATH']}`,
+    DOCKER_HOST: `unix://${join(directory, 'd.sock')}`,
+  };
+  const runc = join(found.directories[0] as string, 'runc');
+  const flags = [
+    ...['--data-root', join(directory, 'data'), '--exec-root', join(directory, 'exec')],
+    ...['-p', join(directory, 'pid'), '-H', env.DOCKER_HOST, '--bridge=none', '--iptables=false'],
+    ...[
+      '--storage-driver=vfs',
+      '--add-runtime',
+      `own=${runtime(directory, runc)}`,
+      '--default-runtime',
+      'own',
+    ],
+  ];
+  const daemon = spawn(join(found.directories[0] as string, 'dockerd'), flags, {
+    env: { ...process.env, ...env },
+    stdio: 'ignore',
+  });
+  const docker: DockerHost['docker'] = (...words) =>
+    execFileSync('docker', [...words], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
+  const close = async (): Promise<void> => {
+    try {
+      const all = docker('ps', '-aq').split('\n').filter(Boolean);
+      if (all.length > 0) docker('rm', '-f', ...all);
+    } catch {
+      // It did not come up.
+    }
+    const over = new Promise((resolve) => daemon.once('exit', resolve));
+    daemon.kill('SIGTERM');
+    await Promise.race([over, pause(20_000)]);
+    daemon.kill('SIGKILL');
+    spawnSync('umount', [join(directory, 'exec/netns/default')]);
+  };
+  for (let i = 0; i < 300; i += 1) {
+    try {
+      docker('version');
+      return {
+        env,
+        docker,
+        image: (name, server, script) => importImage(docker, name, server, script),
+        close,
+      };
+    } catch {
+      await pause(100);
+    }
+  }
+  await close();
+  return leftOut('the daemon did not come up within 30 s');
+};
