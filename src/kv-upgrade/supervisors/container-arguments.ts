@@ -59,15 +59,12 @@ const network = ({ HostConfig = {}, NetworkSettings }: Inspected): string[] => {
   ];
 };
 
-const hostWords = (inspected: Inspected): string[] => {
+const hostWords = (inspected: Inspected, restart: string | undefined): string[] => {
   const own = inspected.HostConfig ?? {};
-  const policy = record(own['RestartPolicy']);
-  const name = text(policy['Name']);
-  const retries = Number(policy['MaximumRetryCount'] ?? 0);
   const log = record(own['LogConfig']);
   const memory = Number(own['Memory'] ?? 0);
   return [
-    ...(name === undefined || name === 'no' ? [] : ['--restart', retries > 0 ? `${name}:${retries}` : name]),
+    ...(text(restart) === undefined || restart === 'no' ? [] : ['--restart', restart as string]),
     ...network(inspected),
     ...each('-v', list(own['Binds'])),
     ...mountWords(own['Mounts']),
@@ -97,12 +94,13 @@ const hostWords = (inspected: Inspected): string[] => {
 
 /**
  * The words after `run -d --name NAME` that make a container like this one on another image. The environment is returned apart:
- * it may hold secrets, and words of a command line are in a process list. Pure.
+ * it may hold secrets, and words of a command line are in a process list. `restart`: its policy before that was switched off. Pure.
  */
 export const argumentsLike = (
   container: Inspected,
   oldImage: Inspected,
   newImage: string,
+  restart: string | undefined,
 ): { readonly words: readonly string[]; readonly env: readonly string[] } => {
   const [own, image] = [container.Config ?? {}, oldImage.Config ?? {}];
   const [entrypoint, imageEntrypoint] = [list(own['Entrypoint']), list(image['Entrypoint'])];
@@ -116,7 +114,7 @@ export const argumentsLike = (
   const hostname = text(own['Hostname']);
   return {
     words: [
-      ...hostWords(container),
+      ...hostWords(container, restart),
       ...(hostname === undefined || /^[0-9a-f]{12}$/.test(hostname) ? [] : ['--hostname', hostname]),
       ...(changed('User') === undefined ? [] : ['--user', changed('User') as string]),
       ...(changed('WorkingDir') === undefined ? [] : ['--workdir', changed('WorkingDir') as string]),

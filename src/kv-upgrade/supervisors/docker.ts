@@ -32,6 +32,9 @@ const look = (
 ${tool} version >/dev/null 2>&1 || ${tool} info >/dev/null 2>&1 || { echo "${tool} does not answer" >&2; exit 9; }
 echo state=; exit 0`;
 
+const policyFormat =
+  '{{.HostConfig.RestartPolicy.Name}}{{if .HostConfig.RestartPolicy.MaximumRetryCount}}:{{.HostConfig.RestartPolicy.MaximumRetryCount}}{{end}}';
+
 /** The container named NAME is the one of this id, or none has that name. `$1` name. */
 const helpers = (tool: string): string => `idof() { ${tool} inspect -f '{{.Id}}' "$1" 2>/dev/null; }`;
 
@@ -44,7 +47,7 @@ owner=$(${tool} inspect -f '{{index .Config.Labels "com.docker.compose.project"}
 [ -z "$owner" ] || echo "owner=$owner"
 if [ -n ${image} ]; then ${tool} image inspect ${image} >/dev/null 2>&1 || ${tool} pull ${image} >&2; echo "next.image=$(${tool} image inspect -f '{{.Id}}' ${image})"; fi
 echo "previous.image=$(${tool} inspect -f '{{.Image}}' ${name})"
-echo "previous.restart=$(${tool} inspect -f '{{.HostConfig.RestartPolicy.Name}}' ${name})"
+echo "previous.restart=$(${tool} inspect -f ${quoted(policyFormat)} ${name})"
 echo "previous.container=${keptName(member, move)}"
 echo "previous.container_id=$id"`;
 };
@@ -102,7 +105,7 @@ const likeBefore = async (
     parsed(await ask(`${tool} inspect ${quoted(previous.container_id)}`), `container ${previous.container}`),
     parsed(await ask(`${tool} image inspect ${quoted(previous.image)}`), `image ${previous.image}`),
   ];
-  const { words, env } = argumentsLike(container, image, next.image as string);
+  const { words, env } = argumentsLike(container, image, next.image as string, previous.restart);
   const file = env.length === 0 ? '' : '--env-file "$F" ';
   return `set -e
 umask 077; F=$(mktemp); trap 'rm -f "$F"' EXIT
