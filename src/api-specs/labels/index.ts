@@ -2,9 +2,8 @@ import type { Service } from '../../core/operation.ts';
 import { labels } from './labels.ts';
 import { capabilities, limits } from './limits.ts';
 import { locks, revisionLocks } from './locks.ts';
-import { permissions } from './permissions.ts';
+import { permissions, revisionPermissions } from './permissions.ts';
 import { refusals } from './refusal.ts';
-import { revisionPermissions } from './revision-permissions.ts';
 import { scopesFor } from './scopes.ts';
 import { systemQuery } from './system.ts';
 

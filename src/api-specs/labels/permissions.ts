@@ -7,107 +7,167 @@ import {
   labelPermission,
   listLabelPermissionsResponse,
 } from './permission.ts';
-import { adminQuery, labelName, pageQuery, permissionName } from './wire.ts';
+import {
+  adminQuery,
+  labelName,
+  pageQuery,
+  permissionName,
+  revisionName,
+  revisionPermissionName,
+} from './wire.ts';
+import { principalMembers } from './words.ts';
 
 /** spec/labels#schemas LabelPermission: at most one principal. */
-const exclusive = [['person', 'group', 'audience']];
-const params = { parent: labelName };
+const exclusive = [principalMembers];
 const columns = ['name', 'role', 'email', 'person', 'group', 'audience'];
 
+/** What the permissions below a label and those below a revision differ in: how they are named. */
+type Parent = {
+  readonly name: typeof labelName;
+  readonly permission: typeof permissionName;
+  /** The pattern in a path, and the same words as the start of operation ids and command lines. */
+  readonly pattern: string;
+  readonly id: string;
+  readonly command: string;
+  /** The revision as command lines name it. */
+  readonly revision: string;
+  readonly summary: (text: string) => string;
+};
+
+/** What most rows share; an example is a verb, and what follows the label. */
+const shared = (parent: Parent) => ({
+  cites: 'spec/labels#permissions',
+  params: { parent: parent.name },
+  ok: 200 as const,
+  line: (verb: string, more: string): string =>
+    `opsctl labels ${parent.command}permissions ${verb} Contract${parent.revision}${more}`,
+});
+
+/** Both set one permission: they insert or replace by principal (spec/labels#permissions-4). */
+const setting = (parent: Parent) => {
+  const { cites, params, ok } = shared(parent);
+  return {
+    path: `/{parent=${parent.pattern}}/permissions`,
+    cites,
+    params,
+    query: adminQuery,
+    body: labelPermission.fields,
+    exclusive,
+    bodyName: 'LabelPermission',
+    ok,
+    returns: labelPermission,
+  };
+};
+
+const settingRows = (parent: Parent) => {
+  const { line } = shared(parent);
+  const reader = ' --email reader@example.com --role';
+  return {
+    update: op({
+      ...setting(parent),
+      method: 'PATCH',
+      id: `${parent.id}.updatePermissions`,
+      summary: parent.summary('Set the permission of one principal'),
+      cli: { columns, examples: [line('update', `${reader} APPLIER`)] },
+    }),
+    create: op({
+      ...setting(parent),
+      method: 'POST',
+      id: `${parent.id}.permissions.create`,
+      summary: parent.summary('Give a principal a role; an existing permission is replaced'),
+      cli: { columns, examples: [line('create', `${reader} READER`)] },
+    }),
+  };
+};
+
+const batchRows = (parent: Parent) => {
+  const { cites, params, ok, line } = shared(parent);
+  const requests = ` --requests '[{"labelPermission": {"group": "groups/1", "role": "READER"}}]'`;
+  return {
+    batchDelete: op({
+      method: 'POST',
+      path: `/{parent=${parent.pattern}}/permissions:batchDelete`,
+      id: `${parent.id}.permissions.batchDelete`,
+      summary: parent.summary('Delete several permissions, all or none'),
+      cites,
+      params,
+      body: batchDeleteLabelPermissionsRequest.fields,
+      bodyName: 'BatchDeleteLabelPermissionsRequest',
+      ok,
+      returns: empty,
+      cli: { verb: 'batch-delete' },
+    }),
+    batchUpdate: op({
+      method: 'POST',
+      path: `/{parent=${parent.pattern}}/permissions:batchUpdate`,
+      id: `${parent.id}.permissions.batchUpdate`,
+      summary: parent.summary('Set several permissions, all or none'),
+      cites,
+      params,
+      body: batchUpdateLabelPermissionsRequest.fields,
+      bodyName: 'BatchUpdateLabelPermissionsRequest',
+      ok,
+      returns: batchUpdateLabelPermissionsResponse,
+      cli: { verb: 'batch-update', examples: [line('batch-update', requests)] },
+    }),
+  };
+};
+
+const readAndDeleteRows = (parent: Parent) => {
+  const { cites, params, ok, line } = shared(parent);
+  const deleteLine = `opsctl labels ${parent.command}permissions delete Contract reader@example.com${parent.revision} --yes`;
+  return {
+    delete: op({
+      method: 'DELETE',
+      path: `/{name=${parent.pattern}/permissions/*}`,
+      id: `${parent.id}.permissions.delete`,
+      summary: parent.summary('Delete a permission'),
+      cites,
+      params: { name: parent.permission },
+      query: adminQuery,
+      ok,
+      returns: empty,
+      cli: { confirm: 'Delete {name}?', examples: [deleteLine] },
+    }),
+    list: op({
+      method: 'GET',
+      path: `/{parent=${parent.pattern}}/permissions`,
+      id: `${parent.id}.permissions.list`,
+      summary: parent.summary('List permissions'),
+      cites,
+      params,
+      query: { ...pageQuery(50), ...adminQuery },
+      ok,
+      returns: listLabelPermissionsResponse,
+      cli: { columns, examples: [line('list', '')] },
+    }),
+  };
+};
+
+/** The seven methods, once for both parents. */
+const permissionRows = (parent: Parent) => {
+  const { update, create } = settingRows(parent);
+  return { update, ...batchRows(parent), create, ...readAndDeleteRows(parent) } satisfies Resource;
+};
+
 /** spec/labels#permissions, of a label as a whole. */
-export const permissions = {
-  update: op({
-    method: 'PATCH',
-    path: '/{parent=labels/*}/permissions',
-    id: 'labels.updatePermissions',
-    summary: 'Set the permission of one principal',
-    cites: 'spec/labels#permissions',
-    params,
-    query: adminQuery,
-    body: labelPermission.fields,
-    exclusive,
-    bodyName: 'LabelPermission',
-    ok: 200,
-    returns: labelPermission,
-    cli: {
-      columns,
-      examples: ['opsctl labels permissions update Contract --email reader@example.com --role APPLIER'],
-    },
-  }),
-  batchDelete: op({
-    method: 'POST',
-    path: '/{parent=labels/*}/permissions:batchDelete',
-    id: 'labels.permissions.batchDelete',
-    summary: 'Delete several permissions, all or none',
-    cites: 'spec/labels#permissions',
-    params,
-    body: batchDeleteLabelPermissionsRequest.fields,
-    bodyName: 'BatchDeleteLabelPermissionsRequest',
-    ok: 200,
-    returns: empty,
-    cli: { verb: 'batch-delete' },
-  }),
-  batchUpdate: op({
-    method: 'POST',
-    path: '/{parent=labels/*}/permissions:batchUpdate',
-    id: 'labels.permissions.batchUpdate',
-    summary: 'Set several permissions, all or none',
-    cites: 'spec/labels#permissions',
-    params,
-    body: batchUpdateLabelPermissionsRequest.fields,
-    bodyName: 'BatchUpdateLabelPermissionsRequest',
-    ok: 200,
-    returns: batchUpdateLabelPermissionsResponse,
-    cli: {
-      verb: 'batch-update',
-      examples: [
-        'opsctl labels permissions batch-update Contract --requests \'[{"labelPermission": {"group": "groups/1", "role": "READER"}}]\'',
-      ],
-    },
-  }),
-  create: op({
-    method: 'POST',
-    path: '/{parent=labels/*}/permissions',
-    id: 'labels.permissions.create',
-    summary: 'Give a principal a role; an existing permission is replaced',
-    cites: 'spec/labels#permissions',
-    params,
-    query: adminQuery,
-    body: labelPermission.fields,
-    exclusive,
-    bodyName: 'LabelPermission',
-    ok: 200,
-    returns: labelPermission,
-    cli: {
-      columns,
-      examples: ['opsctl labels permissions create Contract --email reader@example.com --role READER'],
-    },
-  }),
-  delete: op({
-    method: 'DELETE',
-    path: '/{name=labels/*/permissions/*}',
-    id: 'labels.permissions.delete',
-    summary: 'Delete a permission',
-    cites: 'spec/labels#permissions',
-    params: { name: permissionName },
-    query: adminQuery,
-    ok: 200,
-    returns: empty,
-    cli: {
-      confirm: 'Delete {name}?',
-      examples: ['opsctl labels permissions delete Contract reader@example.com --yes'],
-    },
-  }),
-  list: op({
-    method: 'GET',
-    path: '/{parent=labels/*}/permissions',
-    id: 'labels.permissions.list',
-    summary: 'List permissions',
-    cites: 'spec/labels#permissions',
-    params,
-    query: { ...pageQuery(50), ...adminQuery },
-    ok: 200,
-    returns: listLabelPermissionsResponse,
-    cli: { columns, examples: ['opsctl labels permissions list Contract'] },
-  }),
-} as const satisfies Resource;
+export const permissions = permissionRows({
+  name: labelName,
+  permission: permissionName,
+  pattern: 'labels/*',
+  id: 'labels',
+  command: '',
+  revision: '',
+  summary: (text) => text,
+});
+
+/** spec/labels#permissions, also under a revision: the same data, named by way of a revision. */
+export const revisionPermissions = permissionRows({
+  name: revisionName,
+  permission: revisionPermissionName,
+  pattern: 'labels/*/revisions/*',
+  id: 'labels.revisions',
+  command: 'revisions ',
+  revision: ' latest',
+  summary: (text) => `By way of a revision: ${text.charAt(0).toLowerCase()}${text.slice(1)}`,
+});
