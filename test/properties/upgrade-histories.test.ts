@@ -25,7 +25,7 @@ import type {
 import { fakeHost } from '../support/fake-host.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 
-const histories = process.env['OPSCTL_SOAK'] === '1' ? 1_000_000 : 1_500;
+const histories = process.env['OPSCTL_SOAK'] === '1' ? 1_000_000 : 300;
 const seed = Number(process.env['OPSCTL_TEST_SEED'] ?? 20_262);
 
 const generator = (start: number) => {
