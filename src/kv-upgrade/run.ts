@@ -23,6 +23,8 @@ export type Run = {
   readonly canKill: boolean;
   /** Throws when the lock in the store went to somebody else; a key that was deleted is put there again. */
   holdLock(): Promise<void>;
+  /** Writes the run's progress where another machine finds it. Never fails. */
+  shareProgress(): Promise<void>;
   emit(event: Unstamped): void;
   /** Processes of the members that passed their gate. */
   readonly members: MemberWatch;

@@ -24,6 +24,7 @@ export const runOn = (host: FakeHost, patch: Partial<Run> = {}, driver: Partial<
       driver: driver as Driver,
       canKill: false,
       holdLock: async () => {},
+      shareProgress: async () => {},
       signal: new AbortController().signal,
       members: {
         add: () => {},

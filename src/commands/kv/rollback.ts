@@ -83,10 +83,10 @@ export const abort = defineCommand({
       journal.write({ kind: 'closed', outcome: 'aborted', message });
       journal.close();
       const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');
-      await removeOwnKeys(
-        members.map(({ client_url }) => opened.access.store(client_url)),
-        found.run,
-      );
+      const stores = members.map(({ client_url }) => opened.access.store(client_url));
+      await removeOwnKeys(stores, found.run);
+      const { removeShared } = await import('../../kv-upgrade/journal/shared-progress.ts');
+      await removeShared({ host, cluster: opened.cluster, stores });
     } finally {
       await lock.release();
     }

@@ -155,6 +155,34 @@ const refuseOtherMembers = ({ cluster }: Opened, { run }: FoundRun, { observatio
   );
 };
 
+/** A run that another machine began, or went on with, is known here from now on. */
+export const adopted = async (
+  { host, settings, log }: Context,
+  { cluster, access }: Opened,
+): Promise<void> => {
+  const [{ adoptRun, sharedRun }, { refuseOther }] = await Promise.all([
+    import('../../kv-upgrade/journal/shared-progress.ts'),
+    import('../../kv-upgrade/locks/take-locks.ts'),
+  ]);
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  const state = settings.directories.clusters;
+  if ((await sharedRun({ host, cluster, stores }, state)) === undefined) return;
+  // Whoever is at work there still has it.
+  await refuseOther(
+    host,
+    state,
+    cluster,
+    access,
+    cluster.members.map(({ client_url }) => client_url),
+  );
+  const found = await adoptRun({ host, cluster, stores }, state);
+  if (found === undefined) return;
+  const by = found.owner === undefined ? '' : ` of ${found.owner.user ?? 'somebody'} on ${found.owner.host}`;
+  log.info(
+    `run ${found.run}${by} was taken over: its progress was read from the store or from beside the snapshots`,
+  );
+};
+
 export type Unfinished = {
   readonly opened: Opened;
   readonly found: FoundRun;
@@ -164,6 +192,7 @@ export type Unfinished = {
 /** The newest run of the cluster that can go on. */
 export const unfinished = async (context: Context, values: EndpointValues): Promise<Unfinished> => {
   const opened = await openCluster(context, values, 'upgrade');
+  await adopted(context, opened);
   const { findRuns, openRun } = await import('../../kv-upgrade/journal/journal.ts');
   const found = openRun(
     await findRuns(context.host, context.settings.directories.clusters, opened.cluster.name),
@@ -193,6 +222,7 @@ const dropLockOf = async ({ cluster, access }: Opened, run: string): Promise<voi
 /** The newest run, when it came to its end: a script that resumes after a crash may have been killed just after the last line. */
 export const endedRun = async (context: Context, values: EndpointValues): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
+  await adopted(context, opened);
   const { findRuns, isRolledBack } = await import('../../kv-upgrade/journal/journal.ts');
   const [newest] = await findRuns(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (newest === undefined) return undefined;

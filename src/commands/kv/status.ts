@@ -8,6 +8,7 @@ import type { FoundRun } from '../../kv-upgrade/journal/journal.ts';
 import { isRolledBack } from '../../kv-upgrade/journal/journal.ts';
 import { momentText } from '../../kv-upgrade/report/labels.ts';
 import { endpointFlags, openCluster } from './cluster.ts';
+import type { Opened } from './cluster.ts';
 
 const goesOn: ReadonlySet<Outcome> = new Set(['held', 'stopped', 'failed']);
 /** After the last member there is no rollback any more. */
@@ -56,19 +57,32 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
   };
 };
 
-const lastRun = async (context: Context, cluster: string, clusterVersion: string | undefined) => {
-  const { findRuns } = await import('../../kv-upgrade/journal/journal.ts');
-  const [newest] = await findRuns(context.host, context.settings.directories.clusters, cluster).catch(
-    () => [],
-  );
-  const { whoIsAt } = await import('../../kv-upgrade/locks/machine-lock.ts');
+const lastRun = async (
+  { host, settings }: Context,
+  { cluster, access }: Opened,
+  clusterVersion: string | undefined,
+): Promise<RunLine | undefined> => {
+  const [{ findRuns }, { sharedRun }, { whoIsAt }, { whoIsIn }] = await Promise.all([
+    import('../../kv-upgrade/journal/journal.ts'),
+    import('../../kv-upgrade/journal/shared-progress.ts'),
+    import('../../kv-upgrade/locks/machine-lock.ts'),
+    import('../../kv-upgrade/locks/store-lock.ts'),
+  ]);
+  const state = settings.directories.clusters;
+  const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+  const [newest] = await findRuns(host, state, cluster.name).catch(() => []);
+  const shared = await sharedRun({ host, cluster, stores }, state).catch(() => undefined);
+  if (shared !== undefined && (newest === undefined || shared.run >= newest.run)) {
+    const line = runLine(shared, await whoIsIn(stores), clusterVersion);
+    const by = shared.owner === undefined ? 'another machine' : shared.owner.host;
+    return {
+      ...line,
+      text: `${line.text}\n  its journal is on ${by}; kv resume and kv rollback take it over here`,
+    };
+  }
   return newest === undefined
     ? undefined
-    : runLine(
-        newest,
-        await whoIsAt(context.host, context.settings.directories.clusters, cluster),
-        clusterVersion,
-      );
+    : runLine(newest, await whoIsAt(host, state, cluster.name), clusterVersion);
 };
 
 export const status = defineCommand({
@@ -80,14 +94,14 @@ export const status = defineCommand({
     { line: 'opsctl kv status --endpoints 10.0.0.1:2379,10.0.0.2:2379', says: 'without a cluster file' },
   ],
   run: async (context, values) => {
-    const { cluster, access, file } = await openCluster(context, values);
+    const opened = await openCluster(context, values);
+    const { cluster, access, file } = opened;
     const [{ observe }, { observationText }] = await Promise.all([
       import('../../kv-upgrade/observe/observe.ts'),
       import('../../kv-upgrade/format/texts.ts'),
     ]);
     const observation = await observe({ host: context.host, cluster, access });
-    const run =
-      file === undefined ? undefined : await lastRun(context, cluster.name, observation.cluster_version);
+    const run = file === undefined ? undefined : await lastRun(context, opened, observation.cluster_version);
     const simulated = cluster.simulated === true ? { simulated: true } : {};
     const isBack =
       run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;

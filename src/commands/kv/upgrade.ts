@@ -9,7 +9,7 @@ import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cl
 import { arrived, digestError, refusalError } from './outcome.ts';
 import { planFlags, prepare } from './planning.ts';
 import type { Prepared } from './planning.ts';
-import { conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
+import { adopted, conducted, confirmStart, crossingFlags, runFlags } from './running.ts';
 
 const flags = {
   ...planFlags,
@@ -47,6 +47,7 @@ const refuseOpenRun = async (context: Context, { opened }: Prepared): Promise<vo
   ]);
   // A run that somebody is at work on has no end yet either.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
+  await adopted(context, opened);
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };

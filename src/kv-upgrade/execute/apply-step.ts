@@ -214,6 +214,7 @@ const stopMember: Act = async (run, step) => {
     await driver.discard(member, placement).catch(() => {});
     throw error;
   });
+  await run.shareProgress();
   if (seen.is_leader && cluster.members.length > 1) await justAfterWrite(run, member);
   const began = host.elapsed();
   run.downSince.set(member.name, began);

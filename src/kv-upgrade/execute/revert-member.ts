@@ -55,6 +55,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
     journal.tell({ kind: 'reverting', member: name, reason });
+    await run.shareProgress();
     const isSilent = observation.members.find((seen) => seen.name === name)?.is_reachable !== true;
     // It runs the failed version: when it does not end by itself, nothing is lost by ending it. One that does not even answer gets less time.
     const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);

@@ -9,6 +9,8 @@ import type { Confirmation } from './crossing.ts';
 import type { Ending } from './ending.ts';
 import { crashedRun, openJournal, runDirectory, unfinishedError } from '../journal/journal.ts';
 import type { Journal } from '../journal/journal.ts';
+import { shareProgress } from '../journal/shared-progress.ts';
+import type { Shared } from '../journal/shared-progress.ts';
 import { ownerOf } from '../locks/lock-holder.ts';
 import type { Lock } from '../locks/lock-holder.ts';
 import { takeLocks } from '../locks/take-locks.ts';
@@ -201,6 +203,19 @@ const holding = (lock: Lock) => (): Promise<void> =>
     throw error instanceof AppError ? lockLost(error) : error;
   });
 
+/** Each line is shared as soon as it is written here. */
+const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
+  ...journal,
+  write: (entry) => {
+    journal.write(entry);
+    shared.touch();
+  },
+  tell: (entry) => {
+    journal.tell(entry);
+    shared.touch();
+  },
+});
+
 export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const { host, cluster, access, driver, state, plan, run, action, sink } = input;
   const { events, startedMs, emit } = recorder(host, sink);
@@ -209,7 +224,11 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
   const lock = await locked(input, emit, lost).catch(unbegun);
   try {
     await refuseUnfinished(input);
-    const journal = await open(input).catch(unbegun);
+    const written = await open(input).catch(unbegun);
+    const stores = cluster.members.map(({ client_url }) => access.store(client_url));
+    const shared = shareProgress({ host, cluster, stores, run, entries: written.entries });
+    const journal = sharedJournal(written, shared);
+    shared.touch();
     const directory = runDirectory(state, cluster.name, run);
     emit({ event: 'run-started', run, action, plan, journal: journal.path });
     if (action !== 'upgrade') await tellBefore(input, journal, emit);
@@ -225,6 +244,7 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
       journal,
       signal,
       holdLock: holding(lock),
+      shareProgress: shared.flush,
       emit,
       members: watchMembers(common),
       isResume: action === 'resume',
@@ -236,12 +256,12 @@ export const conduct = async (input: SessionInput): Promise<SessionResult> => {
     };
     const { ending, wrote } = await perform(input, parts);
     // Before the last line: whoever is killed in between goes on, and takes the keys away then.
-    await removeOwnKeys(
-      cluster.members.map(({ client_url }) => access.store(client_url)),
-      run,
-    );
+    await removeOwnKeys(stores, run);
+    const isOver = ending.outcome === 'done' || (ending.outcome === 'rolled-back' && action === 'rollback');
+    if (isOver) await shared.end(true);
     await discardStaged(parts, journal.entries, ending.outcome);
     journal.tell({ kind: 'closed', outcome: ending.outcome, message: ending.message });
+    if (!isOver) await shared.end(false);
     const after = await observe({ host, cluster, access }).catch(() => undefined);
     const finishedAt = new Date(host.now()).toISOString();
     const { outcome, message } = ending;

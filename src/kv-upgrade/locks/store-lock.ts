@@ -121,6 +121,14 @@ export const dropLock = (stores: readonly Store[], run: string): Promise<void> =
     if (there !== undefined && heldIn(there).run === run) await store.del(lockKey);
   });
 
+/** Who holds the lock in the store. Reads only, and without a quorum too. */
+export const whoIsIn = async (stores: readonly Store[]): Promise<Held | undefined> => {
+  const found = await firstAnswer(stores, (store) => store.range(lockKey, { isSerializable: true })).catch(
+    () => undefined,
+  );
+  return found?.kvs[0] === undefined ? undefined : heldIn(found.kvs[0]);
+};
+
 /** Throws LOCKED when the store names somebody at work. Reads only, and without a quorum too. */
 export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promise<void> => {
   const answers = await Promise.allSettled(

@@ -7,6 +7,7 @@ import { startVersion } from '../placement/switch-version.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { Shell } from '../supervisors/shell.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
+import { removeShared } from '../journal/shared-progress.ts';
 import { dropLock } from '../locks/store-lock.ts';
 import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
@@ -99,5 +100,7 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   const { revision } = await store.range('opsctl/none');
   await dropLock([store], plan.run);
   await removeOwnKeys([store], plan.run);
+  // The snapshot was taken while a run was in progress, and holds what that run had shared.
+  await removeShared({ host: restoring.host, cluster, stores: [store] });
   return { revision, kept };
 };
