@@ -9,7 +9,14 @@ const fs = process.getBuiltinModule('node:fs');
 const dist = new URL('../dist/', import.meta.url);
 const args = process.argv.slice(2);
 const first = args[0];
-const main = async () => (await import('../dist/main.js')).main(args);
+/** The last resort: the message of an unforeseen error may quote a secret, so only its kind and its places are kept. */
+const crashed = async (error) => {
+  const { reportCrash } = await import('../dist/crash.js');
+  process.exit(reportCrash(error));
+};
+process.on('uncaughtException', crashed);
+process.on('unhandledRejection', crashed);
+const main = async () => (await import('../dist/main.js')).main(args).catch(crashed);
 const print = async (name) => {
   try {
     fs.writeSync(1, fs.readFileSync(new URL(name, dist), 'utf8'));

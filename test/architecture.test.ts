@@ -180,7 +180,7 @@ const lazily: readonly { from: string; to: string }[] = [
   { from: 'cli/', to: 'commands/' },
   { from: 'commands/', to: 'commands/' },
 ];
-const entries = new Set(['main.ts', 'complete.ts', 'docs.ts', 'testing.ts', 'testing/api.d.ts']);
+const entries = new Set(['main.ts', 'complete.ts', 'docs.ts', 'testing.ts', 'testing/api.d.ts', 'crash.ts']);
 const packagesAnywhere = new Set([
   'node:crypto',
   'node:path',

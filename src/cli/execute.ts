@@ -1,4 +1,4 @@
-import { loadSettings, secretsOf } from '../config/load.ts';
+import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
 import { withCaFile } from '../config/trust.ts';
 import { type Category, usageError } from '../core/problem.ts';
 import { type Result, recordResult } from '../core/result.ts';
@@ -48,6 +48,8 @@ export const execute = async (
   const { redactor } = run;
   const settings = loadSettings(run.host, settingFlags(globals));
   for (const secret of secretsOf(settings)) redactor.hide(secret);
+  // `config` is how such a setting is removed again.
+  if (command.path[0] !== 'config') refuseLongSecrets(settings);
   const host = withCaFile(run.host, settings);
   const log = makeLogger(host, options, redactor);
   const stop = stopper(host);

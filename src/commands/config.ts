@@ -1,3 +1,4 @@
+import { refuseLongSecret } from '../core/secret-size.ts';
 import { changeProfiles } from '../config/store.ts';
 import { knownKey, profileToChange, withCurrent, withSetting, withoutSetting } from '../config/edit.ts';
 import { configFile } from '../config/directories.ts';
@@ -151,7 +152,10 @@ const set = defineCommand({
     const key = knownKey(values.key);
     const profile = profileToChange(context.settings, key);
     const value = await readValue(context, key, values);
-    if (key.secret) context.log.hide(value);
+    if (key.secret) {
+      context.log.hide(value);
+      refuseLongSecret('usage', key.key, value);
+    }
     await changeProfiles(context.host, (stored) => withSetting(stored, profile, key, value));
     return nothing(`${key.key} is set in profile ${profile}`);
   },

@@ -1,5 +1,6 @@
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
+import { refuseLongSecret } from '../core/secret-size.ts';
 import { directoriesOf } from './directories.ts';
 import { keyNamed, keys } from './keys.ts';
 import { MOCK_PROFILE, type Profiles, profileNames, readProfiles } from './profiles.ts';
@@ -57,6 +58,14 @@ export const loadSettings = (host: Host, flags: Flags): Settings => {
     directories: directoriesOf(host, profile.name),
     profiles,
   };
+};
+
+/** A setting that is no secret of any service: named before it is sent, while `config unset` can still remove it. */
+export const refuseLongSecrets = (settings: Settings): void => {
+  for (const { key, secret } of keys) {
+    const found = secret ? settings.get(key) : undefined;
+    if (found !== undefined) refuseLongSecret('config', `${key} (${found.origin})`, found.value);
+  }
 };
 
 /** Values that must never be shown, from wherever they came. */

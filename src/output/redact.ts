@@ -43,52 +43,88 @@ const formsOf = (secret: string): string[] => {
   ];
 };
 
-/** Length of the longest end of `text` that may be the beginning of a form. Most texts end with a line, whose end is in no form. */
+/** Length of the longest end of `text` that may be the beginning of a form. */
 const openEnd = (text: string, forms: readonly string[]): number => {
-  let longest = 0;
   const last = text.at(-1);
-  if (last === undefined || !forms.some((form) => form.includes(last))) return 0;
+  if (last === undefined) return 0;
+  let longest = 0;
   for (const form of forms) {
-    for (let length = Math.min(form.length - 1, text.length); length > longest; length--) {
-      if (text.endsWith(form.slice(0, length))) longest = length;
+    // Only a beginning that ends with the last character of the text can be the one.
+    let at = form.lastIndexOf(last, Math.min(form.length - 1, text.length) - 1);
+    while (at + 1 > longest) {
+      if (text.endsWith(form.slice(0, at + 1))) longest = at + 1;
+      if (at === 0) break;
+      at = form.lastIndexOf(last, at - 1);
     }
   }
   return longest;
 };
 
+type Match = { readonly index: number; readonly end: number };
+
+/**
+ * Where the forms stand in the text, from left to right and without overlap; at one place the longest. It searches: a pattern
+ * of long secrets is more than a RegExp can hold, and its error would quote it.
+ */
+const matchesIn = (text: string, forms: readonly string[]): Match[] => {
+  const next = forms.map((form) => text.indexOf(form));
+  const found: Match[] = [];
+  for (let at = 0; ; ) {
+    let best = -1;
+    for (const [i, form] of forms.entries()) {
+      const index = next[i] ?? -1;
+      if (index !== -1 && index < at) next[i] = text.indexOf(form, at);
+      const here = next[i] ?? -1;
+      if (here !== -1 && (best === -1 || here < (next[best] ?? 0))) best = i;
+    }
+    if (best === -1) return found;
+    const index = next[best] ?? 0;
+    at = index + (forms[best]?.length ?? 1);
+    found.push({ index, end: at });
+  }
+};
+
 /** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
-const settle = (text: string, pattern: RegExp, forms: readonly string[]): [done: string, open: string] => {
+const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
   const border = text.length - openEnd(text, forms);
   let done = '';
   let at = 0;
-  for (const match of text.matchAll(pattern)) {
-    if (match.index >= border) break;
-    done += text.slice(at, match.index) + MASK;
-    at = match.index + match[0].length;
+  for (const { index, end } of matchesIn(text, forms)) {
+    if (index >= border) break;
+    done += text.slice(at, index) + MASK;
+    at = end;
   }
   const cut = Math.max(at, border);
   return [done + text.slice(at, cut), text.slice(cut)];
 };
 
-/** Replaces every hidden value by `***`, in all its forms and across the borders of pieces. */
+const masked = (text: string, forms: readonly string[]): string => {
+  let done = '';
+  let at = 0;
+  for (const { index, end } of matchesIn(text, forms)) {
+    done += text.slice(at, index) + MASK;
+    at = end;
+  }
+  return at === 0 ? text : done + text.slice(at);
+};
+
+/** Replaces every hidden value by `***`, in all its forms and across the borders of pieces. A secret may have any length. */
 export const makeRedactor = (): Redactor => {
   const secrets = new Set<string>();
-  let forms: string[] = [];
-  let pattern: RegExp | undefined;
+  let forms: readonly string[] = [];
   const hide = (secret: string): void => {
     if (!isHideable(secret) || secrets.has(secret)) return;
     secrets.add(secret);
     // The longest first: a secret may contain another one.
     forms = [...new Set([...forms, ...formsOf(secret)])].sort((a, b) => b.length - a.length);
-    pattern = new RegExp(forms.map((form) => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
   };
-  const clean = (text: string): string => (pattern === undefined ? text : text.replace(pattern, MASK));
+  const clean = (text: string): string => masked(text, forms);
   const stream = (): RedactStream => {
     let held = '';
     return {
       push(piece) {
-        if (pattern === undefined) return piece;
-        const [done, open] = settle(held + piece, pattern, forms);
+        if (forms.length === 0) return piece;
+        const [done, open] = settle(held + piece, forms);
         held = open;
         return done;
       },

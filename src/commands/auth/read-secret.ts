@@ -1,21 +1,25 @@
 import type { Host } from '../../platform/host.ts';
 import { usageError } from '../../core/problem.ts';
+import { SECRET_LIMIT_BYTES, refuseLongSecret } from '../../core/secret-size.ts';
 
-/** A secret from stdin, so that it stands in no process list; one line, without its end. */
-/** `forbidden` is what this kind of secret cannot hold; RFC 6749 A.2 lets a client secret have blanks. */
+/**
+ * A secret from stdin, so that it stands in no process list; one line, without its end.
+ * `forbidden` is what this kind of secret cannot hold; RFC 6749 A.2 lets a client secret have blanks.
+ */
 export const readSecret = async (host: Host, flag: string, forbidden = /[\s\p{Cc}]/u): Promise<string> => {
   const parts: Uint8Array[] = [];
   let size = 0;
   for await (const part of host.terminal.stdin.bytes()) {
     parts.push(part);
     size += part.length;
-    if (size > 65_536) break;
+    if (size > SECRET_LIMIT_BYTES + 2) break;
   }
   const line = Buffer.concat(parts)
     .toString('utf8')
     .replace(/\r?\n$/, '');
   const text = forbidden.test(' ') ? line.trim() : line;
-  if (text === '' || size > 65_536 || forbidden.test(text))
+  refuseLongSecret('usage', `--${flag}`, line);
+  if (text === '' || forbidden.test(text))
     throw usageError(
       `--${flag} needs one secret on standard input`,
       [],

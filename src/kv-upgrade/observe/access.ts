@@ -1,5 +1,6 @@
 import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
+import { refuseLongSecret } from '../../core/secret-size.ts';
 import { readCertificates } from '../../etcd-client/certificates.ts';
 import type { ClusterTls, Flagged } from '../../etcd-client/certificates.ts';
 import type { Credentials } from '../../etcd-client/endpoint.ts';
@@ -34,7 +35,9 @@ const credentialsOf = async (
       throw new AppError('config', `${named}: there is no file ${user.password_file}`, {
         code: 'CLUSTER_FILE',
       });
-    return { name: user.name, password: text.replace(/\r?\n$/, '') };
+    const password = text.replace(/\r?\n$/, '');
+    refuseLongSecret('config', named, password);
+    return { name: user.name, password };
   }
   const password = host.env[user.password_env ?? 'OPSCTL_KV_PASSWORD'];
   if (password === undefined) {
@@ -43,6 +46,7 @@ const credentialsOf = async (
       tryThis: [`set ${user.password_env ?? 'OPSCTL_KV_PASSWORD'}`, 'user.password_file in the cluster file'],
     });
   }
+  refuseLongSecret('config', user.password_env ?? 'OPSCTL_KV_PASSWORD', password);
   return { name: user.name, password };
 };
 

@@ -1,0 +1,48 @@
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The directory for crash reports: private, beside the rest of the state. */
+const reportDirectory = (): string => {
+  const { OPSCTL_HOME, XDG_STATE_HOME } = process.env;
+  const state = OPSCTL_HOME
+    ? join(OPSCTL_HOME, 'state')
+    : join(XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'opsctl');
+  const directory = join(state, 'crashes');
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    return directory;
+  } catch {
+    return mkdtempSync(join(tmpdir(), 'opsctl-crash-'));
+  }
+};
+
+/** The kind of the error and where it happened. Its message is left out: it may quote a secret. */
+export const crashText = (error: unknown): string => {
+  if (!(error instanceof Error)) return `a thrown ${typeof error}\n`;
+  const code = (error as { code?: unknown }).code;
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at [^\n]{1,500}$/.test(line));
+  const kind = /^[A-Za-z]{1,50}$/.test(error.name) ? error.name : 'Error';
+  const named = typeof code === 'string' && /^[A-Z0-9_]{1,50}$/.test(code) ? ` ${code}` : '';
+  return [`${kind}${named}`, ...frames, ''].join('\n');
+};
+
+/** Writes a report that only its owner can read and prints one line; returns the exit code. */
+export const reportCrash = (error: unknown): number => {
+  const text = crashText(error);
+  const [kind] = text.split('\n', 1);
+  let where = 'no report could be written';
+  try {
+    const path = join(
+      reportDirectory(),
+      `crash-${new Date().toISOString().replaceAll(':', '')}-${process.pid}.txt`,
+    );
+    writeFileSync(path, `Node ${process.version} ${process.platform}\n${text}`, { mode: 0o600, flag: 'wx' });
+    chmodSync(path, 0o600);
+    where = `see ${path}`;
+  } catch {
+    // Nothing may be thrown here; the line below is all that is left.
+  }
+  process.stderr.write(`opsctl: internal error (${kind}); ${where}\n`);
+  return 1;
+};
