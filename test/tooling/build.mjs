@@ -73,7 +73,13 @@ const bundle = await rolldown({
   plugins: [commanderWithoutChildren],
   cwd: root,
   preserveEntrySignatures: 'allow-extension',
-  input: { main: 'src/main.ts', complete: 'src/complete.ts', docs: 'src/docs.ts', testing: 'src/testing.ts', crash: 'src/crash.ts' },
+  input: {
+    main: 'src/main.ts',
+    complete: 'src/complete.ts',
+    docs: 'src/docs.ts',
+    testing: 'src/testing.ts',
+    crash: 'src/crash.ts',
+  },
   platform: 'node',
   external: ['@napi-rs/keyring'],
   // CommonJS packages ask for their directory.
