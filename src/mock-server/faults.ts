@@ -90,22 +90,19 @@ const countHit = (store: Store, faults: Collection<Fault>, fault: Fault): void =
 export const makeFaults = (store: Store, chance: Chance) => {
   const faults = store.collection<Fault>('mock.faults');
   const matches = matcher();
+  const insert = (input: FaultInput): Fault => {
+    const fault: Fault = { ...input, id: store.next('mock.faults'), hits: 0 };
+    faults.put(fault.id, fault);
+    return fault;
+  };
   return {
     list: (): Fault[] => [...faults.values()],
-    add: (input: FaultInput): Fault =>
-      store.transact(() => {
-        const fault: Fault = { ...input, id: store.next('mock.faults'), hits: 0 };
-        faults.put(fault.id, fault);
-        return fault;
-      }),
+    add: (input: FaultInput): Fault => store.transact(() => insert(input)),
     /** Takes the place of all faults: the lines of a profile, in their order. */
     replace: (inputs: readonly FaultInput[]): Fault[] =>
       store.transact(() => {
         for (const fault of faults.values()) faults.delete(fault.id);
-        for (const input of inputs) {
-          const id = store.next('mock.faults');
-          faults.put(id, { ...input, id, hits: 0 });
-        }
+        for (const input of inputs) insert(input);
         return [...faults.values()];
       }),
     remove: (id: number): boolean => store.transact(() => faults.delete(id)),

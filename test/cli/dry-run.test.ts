@@ -9,6 +9,7 @@ const looks = [
     'auth status',
     'auth list',
     'auth conformance',
+    'auth inspect',
     'media get',
     'config list',
     'config get',
@@ -29,6 +30,9 @@ const looks = [
   ],
   ...[
     'labels diff',
+    'labels validate',
+    'labels lint',
+    'labels schema',
     'labels locks',
     'mock status',
     'mock env',
@@ -73,6 +77,8 @@ const shows = [
     'tracker bulk',
     'tracker apply',
     'labels apply',
+    'labels plan',
+    'labels adopt',
     'labels export',
   ],
   ...['labels retire', 'labels permissions sync', 'kv upgrade', 'kv restore'],
@@ -95,7 +101,7 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
 test.each([
   [['config', 'set', 'timeout', '5s'], 'config set has no dry run; nothing was done'],
   [['login'], 'login has no dry run; nothing was done'],
-  [['kv', 'fleet', 'nothing.yaml'], 'kv fleet has no dry run; nothing was done'],
+  [['kv', 'fleet', 'nothing.yaml', '--hold-last'], 'kv fleet has no dry run; nothing was done'],
   [['mock', 'reset', '--yes'], 'mock reset has no dry run; nothing was done'],
 ])('%j with --dry-run is a usage error and does nothing', async (argv, text) => {
   const said: string[] = [];

@@ -19,7 +19,7 @@ const read = (text: string, sizes: readonly number[]): { data: string; rest: str
 };
 
 test('sizes in hexadecimal, extensions and trailers are read over, what follows is left', () => {
-  const text = '3;name="a"\r\nabc\r\n0A \r\n0123456789\r\n0\r\nx-sum: 1\r\ny: 2\r\n\r\nHTTP/1.1 200';
+  const text = '3;name="a"\r\nabc\r\n0A\r\n0123456789\r\n0\r\nx-sum: 1\r\ny: 2\r\n\r\nHTTP/1.1 200';
   expect(read(text, [1000])).toEqual({ data: 'abc0123456789', rest: 'HTTP/1.1 200', isDone: true });
   expect(read('0\r\n\r\n', [1])).toEqual({ data: '', rest: '', isDone: true });
   expect(read('3\r\nab', [2])).toEqual({ data: 'ab', rest: '', isDone: false });
@@ -55,7 +55,16 @@ test.each([
   '3\nabc\r\n',
   '3\r\nabcd\r\n',
   '1234567890abc\r\n',
+  '3 \r\nabc\r\n',
+  '3;a=\0\r\nabc\r\n',
   `1;${'x'.repeat(20_000)}`,
 ])('%j is refused', (text) => {
   expect(() => read(text, [1000])).toThrow('chunks have no sizes');
 });
+
+test.each(['0\r\nx: a\0b\r\n\r\n', '0\r\nx: a\r\n folded\r\n\r\n', '0\r\nno colon\r\n\r\n'])(
+  '%j has a malformed trailer',
+  (text) => {
+    expect(() => read(text, [1000])).toThrow('is not HTTP/1.1: ');
+  },
+);

@@ -16,8 +16,28 @@ test('status and headers: names in lower case, repeated ones joined, blanks arou
   expect(headers).toEqual({ 'x-many': 'a, b', empty: '', constructor: 'c', 'with-colon': 'a:b' });
 });
 
-test('a header that goes on in the next line is one', () => {
-  expect(head(['HTTP/1.1 200 OK', 'x-long: a', '  b', '\tc']).headers).toEqual({ 'x-long': 'a b c' });
+test('a value may have tabs and bytes above ASCII', () => {
+  expect(head(['HTTP/1.1 200 Tr\xe8s bien', 'x: a\tb \xfc']).headers).toEqual({ x: 'a\tb \xfc' });
+});
+
+/** RFC 9110 5.5, and node:http: a value with one of these could be read as two headers, or end early. */
+test.each(
+  Array.from({ length: 0x20 }, (_, code) => code)
+    .concat(0x7f)
+    .filter((code) => code !== 9),
+)('the control character %i is refused in a value, a name and a reason', (code) => {
+  const character = String.fromCharCode(code);
+  expect(() => head(['HTTP/1.1 200 OK', `x: a${character}b`])).toThrow(
+    'the header x has a control character',
+  );
+  expect(() => head(['HTTP/1.1 200 OK', `x: a${character}`])).toThrow('the header x has a control character');
+  expect(() => head(['HTTP/1.1 200 OK', `x${character}: a`])).toThrow('a header has no name');
+  expect(() => head([`HTTP/1.1 200 O${character}K`])).toThrow('no status line');
+});
+
+test.each([' b', '\tc', ' x: y', '\t: z'])('a folded line is refused: %j', (line) => {
+  expect(() => head(['HTTP/1.1 200 OK', 'x-long: a', line])).toThrow('a header has no name');
+  expect(() => head(['HTTP/1.1 200 OK', line])).toThrow('a header has no name');
 });
 
 test.each<[string, readonly string[], string, number | string]>([

@@ -1,4 +1,4 @@
-import { malformed } from './head.ts';
+import { fieldOf, malformed } from './head.ts';
 
 /** A line of a size or a trailer is short; without a limit a server could fill the memory with one. */
 const LONGEST_LINE = 16 * 1024;
@@ -44,12 +44,16 @@ export class Chunked {
     return end + 1;
   }
   #after(line: string): State {
-    if (this.#state === 'trailers') return line === '' ? 'done' : 'trailers';
+    if (this.#state === 'trailers') {
+      if (line === '') return 'done';
+      fieldOf(line);
+      return 'trailers';
+    }
     if (this.#state === 'after') {
       if (line !== '') throw noSizes();
       return 'size';
     }
-    const size = /^([0-9a-f]{1,12})[ \t]*(?:;|$)/i.exec(line)?.[1];
+    const size = /^([0-9a-f]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?$/i.exec(line)?.[1];
     if (size === undefined) throw noSizes();
     this.#left = Number.parseInt(size, 16);
     return this.#left === 0 ? 'trailers' : 'data';

@@ -11,8 +11,10 @@ export type Head = {
   readonly keptMs: number;
 };
 
+/** The characters of a field value (RFC 9110 5.5): no NUL, CR, LF or other control character but the tab. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
+const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
 /** Unless the server says how long it keeps a connection; and how much earlier than it we let go, so that no request meets the closing. */
 const USUAL_MS = 4000;
 const EARLIER_MS = 1000;
@@ -20,16 +22,23 @@ const EARLIER_MS = 1000;
 export const malformed = (what: string): Error =>
   Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 
+/** One line of a head or of trailers. Throws as node:http does; a line that continues the one before it has no name (RFC 9112 5.2). */
+export const fieldOf = (line: string): { readonly name: string; readonly value: string } => {
+  const colon = line.indexOf(':');
+  const name = line.slice(0, colon).toLowerCase();
+  // A blank before the colon is refused: who reads it otherwise sees another body (RFC 9112 5.1).
+  if (colon === -1 || !NAME.test(name)) throw malformed('a header has no name');
+  const value = line.slice(colon + 1);
+  if (!VALUE.test(value)) throw malformed(`the header ${name} has a control character`);
+  return { name, value: value.trim() };
+};
+
 const fieldsOf = (text: string, from: number): Record<string, string> => {
   const headers: Record<string, string> = {};
   for (let at = from; at < text.length; ) {
     const next = text.indexOf('\r\n', at);
     const end = next === -1 ? text.length : next;
-    const colon = text.indexOf(':', at);
-    const name = text.slice(at, colon).toLowerCase();
-    // A blank before the colon is refused: who reads it otherwise sees another body (RFC 9112 5.1).
-    if (colon === -1 || colon > end || !NAME.test(name)) throw malformed('a header has no name');
-    const value = text.slice(colon + 1, end).trim();
+    const { name, value } = fieldOf(text.slice(at, end));
     headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
     at = end + 2;
   }
@@ -58,9 +67,7 @@ const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<strin
 };
 
 /** The head of an answer, without the empty line after it. Throws when it is not one of HTTP/1. Pure. */
-export const parseHead = (given: string, method: string): Head => {
-  // RFC 9112 5.2: a header that goes on in the next line.
-  const text = /\r\n[ \t]/.test(given) ? given.replace(/\r\n[ \t]+/g, ' ') : given;
+export const parseHead = (text: string, method: string): Head => {
   const [, minor, code] = STATUS.exec(text) ?? [];
   if (code === undefined) throw malformed('it has no status line');
   const line = text.indexOf('\r\n');
