@@ -1,7 +1,7 @@
 import { messageOf } from '../core/error-message.ts';
 import { crc32 } from 'node:zlib';
 import type { AppendFile, Host } from '../platform/host.ts';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../core/problem.ts';
 
 /** What is known of a line: `sent` may or may not have arrived; `done` has; `failed` was refused and may be tried again. */
 export type LineState = {
@@ -57,9 +57,7 @@ const unwritable = (path: string, error: unknown): AppError =>
 const open = async (host: Host, path: string, before: string | undefined): Promise<AppendFile> => {
   const info = await host.files.info(path);
   if (info !== undefined && info.kind !== 'file')
-    throw usageError('invalid arguments', [
-      problem('--journal', 'rule', `names ${path}, which is not a plain file`),
-    ]);
+    throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
   try {
     if (before !== undefined)
       await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));

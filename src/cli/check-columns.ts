@@ -1,6 +1,6 @@
 import { type Field, bare } from '../core/field.ts';
 import { nearest } from '../core/nearest.ts';
-import { type Problem, problem, usageError } from '../core/problem.ts';
+import { type Problem, invalidArguments, problem } from '../core/problem.ts';
 import type { Command } from './command.ts';
 
 /** What a column may name below this field: undefined for a value that holds anything. */
@@ -62,6 +62,6 @@ export const checkColumnNames = (command: Command, columns: readonly string[]): 
   const row = rowOf(command);
   if (row === undefined || fieldsOf(row) === undefined || bare(row).type !== 'object') return false;
   const problems = columns.flatMap((column) => columnProblem(row, column));
-  if (problems.length > 0) throw usageError('invalid arguments', problems);
+  if (problems.length > 0) throw invalidArguments(problems);
   return true;
 };

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Command, Values } from './command.ts';
 import type { Host } from '../platform/host.ts';
-import { problem, usageError } from '../core/problem.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
 
 const readAll = async (host: Host): Promise<string> => {
   const parts: Uint8Array[] = [];
@@ -15,7 +15,7 @@ const textOf = async (host: Host, given: string): Promise<string> => {
   const path = given.slice(1);
   const text = await host.files.read(isAbsolute(path) ? path : join(host.cwd, path));
   if (text === undefined)
-    throw usageError('invalid arguments', [problem('--body', 'rule', `names ${path}, which does not exist`)]);
+    throw invalidArguments([problem('--body', 'rule', `names ${path}, which does not exist`)]);
   return text;
 };
 
@@ -28,9 +28,9 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...values, body };
   } catch (error) {
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('--body', 'type', `must be JSON: ${error instanceof Error ? error.message : error}`),
     ]);
   }
-  throw usageError('invalid arguments', [problem('--body', 'type', 'must be a JSON object')]);
+  throw invalidArguments([problem('--body', 'type', 'must be a JSON object')]);
 };

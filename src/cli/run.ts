@@ -1,6 +1,6 @@
 import type { Host } from '../platform/host.ts';
 import { exitCode } from '../core/exit.ts';
-import { AppError, type Category } from '../core/problem.ts';
+import { AppError, type Category, InvalidArguments } from '../core/problem.ts';
 import { type Result, rawResult } from '../core/result.ts';
 import { makeRedactor } from '../output/redact.ts';
 import type { OutputOptions } from '../output/types.ts';
@@ -100,8 +100,7 @@ const dispatch = async (
 
 /** What a command finds wrong with its flags reads as what the parser finds: whose flags they are, and where to read on. */
 const ofCommand = ({ path }: Command, error: unknown): unknown => {
-  if (!(error instanceof AppError) || error.category !== 'usage' || error.message !== 'invalid arguments')
-    return error;
+  if (!(error instanceof InvalidArguments)) return error;
   const name = `opsctl ${path.join(' ')}`;
   return new AppError('usage', `${name}: invalid arguments`, {
     ...error.detail,

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import { problem, usageError } from '../core/problem.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
 import type { Context } from './command.ts';
 
 /** The text of a file that a flag names; `-` is standard input. */
@@ -12,9 +12,9 @@ export const textFile = async ({ host }: Context, given: string, flag: string): 
   const path = isAbsolute(given) ? given : join(host.cwd, given);
   const info = await host.files.info(path);
   if (info?.kind === 'directory')
-    throw usageError('invalid arguments', [problem(flag, 'rule', `names ${given}, which is a directory`)]);
+    throw invalidArguments([problem(flag, 'rule', `names ${given}, which is a directory`)]);
   const text = await host.files.read(path);
   if (text === undefined)
-    throw usageError('invalid arguments', [problem(flag, 'rule', `names ${given}, which does not exist`)]);
+    throw invalidArguments([problem(flag, 'rule', `names ${given}, which does not exist`)]);
   return text;
 };

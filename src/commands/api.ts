@@ -1,6 +1,6 @@
 import { list, oneOf, req, str } from '../core/field.ts';
 import { errorFrom, jsonOf, refuseRedirect } from '../api-client/response.ts';
-import { type AppError, problem, usageError } from '../core/problem.ts';
+import { type AppError, invalidArguments, problem } from '../core/problem.ts';
 import { rawResult, recordResult, rowsResult, nothing } from '../core/result.ts';
 import {
   defineCommand,
@@ -41,7 +41,7 @@ const pairs = (texts: readonly string[], flag: string): [string, string][] =>
   texts.map((text) => {
     const at = text.search(flag === 'header' ? /[:=]/ : /=/);
     if (at < 1)
-      throw usageError('invalid arguments', [
+      throw invalidArguments([
         problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
       ]);
     return [text.slice(0, at), flag === 'header' ? text.slice(at + 1).trim() : text.slice(at + 1)];
@@ -63,7 +63,7 @@ const requestOf = (values: Given) => {
   const given: unknown = values.body;
   const body: string | undefined = typeof given === 'object' ? JSON.stringify(given) : values.body;
   if (body !== undefined && !isBody(body))
-    throw usageError('invalid arguments', [problem('--body', 'format', 'must be JSON')]);
+    throw invalidArguments([problem('--body', 'format', 'must be JSON')]);
   const headers = Object.fromEntries(pairs(values.header ?? [], 'header'));
   return {
     method: values.method,
@@ -101,7 +101,7 @@ const pathOf = async (context: Context, service: ServiceName, given: string): Pr
   if (!/^https?:\/\//i.test(given)) return given;
   const { baseUrl } = await context.target(service);
   if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
-  throw usageError('invalid arguments', [
+  throw invalidArguments([
     problem(
       '<path>',
       'format',

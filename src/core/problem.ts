@@ -79,6 +79,17 @@ export class AppError extends Error {
   }
 }
 
+/** Wrong values of flags or arguments. The dispatcher says of which command they are, as it does for what its parser finds. */
+export class InvalidArguments extends AppError {
+  constructor(problems: readonly Problem[], tryThis: readonly string[]) {
+    super('usage', 'invalid arguments', { problems, tryThis });
+  }
+}
+export const invalidArguments = (
+  problems: readonly Problem[],
+  tryThis: readonly string[] = [],
+): InvalidArguments => new InvalidArguments(problems, tryThis);
+
 /** A usage error that lists every problem at once. */
 export const usageError = (
   message: string,

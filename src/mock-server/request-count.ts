@@ -1,4 +1,4 @@
-import { problem, usageError } from '../core/problem.ts';
+import { invalidArguments, problem } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { FoundRequests } from './request-log.ts';
 
@@ -14,7 +14,7 @@ export const expectationFrom = (text: string | undefined): Expectation | undefin
   const min = Number(from);
   const max = mark === undefined ? min : mark === '+' ? Number.POSITIVE_INFINITY : Number(mark.slice(1));
   if (max < min)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('--expect', 'format', `must be a range from the smaller to the larger number; got ${text}`),
     ]);
   return { min, max };

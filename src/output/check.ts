@@ -1,5 +1,5 @@
 import { formatRow } from '../core/output-format.ts';
-import { type Problem, problem, usageError } from '../core/problem.ts';
+import { type Problem, invalidArguments, problem } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import { formatOf } from './formats.ts';
 import type { OutputOptions } from './types.ts';
@@ -32,7 +32,7 @@ export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[
  */
 export const checkOutput = async (options: OutputOptions, host: Host): Promise<void> => {
   const problems = outputProblems(options);
-  if (problems.length > 0) throw usageError('invalid arguments', problems);
+  if (problems.length > 0) throw invalidArguments(problems);
   if (options.jq === undefined) return;
   const run = await (await import('./jq.ts')).startFilter(host, options.jq, formatOf(options, host));
   if (options.filter === undefined) await run.kill();

@@ -1,5 +1,5 @@
 import { nearest } from '../core/nearest.ts';
-import { type Problem, problem, usageError } from '../core/problem.ts';
+import { type Problem, invalidArguments, problem } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
 import { type Row, columnOf, keysOf } from './cells.ts';
 import { oneLine } from './printable.ts';
@@ -34,6 +34,6 @@ export const columnsAreKnown = async (
 ): Promise<void> => {
   const problems = rows.length === 0 ? [] : unknownColumns(columns ?? [], rows);
   if (problems.length === 0) return;
-  if (!hasChanged(result) && !areColumnsKnown) throw usageError('invalid arguments', problems);
+  if (!hasChanged(result) && !areColumnsKnown) throw invalidArguments(problems);
   for (const { path, message, hint } of problems) await warn(`warning: ${path} ${message} (${hint})`);
 };

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../core/duration.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { demo } from '../../api-specs/oauth/demo.ts';
 import { type LoginPlan, signIn } from '../../auth/flow.ts';
@@ -93,9 +93,7 @@ const paramsFrom = (pairs: readonly string[] = []): Record<string, string> =>
 const waitFrom = (given = '5m'): number => {
   const ms = parseDuration(given, '--timeout');
   if (ms > 0) return ms;
-  throw usageError('invalid arguments', [
-    problem('--timeout', 'min', 'must be more than 0: nobody answers at once'),
-  ]);
+  throw invalidArguments([problem('--timeout', 'min', 'must be more than 0: nobody answers at once')]);
 };
 
 const planFrom = async (context: Context, server: LoginServer, values: LoginValues): Promise<LoginPlan> => {

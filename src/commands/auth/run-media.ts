@@ -2,7 +2,7 @@ import type { Context, Target } from '../../cli/command.ts';
 import { formatRow } from '../../core/output-format.ts';
 import { jsonOf, refuseRedirect } from '../../api-client/response.ts';
 import type { HttpRequest } from '../../platform/host.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { addScopeLine } from '../../auth/scopes.ts';
 import { type AccessToken, accessToken } from '../../auth/token.ts';
@@ -29,14 +29,12 @@ const queryOf = (pairs: readonly string[]): URLSearchParams => {
   for (const pair of pairs) {
     const at = pair.indexOf('=');
     if (at < 1)
-      throw usageError('invalid arguments', [
+      throw invalidArguments([
         problem('--param', 'format', `must be name=value; got ${JSON.stringify(pair)}`),
       ]);
     // spec/sign-in#data-api: the header is preferred because query strings appear in server logs.
     if (pair.slice(0, at) === 'access_token')
-      throw usageError('invalid arguments', [
-        problem('--param', 'rule', 'must not carry the token; it goes in the header'),
-      ]);
+      throw invalidArguments([problem('--param', 'rule', 'must not carry the token; it goes in the header')]);
     query.append(pair.slice(0, at), pair.slice(at + 1));
   }
   return query;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { Access } from '../../kv-upgrade/observe/access.ts';
 import type { Flagged } from '../../etcd-client/certificates.ts';
 import type { Driver } from '../../kv-upgrade/supervisors/driver.ts';
@@ -75,7 +75,7 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
   const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem(
         '--endpoints',
         'format',
@@ -109,8 +109,7 @@ const fromEndpoints = (values: EndpointValues): { cluster: ClusterFile; typed: s
     name: endpoint,
     client_url: urlOf(endpoint, isTls),
   }));
-  if (members.length === 0)
-    throw usageError('invalid arguments', [problem('--endpoints', 'required', 'names no endpoint')]);
+  if (members.length === 0) throw invalidArguments([problem('--endpoints', 'required', 'names no endpoint')]);
   return { cluster: { name: 'cluster', members }, typed: members.map(({ name }) => name) };
 };
 
@@ -160,9 +159,7 @@ export const openCluster = async (
   const { host, log } = context;
   const { openAccess } = await import('../../kv-upgrade/observe/access.ts');
   if (values.endpoints !== undefined && values.cluster !== undefined) {
-    throw usageError('invalid arguments', [
-      problem('--endpoints', 'exclusive', 'cannot be given together with --cluster'),
-    ]);
+    throw invalidArguments([problem('--endpoints', 'exclusive', 'cannot be given together with --cluster')]);
   }
   if (values.endpoints !== undefined) {
     const { cluster, typed } = fromEndpoints(values);

@@ -1,5 +1,5 @@
 import { bool, req, str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
@@ -8,7 +8,7 @@ import { endpointFlags, openCluster } from './cluster.ts';
 /** Ids are hexadecimal for people and decimal, signed 64 bit, on the wire. */
 export const decimalLease = (id: string, path = '<lease-id>'): string => {
   if (!/^(0x)?[0-9a-f]{1,16}$/i.test(id))
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem(path, 'format', `must be a hexadecimal id of at most 16 digits; got ${JSON.stringify(id)}`),
     ]);
   return BigInt.asIntN(64, BigInt(`0x${id.replace(/^0x/i, '')}`)).toString();

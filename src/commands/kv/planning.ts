@@ -1,5 +1,5 @@
 import { list, bool, int, str } from '../../core/field.ts';
-import { problem, usageError } from '../../core/problem.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import { versionRows, nextMinor } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { currentGuard } from '../../kv-upgrade/journal/earlier-names.ts';
@@ -60,9 +60,7 @@ const optionsOf = async (opened: Opened, values: PlanValues): Promise<PlanOption
     const why = guards.some(({ id }) => id === name)
       ? `${name} cannot be accepted: nothing good can come of it`
       : `${name} is not a guard`;
-    throw usageError('invalid arguments', [
-      problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`),
-    ]);
+    throw invalidArguments([problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
   }
   return {
     ...(values.to === undefined ? {} : { to: values.to as Minor }),

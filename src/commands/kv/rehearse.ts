@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { bool, str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { type Result, recordResult } from '../../core/result.ts';
 import type { RehearsalResult } from '../../kv-upgrade/rehearse/rehearse.ts';
 import type { Plan, UpgradeEvent } from '../../kv-upgrade/types.ts';
@@ -136,7 +136,7 @@ const chooseReal = async ({ opened }: Prepared, values: Given): Promise<boolean>
   const isPossible = canBeReal(opened.cluster);
   if (!values.real || isPossible) return isPossible && !values.simulated;
   const rule = 'needs ctl_binary and both binaries of every member in the cluster file, on this machine';
-  throw usageError('invalid arguments', [problem('--real', 'rule', rule)]);
+  throw invalidArguments([problem('--real', 'rule', rule)]);
 };
 
 const inDirectory = async (

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { req, str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
 import type { MemberSpec } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Argument, type Command, type Context } from '../../cli/command.ts';
@@ -26,14 +26,14 @@ const sourceOf = async (
   if (member !== undefined) {
     const found = cluster.members.find(({ name }) => name === member);
     if (found === undefined)
-      throw usageError('invalid arguments', [
+      throw invalidArguments([
         problem('--member', 'enum', `must be one of ${cluster.members.map(({ name }) => name).join(', ')}`),
       ]);
     return found;
   }
   if (cluster.members.length === 1) return cluster.members[0] as MemberSpec;
   if (file === undefined)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem(
         '--endpoints',
         'max',

@@ -1,5 +1,5 @@
 import type { Operation } from '../../core/operation.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { Context, Values } from '../../cli/command.ts';
 import { isCapabilities, isOnePermission, isUnderRevision } from './row-kinds.ts';
 
@@ -12,7 +12,7 @@ const permissionOf = async (
   admin: boolean,
 ): Promise<string> => {
   if (who === undefined)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem(
         '<permission>',
         'required',

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { int, list, str } from '../../core/field.ts';
 import { parseDuration } from '../../core/duration.ts';
-import { problem, usageError } from '../../core/problem.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput } from '../../mock-server/faults.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
@@ -47,7 +47,7 @@ const headersOf = (texts: readonly string[]): Record<string, string> =>
     texts.map((text) => {
       const at = text.indexOf('=');
       if (at < 1)
-        throw usageError('invalid arguments', [
+        throw invalidArguments([
           problem('--header', 'format', `must be name=value; got ${JSON.stringify(text)}`),
         ]);
       return [text.slice(0, at).toLowerCase(), text.slice(at + 1)];
@@ -61,7 +61,7 @@ const delayOf = (text: string): Record<string, number> => {
   if (most === undefined) return { delay_ms };
   const delay_max_ms = Math.round(parseDuration(most, '--delay'));
   if (delay_max_ms < delay_ms)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('--delay', 'format', `must go from the shorter to the longer time; got ${text}`),
     ]);
   return { delay_ms, delay_max_ms };
@@ -121,12 +121,12 @@ export const faultsAdd = defineCommand({
 const profileIn = async ({ host }: Context, path: string): Promise<unknown> => {
   const text = await host.files.read(resolve(host.cwd, path));
   if (text === undefined)
-    throw usageError('invalid arguments', [problem('<file>', 'rule', `names ${path}, which does not exist`)]);
+    throw invalidArguments([problem('<file>', 'rule', `names ${path}, which does not exist`)]);
   const { parse } = await import('../../output/yaml-package.ts');
   try {
     return parse(text, { maxAliasCount: 100 });
   } catch (error) {
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('<file>', 'format', `must be YAML or JSON: ${error instanceof Error ? error.message : error}`),
     ]);
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isAbsolute, join } from 'node:path';
 import { bool, int, oneOf, req, str } from '../../core/field.ts';
-import { AppError, type Category, problem, usageError } from '../../core/problem.ts';
+import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
@@ -66,13 +66,9 @@ const open = async ({ host }: Context, values: Given): Promise<Input> => {
   const path = isAbsolute(given) ? given : join(host.cwd, given);
   const info = await host.files.info(path);
   if (info === undefined)
-    throw usageError('invalid arguments', [
-      problem('--file', 'rule', `names ${given}, which does not exist`),
-    ]);
+    throw invalidArguments([problem('--file', 'rule', `names ${given}, which does not exist`)]);
   if (info.kind === 'directory')
-    throw usageError('invalid arguments', [
-      problem('--file', 'rule', `names ${given}, which is a directory`),
-    ]);
+    throw invalidArguments([problem('--file', 'rule', `names ${given}, which is a directory`)]);
   return { bytes: host.files.stream(path), ...format, sizeBytes: info.sizeBytes, path };
 };
 
@@ -81,7 +77,7 @@ const journalPath = async (context: Context, values: Given, input: Input): Promi
   if (values.journal !== undefined)
     return isAbsolute(values.journal) ? values.journal : join(host.cwd, values.journal);
   if (input.path === '-' && values.resume)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('--journal', 'required', 'is required to resume a run from standard input'),
     ]);
   const directory = join(settings.directories.state, 'bulk');

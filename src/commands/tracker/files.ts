@@ -1,6 +1,6 @@
 import { basename, extname, isAbsolute, join } from 'node:path';
 import { bool, int, list, req, str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem, usageError } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { errorFrom } from '../../api-client/response.ts';
 import { send } from '../../api-client/send.ts';
@@ -31,7 +31,7 @@ const absolute = (context: Context, path: string): string =>
 const sizeOf = async (context: Context, given: string): Promise<number> => {
   const info = await context.host.files.info(absolute(context, given));
   if (info?.kind !== 'file')
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('<paths>', 'rule', `${given} ${info ? 'is not a file' : 'does not exist'}`),
     ]);
   return info.sizeBytes;

@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { int, str, url } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { Incoming, Outgoing } from '../../platform/host.ts';
 import { defineCommand, type Context, type Flags, type ValuesOf } from '../../cli/command.ts';
 import { MAX_BODY_BYTES, readEvent } from './webhook-event.ts';
@@ -31,7 +31,7 @@ const secretOf = async (context: Context, values: Given): Promise<string | undef
   const text = await context.host.files.read(isAbsolute(given) ? given : join(context.host.cwd, given));
   const secret = text?.replace(/\r?\n$/, '');
   if (!secret)
-    throw usageError('invalid arguments', [
+    throw invalidArguments([
       problem('--secret-file', 'rule', text === undefined ? `${given} does not exist` : `${given} is empty`),
     ]);
   context.log.hide(secret);

@@ -1,6 +1,6 @@
 import { bool, str } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
-import { problem, usageError } from '../../core/problem.ts';
+import { invalidArguments, problem } from '../../core/problem.ts';
 import { nothing, type Result } from '../../core/result.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Command, Context, Flag, Values } from '../../cli/command.ts';
@@ -24,9 +24,7 @@ const givenText = async (context: Context, values: Values, name: string): Promis
   const [given, path] = [values[name] as string | undefined, values[`${name}-file`] as string | undefined];
   const flag = `--${name}-file`;
   if (given !== undefined && path !== undefined)
-    throw usageError('invalid arguments', [
-      problem(flag, 'exclusive', `cannot be given together with --${name}`),
-    ]);
+    throw invalidArguments([problem(flag, 'exclusive', `cannot be given together with --${name}`)]);
   return path === undefined
     ? given
     : (await (await import('../../cli/text-file.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');

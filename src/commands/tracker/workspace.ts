@@ -1,5 +1,5 @@
 import { bool, list, oneOf, req, str } from '../../core/field.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { defineCommand, type Command, type Context, type Flag, type ValuesOf } from '../../cli/command.ts';
 import { trackerNaming } from '../../names/tracker-naming.ts';
@@ -140,9 +140,7 @@ type ApplyValues = Omit<ChangeValues, 'file'> & { readonly file?: string; readon
 const planToApply = async (context: Context, values: ApplyValues): Promise<Plan> => {
   const { file: path, plan } = values;
   if ((path === undefined) === (plan === undefined))
-    throw usageError('invalid arguments', [
-      problem('--file', 'required', 'or --plan must be given, and not both'),
-    ]);
+    throw invalidArguments([problem('--file', 'required', 'or --plan must be given, and not both')]);
   if (plan !== undefined) return plannedAsSaved(context, plan);
   return (await planned(context, { ...values, file: path ?? '' })).plan;
 };
