@@ -63,9 +63,14 @@ const specShapes = inputs.map((row) => ({
 const sorted = <T extends { input: string }>(list: readonly T[]): T[] =>
   [...list].sort((a, b) => (a.input < b.input ? -1 : 1));
 
-test('the rows are the 99 endpoints, method and path, no more and no fewer', () => {
-  expect([...byName.keys()].sort()).toEqual(endpoints.map(nameOf).sort());
-  expect(rows).toHaveLength(99);
+test('the rows are the transcribed endpoints, method and path, no more and no fewer', () => {
+  const transcribed = new Set(endpoints.map(nameOf));
+  const untranscribed = [...byName.keys()].filter((name) => !transcribed.has(name));
+  const missing = [...transcribed].filter((name) => !byName.has(name));
+  expect([
+    ...untranscribed.map((name) => `${name}: add its line to test/spec/tracker-endpoints.tsv`),
+    ...missing.map((name) => `${name}: add its row to the table in src/api-specs/tracker/`),
+  ]).toEqual([]);
 });
 
 test('no two rows of the whole table have the same method and path', () => {

@@ -43,7 +43,7 @@ const aFile = (path: (id: number) => string) => async (server: TrackerServer) =>
 const LINK = { name: 'Plan', type: 'url', url: 'https://files.example.com/plan.pdf' };
 const HOOK = { webhook_url: 'http://127.0.0.1:9/none' };
 
-/** A request that succeeds, for each of the 99 endpoints; the body holds what is required and nothing else. */
+/** A request that succeeds, for each endpoint; the body holds what is required and nothing else. */
 export const cases: Readonly<Record<string, Case>> = {
   'GET /categories': { path: '/categories' },
   'POST /categories': { path: '/categories', body: { name: 'Quality' } },

@@ -40,10 +40,6 @@ afterAll(async () => {
   await machine.close();
 });
 
-test('there are 99 rows', () => {
-  expect(rows).toHaveLength(99);
-});
-
 test.each(cases)(
   '%s has a command with an argument for each parameter of its path',
   (name, { operation }) => {
@@ -114,7 +110,7 @@ test.each(documents)('%s holds together: parameters of paths, references, unique
   expect(found.length).toBeGreaterThan(20);
   for (const ref of found) expect(resolve(document, ref), ref).toBeTypeOf('object');
   const entries = entriesOf(document);
-  expect(entries.length).toBeGreaterThanOrEqual(99);
+  expect(entries.length).toBeGreaterThanOrEqual(rows.length);
   for (const [path, entry] of entries) {
     const declared = namesIn(entry, 'path');
     expect(declared, path).toEqual([...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]).sort());

@@ -59,7 +59,8 @@ test('every table is present and none is unaccounted for', () => {
 for (const name of names) {
   test(`${name}: whole rows, clean cells, no row twice`, () => {
     const rows = readSpec(name);
-    expect(rows).toHaveLength(rowCounts[name] ?? -1);
+    const where = `test/spec/${name}.tsv; when a row was added on purpose, change rowCounts in test/spec/spec.test.ts`;
+    expect(rows, where).toHaveLength(rowCounts[name] ?? -1);
     expect(repeated(rows.map((row) => Object.values(row).join('\t')))).toEqual([]);
     for (const row of rows) {
       for (const value of Object.values(row)) {
@@ -80,7 +81,7 @@ test('a row with another number of cells than the header throws, and so does a n
   expect(() => readSpec('absent')).toThrow('ENOENT');
 });
 
-test('tracker: 99 endpoints by method and status', () => {
+test('tracker: endpoints by method and status', () => {
   const rows = readSpec('tracker-endpoints');
   expect(repeated(rows.map(endpointOf))).toEqual([]);
   expect(count(rows, (row) => cell(row, 'method'))).toEqual({ GET: 50, PUT: 19, POST: 17, DELETE: 13 });
