@@ -83,6 +83,27 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     },
   );
 
+  test('code and state leave the address, and the last page survives a reload after the command has ended', async () => {
+    const at = await serve();
+    at.pop();
+    const login = opsctl.start(['login', ...at, ...scopes, '--no-browser']);
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto((await addressOf(login)).url.href);
+    await page.getByLabel('E-mail address').fill('ada@demo.example');
+    await page.getByLabel('Password').fill('ada-demo');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    const heading = page.getByRole('heading', { name: 'You are signed in as ada@demo.example' });
+    await heading.waitFor();
+    expect((await login.ended).code).toBe(0);
+    expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/done\/[\w-]+$/);
+    await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
+    await page.reload();
+    await heading.waitFor();
+    await context.close();
+  });
+
   test('one permission taken back: the page and the terminal say which', async () => {
     const at = await serve();
     at.pop();

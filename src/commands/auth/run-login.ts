@@ -12,6 +12,7 @@ import { instantNow } from '../../auth/clock.ts';
 import { keepAccount } from '../../auth/keep-account.ts';
 import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { browserChoice, browserEnvironment } from '../../auth/methods/browser-environment.ts';
+import { signInWithDevice } from '../../auth/methods/device.ts';
 import { walkConsent } from '../../demo-sign-in/scripted-consent.ts';
 import { fullScope, scopeName, scopeRow } from '../../api-specs/oauth/scopes.ts';
 import type { Context } from '../../cli/command.ts';
@@ -198,6 +199,20 @@ const interactive = async (context: Context, values: LoginValues): Promise<Resul
   }
 };
 
+const withDevice = async (context: Context, values: LoginValues): Promise<Result> => {
+  const server = await loginServer(context, await givenServer(context, values));
+  expectsNobody(context, values, server);
+  const { scopes, account } = await wanted(context, server, values);
+  const timeoutMs = waitFrom(values.timeout ?? '15m');
+  const lock = await claimLogin(context, values.replace === true);
+  try {
+    const signedIn = await signInWithDevice(context, { server, scopes, account, timeoutMs });
+    return resultFor(context, signedIn, values['require-scopes'] === true);
+  } finally {
+    await lock.release();
+  }
+};
+
 /** The address is opened after this command has ended: the server must still be there then. */
 const begin = async (context: Context, values: LoginValues): Promise<Result> => {
   const server = await loginServer(context, await givenServer(context, values));
@@ -260,5 +275,6 @@ export const runLogin = async (context: Context, values: LoginValues): Promise<R
   const machine = values.finish === undefined ? machineMethodOf(context, values) : undefined;
   if (machine !== undefined) return asMachine(context, values, machine);
   if (values.finish !== undefined) return finish(context, values, values.finish);
+  if (values.method === 'device') return withDevice(context, values);
   return values.start === true ? begin(context, values) : interactive(context, values);
 };

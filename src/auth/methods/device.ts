@@ -1,0 +1,151 @@
+import { deviceCode } from '../../api-specs/oauth/grant-types.ts';
+import { AppError } from '../../core/problem.ts';
+import type { AuthContext } from '../auth-context.ts';
+import { instantNow } from '../clock.ts';
+import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
+import { keepAccount } from '../keep-account.ts';
+import { clientRequest } from '../protocol/client-authentication.ts';
+import { discover } from '../protocol/discovery.ts';
+import { sendPatiently } from '../protocol/send.ts';
+import { bodyOf, errorIn } from '../protocol/token-body.ts';
+import type { HttpResponse } from '../protocol/token-client.ts';
+import { processTokenResponse, refusalOf } from '../protocol/token-response.ts';
+import { scopeText } from '../scopes.ts';
+import type { LoginServer } from '../settings.ts';
+import { safeText } from '../terminal-text.ts';
+import { tokenClientOf } from '../token-client-of.ts';
+
+export type DevicePlan = {
+  readonly server: LoginServer;
+  readonly scopes: readonly string[];
+  readonly account?: string;
+  readonly timeoutMs: number;
+};
+/** RFC 8628 3.2. */
+export type DeviceAuthorization = {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly verificationUri: string;
+  /** With the code in it: what a QR code holds. */
+  readonly completeUri: string;
+  readonly expiresInS: number;
+  readonly intervalS: number;
+};
+
+const none = (): AppError =>
+  new AppError('config', 'the server offers no device flow', {
+    code: 'NO_DEVICE_FLOW',
+    tryThis: ['opsctl login --no-browser', 'opsctl login --start, and --finish where a browser is'],
+  });
+
+const endpointOf = async (context: AuthContext, { endpoints }: LoginServer): Promise<string> => {
+  if (endpoints.device !== undefined) return endpoints.device;
+  const metadata = await discover(context.host, endpoints, context.signal);
+  const found = metadata?.raw.device_authorization_endpoint;
+  if (typeof found !== 'string' || !URL.canParse(found)) throw none();
+  return found;
+};
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const seconds = (value: unknown, otherwise: number): number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : otherwise;
+
+/** Undefined when a required field is missing. An address that is not http or https is not shown to anybody. */
+export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefined => {
+  const given = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  const [code, userCode] = [text(given.device_code), text(given.user_code)];
+  // Google and others wrote verification_url before the RFC was done.
+  const uri = text(given.verification_uri) ?? text(given.verification_url);
+  if (code === undefined || userCode === undefined || uri === undefined) return undefined;
+  if (!/^https?:\/\//.test(uri) || !URL.canParse(uri)) return undefined;
+  const complete = text(given.verification_uri_complete);
+  return {
+    deviceCode: code,
+    userCode: safeText(userCode, 40),
+    verificationUri: new URL(uri).href,
+    completeUri:
+      complete !== undefined && URL.canParse(complete) ? new URL(complete).href : new URL(uri).href,
+    expiresInS: seconds(given.expires_in, 900),
+    intervalS: seconds(given.interval, 5),
+  };
+};
+
+/** The picture is for a phone beside a terminal; elsewhere the address and the code are enough. */
+const show = async (context: AuthContext, device: DeviceAuthorization): Promise<void> => {
+  const { stderr } = context.host.terminal;
+  const lines = `On any device open:\n\n  ${device.verificationUri}\n\nand type the code:\n\n  ${device.userCode}\n\n`;
+  if (!stderr.isTty) return stderr.write(lines);
+  const { renderUnicodeCompact } = await import('uqr');
+  await stderr.write(`${lines}${renderUnicodeCompact(device.completeUri, { border: 2 })}\n\n`);
+};
+
+type Answer = 'wait' | 'wait longer' | HttpResponse;
+const answerFrom = (received: HttpResponse): Answer => {
+  const error = received.status === 400 ? errorIn(bodyOf(received))?.error : undefined;
+  if (error === 'authorization_pending') return 'wait';
+  return error === 'slow_down' ? 'wait longer' : received;
+};
+
+const timedOut = (): AppError =>
+  new AppError('auth', 'nobody typed the code in time', {
+    code: 'LOGIN_TIMEOUT',
+    tryThis: ['opsctl login --method device (shows a new code)', 'opsctl login --timeout 15m'],
+  });
+
+/** RFC 8628 3.5: asks at the interval that the server wants, and less often when it says so. A network that fails meanwhile ends nothing. */
+const poll = async (
+  context: AuthContext,
+  device: DeviceAuthorization,
+  limitMs: number,
+  ask: () => Promise<HttpResponse>,
+): Promise<HttpResponse> => {
+  const until = context.host.elapsed() + Math.min(limitMs, device.expiresInS * 1000);
+  let waitS = device.intervalS;
+  while (context.host.elapsed() < until) {
+    await context.host.sleep(waitS * 1000, context.signal);
+    const answer = await ask().then(answerFrom, (error: unknown): Answer => {
+      if (error instanceof AppError && error.detail.retryable === true) return 'wait longer';
+      throw error;
+    });
+    if (typeof answer !== 'string') return answer;
+    if (answer === 'wait longer') waitS += 5;
+  }
+  throw timedOut();
+};
+
+/** Sign-in with a code that is typed on another device (RFC 8628, an extension: spec/sign-in#machines-5). */
+export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): Promise<Account> => {
+  const { server, scopes } = plan;
+  const url = await endpointOf(context, server);
+  const begun = await sendPatiently(
+    context,
+    'device flow',
+    clientRequest(await tokenClientOf(context, server), url, { scope: scopeText(scopes) }),
+  );
+  const device = begun.status === 200 ? deviceAuthorization(bodyOf(begun)) : undefined;
+  if (device === undefined) throw refusalOf('device flow', begun, context.host.now());
+  context.log.hide(device.deviceCode);
+  await show(context, device);
+  let asked = instantNow(context.host);
+  const received = await poll(context, device, plan.timeoutMs, async () => {
+    asked = instantNow(context.host);
+    const client = await tokenClientOf(context, server);
+    const fields = { grant_type: deviceCode, device_code: device.deviceCode };
+    return sendPatiently(context, 'device flow', clientRequest(client, server.endpoints.token, fields));
+  });
+  const client = await tokenClientOf(context, server);
+  const response = await processTokenResponse(
+    'device flow',
+    client,
+    received,
+    { kind: 'exchange', nonce: undefined },
+    context.host,
+    context.signal,
+  );
+  const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = server;
+  const name = plan.account ?? accountNameFrom(response);
+  const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth };
+  const made = accountFrom({ ...owner, issuer: metadata?.issuer }, response, scopes, asked);
+  return keepAccount(context, made, { name: plan.account });
+};

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { deviceAuthorization, signInWithDevice } from '../../../src/auth/methods/device.ts';
+import { fakeHost, type ScriptedReply } from '../../support/fake-host.ts';
+import { contextOn, origin } from '../schedules/environment.ts';
+
+const begun = {
+  device_code: 'dc-secret',
+  user_code: 'BCDF-GHJK',
+  verification_uri: 'https://a.example/device',
+  expires_in: 900,
+  interval: 5,
+};
+const tokens = { access_token: 'at', token_type: 'Bearer', expires_in: 60, refresh_token: 'rt' };
+const endpoints = {
+  authorize: `${origin}/auth`,
+  token: `${origin}/token`,
+  revoke: `${origin}/revoke`,
+  device: `${origin}/device/code`,
+};
+const plan = {
+  server: { endpoints, key: origin, isMock: false, clientId: 'c' },
+  scopes: ['a'],
+  timeoutMs: 600_000,
+};
+const error = (code: string): ScriptedReply => ({ status: 400, body: { error: code } });
+
+const run = async (answers: readonly ScriptedReply[], tty: readonly 'stderr'[] = []) => {
+  const left = [...answers];
+  const host = fakeHost({
+    env: { OPSCTL_KEYCHAIN: 'never' },
+    tty,
+    reply: ({ url }) =>
+      url.endsWith('/device/code') ? { body: begun } : (left.shift() ?? error('expired_token')),
+  });
+  const outcome = await signInWithDevice(contextOn(host), plan).catch((failure: Error) => failure);
+  return { host, outcome };
+};
+
+test('RFC 8628 3.5: asks at the interval, less often when told so, and stores what it gets', async () => {
+  const { host, outcome } = await run([error('authorization_pending'), error('slow_down'), { body: tokens }]);
+  expect(outcome).toMatchObject({ name: 'default', accessToken: 'at', refreshToken: 'rt' });
+  expect(host.slept.filter((ms) => ms >= 5000 && ms < 30_000)).toEqual([5000, 5000, 10_000]);
+  expect(host.err()).toContain('https://a.example/device');
+  expect(host.err()).toContain('BCDF-GHJK');
+  expect(host.err()).not.toMatch(/[▀▄█]/);
+});
+
+test('a terminal gets the address as a QR code as well', async () => {
+  const { host } = await run([{ body: tokens }], ['stderr']);
+  expect(host.err()).toMatch(/[▀▄█]{5}/);
+});
+
+test.each([
+  ['access_denied', 'ACCESS_DENIED'],
+  ['expired_token', 'EXPIRED_TOKEN'],
+])('%s ends it', async (code, expected) => {
+  expect((await run([error(code)])).outcome).toMatchObject({ detail: { code: expected } });
+});
+
+test('the end of the code ends the waiting', async () => {
+  const pending = Array.from({ length: 400 }, () => error('authorization_pending'));
+  expect((await run(pending)).outcome).toMatchObject({ detail: { code: 'LOGIN_TIMEOUT' } });
+});
+
+test('an answer without an address that can be opened is none', () => {
+  expect(deviceAuthorization(begun)).toMatchObject({ userCode: 'BCDF-GHJK', intervalS: 5 });
+  expect(deviceAuthorization({ ...begun, verification_uri: 'javascript:alert(1)' })).toBeUndefined();
+  expect(deviceAuthorization({ ...begun, user_code: undefined })).toBeUndefined();
+  expect(deviceAuthorization({ ...begun, interval: -1 })?.intervalS).toBe(5);
+});
