@@ -98,7 +98,9 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     await heading.waitFor();
     expect((await login.ended).code).toBe(0);
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/done\/[\w-]+$/);
-    await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
+    const isKept =
+      'navigator.serviceWorker.getRegistration().then((one) => one?.active?.state === "activated")';
+    await page.waitForFunction(isKept, undefined, { timeout: 30_000 });
     await page.reload();
     await heading.waitFor();
     await context.close();

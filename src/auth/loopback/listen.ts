@@ -32,6 +32,8 @@ export type Redirect = {
 
 const maxLines = 20;
 const graceMs = 2000;
+/** The answer with the worker has to get there before the listener goes. */
+const deliveryMs = 300;
 
 /** Tells of requests that were not used, until they are too many. */
 const ignoredLines = (onIgnored: ListenOptions['onIgnored']) => {
@@ -108,7 +110,7 @@ const receiver = (
   };
   /** A browser loads what keeps its last page right after it; it gets a moment for that. */
   const lastPageIsKept = async (host: Host): Promise<void> => {
-    if (isBrowser) await Promise.race([kept.promise, host.sleep(graceMs)]);
+    if (isBrowser) await Promise.race([kept.promise.then(() => host.sleep(deliveryMs)), host.sleep(graceMs)]);
   };
   return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page), lastPageIsKept };
 };
