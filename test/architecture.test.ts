@@ -197,6 +197,7 @@ const packagesAnywhere = new Set([
 const purePackages = new Set([
   'yaml',
   'oauth4webapi',
+  'uqr',
   'chalk',
   'string-width',
   '@fastify/busboy',

@@ -36,8 +36,7 @@ const workerFrom = (script: string): Worker => {
   return {
     child,
     order: (order) =>
-      new Promise((resolve, reject) => {
-        child.once('error', reject);
+      new Promise((resolve) => {
         replies.push(resolve);
         child.stdin.write(`${JSON.stringify(order)}\n`);
       }),
