@@ -10,9 +10,9 @@ import { DryRunStop, makeContext } from './context.ts';
 import type { Globals } from './globals.ts';
 import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
-import { choices, paceOf, settingFlags } from './options.ts';
+import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
 import { seenRecords } from './seen-records.ts';
-import { endedBy, stopper } from './stopper.ts';
+import { endedBy, limitTime, stopper } from './stopper.ts';
 
 /** What every step of one run needs. */
 export type Run = { readonly host: Host; readonly redactor: Redactor };
@@ -54,6 +54,7 @@ export const execute = async (
   const log = makeLogger(host, options, redactor);
   const stop = stopper(host);
   stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
+  limitTime(host, stop, maxTimeOf(settings));
   const services = lazyReach({ host, settings, log, signal: stop.signal });
   const seen = seenRecords();
   const context = makeContext({

@@ -20,6 +20,10 @@ export const globalFlags = {
   jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
   'all-fields': { field: bool(), summary: 'Every field of a record on a terminal, not only the usual ones' },
   pager: { field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
+  'csv-safe': {
+    field: bool(),
+    summary: 'CSV for spreadsheets: no cell is taken for a formula',
+  },
   header: { field: bool(), negated: true, summary: 'Leave out the header line of a table or CSV' },
   color: {
     field: oneOf('auto', 'always', 'never'),
@@ -34,6 +38,11 @@ export const globalFlags = {
   timeout: {
     field: duration(),
     summary: 'Request timeout, such as 30s (default 30s)',
+    value: 'duration',
+  },
+  'max-time': {
+    field: duration(),
+    summary: 'Most time for the whole run, such as 5m; then it stops as after Ctrl-C (default none)',
     value: 'duration',
   },
   input: { field: bool(), negated: true, summary: 'Never ask; fail instead' },

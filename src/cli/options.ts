@@ -27,6 +27,7 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
   ),
   jq: globals.jq,
   header: globals.header ?? true,
+  csvSafe: globals['csv-safe'] ?? false,
   allFields: globals['all-fields'] ?? false,
   pager: globals.pager ?? true,
   color: globals.color,
@@ -42,7 +43,14 @@ export const settingFlags = (globals: Globals): Record<string, string | undefine
   'labels.url': globals['labels-url'],
   'api.url': globals['api-url'],
   timeout: globals.timeout,
+  max_time: globals['max-time'],
 });
+
+/** Milliseconds after which a run is stopped. */
+export const maxTimeOf = (settings: Settings): number | undefined => {
+  const given = settings.get('max_time');
+  return given === undefined ? undefined : parseDuration(given.value, given.origin.replace(/^flag /, ''));
+};
 
 const timeoutOf = (settings: Settings): number | undefined => {
   const timeout = settings.get('timeout');

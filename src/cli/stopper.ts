@@ -8,9 +8,15 @@ const samePressMs = 500;
  * The first signal asks to stop; a second one ends the process at once. A terminal that goes away sends its SIGHUP to the
  * shell, which sends another: that is never a person who insists.
  */
-export const stopper = (
-  host: Host,
-): { signal: AbortSignal; off: () => void; ended: () => Category | undefined } => {
+export type Stopper = {
+  readonly signal: AbortSignal;
+  off(): void;
+  ended(): Category | undefined;
+  /** Stops the run as a first signal does. */
+  stop(reason: AppError): void;
+};
+
+export const stopper = (host: Host): Stopper => {
   const controller = new AbortController();
   let got: Category | undefined;
   let gotMs = 0;
@@ -21,13 +27,28 @@ export const stopper = (
     [got, gotMs] = [category, host.elapsed()];
     controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
   });
-  return { signal: controller.signal, off, ended: () => got };
+  const stop = (reason: AppError): void => controller.abort(reason);
+  return { signal: controller.signal, off, ended: () => got, stop };
+};
+
+/** --max-time has ended the run; what can be resumed, or is done in part, says that itself. */
+const afterMaxTime = (reason: unknown, error: unknown): unknown =>
+  error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
+
+/** Stops a run that takes longer than --max-time. */
+export const limitTime = (host: Host, { stop }: Stopper, maxMs: number | undefined): void => {
+  if (maxMs === undefined) return;
+  const reason = new AppError('network', `not done within ${maxMs / 1000} s (--max-time)`, {
+    code: 'MAX_TIME',
+    retryable: true,
+  });
+  void host.sleep(maxMs).then(() => stop(reason));
 };
 
 /** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */
-export const endedBy = ({ ended, signal }: ReturnType<typeof stopper>, error: unknown): unknown => {
+export const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
   const category = ended();
-  if (category === undefined) return error;
+  if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
   if (!(error instanceof AppError)) return signal.reason;
   return error.category === 'interrupted' && category !== 'interrupted'
     ? new AppError(category, error.message, error.detail)

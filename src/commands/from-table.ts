@@ -20,7 +20,9 @@ const argumentsOf = (params: Fields | undefined, naming: Naming | undefined): Ar
   Object.entries(params ?? {}).map(([name, field]) => {
     const kind = naming?.paramKind(name);
     const about =
-      kind === undefined ? (field.summary ?? '') : `${field.summary ?? argumentName(name)}, by name or id`;
+      kind === undefined
+        ? (field.summary ?? '')
+        : `${field.summary ?? argumentName(name)}, by name or id (a name of digits: name:120)`;
     return {
       name: argumentName(name),
       field: kind === undefined ? field : req(str()),

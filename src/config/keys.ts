@@ -152,6 +152,13 @@ export const keys: readonly Key[] = [
     fallback: '30s',
     summary: 'Request timeout',
   },
+  {
+    key: 'max_time',
+    env: 'OPSCTL_MAX_TIME',
+    flag: 'max-time',
+    kind: 'duration',
+    summary: 'Most time for a whole run',
+  },
   { key: 'mock', env: 'OPSCTL_MOCK', summary: '`never` turns the embedded mock server off' },
   {
     key: 'rate_per_minute',

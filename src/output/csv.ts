@@ -6,6 +6,10 @@ import type { Formatter } from './formatter.ts';
 const csvField = (text: string): string =>
   /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
+/** OWASP CSV injection: a text that begins like this is a formula to a spreadsheet; an apostrophe makes it text. Numbers stay. */
+const harmless = (value: unknown): unknown =>
+  typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+
 /** Lists and records as JSON, so that nothing is lost. */
 const csvText = (value: unknown): string => {
   if (value === undefined || value === null) return '';
@@ -13,7 +17,12 @@ const csvText = (value: unknown): string => {
 };
 
 /** The columns are those asked for, else all keys of the first rows. */
-export const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean): Formatter => {
+export const csvRows = (
+  asked: readonly string[] | undefined,
+  hasHeader: boolean,
+  isSafe = false,
+): Formatter => {
+  const textOf = (value: unknown): string => csvText(isSafe ? harmless(value) : value);
   let columns = asked;
   const line = (fields: readonly string[]): string => {
     const text = fields.map(csvField).join(',');
@@ -26,9 +35,7 @@ export const csvRows = (asked: readonly string[] | undefined, hasHeader: boolean
       const known = columns ?? keysOf(burst);
       const header = isFirst && hasHeader ? line(known) : '';
       columns = [...known];
-      return (
-        header + burst.map((row) => line(known.map((column) => csvText(columnOf(row, column))))).join('')
-      );
+      return header + burst.map((row) => line(known.map((column) => textOf(columnOf(row, column))))).join('');
     },
     close: () => (columns === asked && asked !== undefined && hasHeader ? line(asked) : ''),
   };

@@ -46,7 +46,7 @@ const renderers: Readonly<Record<OutputFormat, Renderer>> = {
   json: { rows: (_, { columns }) => jsonRows(columns), document: jsonText },
   ndjson: { rows: (_, { columns }) => ndjsonRows(columns) },
   yaml: { rows: (_, { columns }) => yamlRows(columns), document: yamlText },
-  csv: { rows: (_, { columns, header }) => csvRows(columns, header) },
+  csv: { rows: (_, { columns, header, csvSafe }) => csvRows(columns, header, csvSafe) },
   name: { rows: ({ name = 'id' }) => nameRows(name) },
 };
 

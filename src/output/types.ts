@@ -16,6 +16,8 @@ export type OutputOptions = {
   /** --all-fields: a record in a table with every field it has. */
   readonly allFields?: boolean;
   readonly header: boolean;
+  /** CSV: cells that a spreadsheet would take for a formula are made text. */
+  readonly csvSafe?: boolean;
   readonly color?: 'auto' | 'always' | 'never';
   readonly quiet: boolean;
   readonly verbose: boolean;

@@ -362,6 +362,14 @@ describe('--jq', () => {
   );
 });
 
+test('--csv-safe: no cell is taken for a formula; numbers and plain CSV stay as they are', async () => {
+  const rows = rowsResult([{ a: '=cmd|1', b: -5, c: '@x', d: '-1', e: 'plain' }]);
+  expect((await rendered(rows, { format: 'csv', header: false, csvSafe: true })).out).toBe(
+    "'=cmd|1,-5,'@x,'-1,plain\n",
+  );
+  expect((await rendered(rows, { format: 'csv', header: false })).out).toBe('=cmd|1,-5,@x,-1,plain\n');
+});
+
 describe('--jq over many rows', () => {
   test('the rows after one that fails are answered too; what was printed ends with 9, nothing printed with 2', async () => {
     const rows = rowsResult([{ a: 1 }, { a: 'x' }, { a: 3 }]);

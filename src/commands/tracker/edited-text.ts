@@ -9,6 +9,13 @@ const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDIT
 /** Editors end the last line; a text of the service has no such end. */
 export const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
 
+/** As git does it: the shell reads the words of EDITOR, so that quotes and blanks in a path mean what they say. */
+const editorCall = ({ host }: Context, editor: string, path: string): [string, string[]] => {
+  if (host.platform !== 'win32') return ['sh', ['-c', `${editor} "$@"`, editor, path]];
+  const [command = 'vi', ...args] = editor.split(' ').filter(Boolean);
+  return [command, [...args, path]];
+};
+
 /** Hands a text to $VISUAL or $EDITOR. Throws when the editor failed: nothing is sent then. */
 export const editText = async (context: Context, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
@@ -18,8 +25,10 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
   await files.makeDirectory(directory, 0o700);
   try {
     await files.replace(path, text === '' || text.endsWith('\n') ? text : `${text}\n`, 0o600);
-    const [command = 'vi', ...args] = editorOf(context.host.env).split(' ').filter(Boolean);
-    const { code, startError } = await processes.run(command, [...args, path], { stdio: 'inherit' });
+    const command = editorOf(context.host.env);
+    const { code, startError } = await processes.run(...editorCall(context, command, path), {
+      stdio: 'inherit',
+    });
     if (code !== 0)
       throw new AppError(
         'usage',
@@ -37,8 +46,14 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
 
 /** Before anything is asked of the service: is there somebody who can edit? */
 export const mustBeAtTerminal = (context: Context): void => {
-  if (!context.isInteractive)
-    throw usageError('--edit needs a terminal', [], ['give the text with its flag, or --body @file']);
+  const { VISUAL, EDITOR } = context.host.env;
+  // An editor that somebody named may be a script, which needs no terminal.
+  if (!context.isInteractive && !VISUAL && !EDITOR)
+    throw usageError(
+      '--edit needs a terminal, or EDITOR',
+      [],
+      ['give the text with its flag, or --body @file'],
+    );
 };
 
 /** What was written is not lost with a request that failed; a dry run, which ends with a throw too, needs nothing kept. */
