@@ -105,6 +105,7 @@ export type Bucket = {
 const ticketFiles = (host: Host, directory: string, key: string) => {
   const pathOf = (epoch: number): string => join(directory, `rate-${key}-${epoch}`);
   const now = (): number => Math.floor(host.now() / EPOCH_MS);
+  let pruned = 0;
   return {
     now,
     exists: (epoch: number): boolean => host.files.readNow(pathOf(epoch)) !== undefined,
@@ -122,6 +123,8 @@ const ticketFiles = (host: Host, directory: string, key: string) => {
     read: (epoch: number): Line[] =>
       parseLines([epoch - 1, epoch, epoch + 1].map((one) => host.files.readNow(pathOf(one)) ?? '').join('')),
     prune: async (epoch: number): Promise<void> => {
+      if (pruned === epoch) return;
+      pruned = epoch;
       const old = (await host.files.list(directory).catch(() => [])).filter((name) => {
         const found = /^rate-.*-(\d+)$/.exec(name);
         return name.startsWith(`rate-${key}-`) && found !== null && Number(found[1]) < epoch - 1;
@@ -143,6 +146,47 @@ const aliveOn =
       : host.now() - Number(ms) < FOREIGN_MS;
   };
 
+type Files = ReturnType<typeof ticketFiles>;
+type Ticket = { readonly id: string; readonly epoch: number };
+
+/** Places in the queue of all processes. */
+const queueOf = (host: Host, directory: string, files: Files, signal: AbortSignal | undefined) => {
+  const nonce = Buffer.from(host.random(4)).toString('hex');
+  let count = 0;
+  const note = (word: 't' | 'd' | 'x', { id, epoch }: Ticket): boolean =>
+    files.add(epoch, `${word} ${Math.ceil(host.now())} ${id}\n`);
+  const written = async (ticket: Ticket): Promise<boolean> => {
+    if (note('t', ticket)) return true;
+    // The first request of a profile: there is no directory yet.
+    await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
+    return note('t', ticket);
+  };
+  /** A place in the newest file; undefined when there is no directory to write to. */
+  const place = async (): Promise<Ticket | undefined> => {
+    for (;;) {
+      count += 1;
+      const id = `${host.pid}/${host.hostname}/${Math.round(host.now())}/${nonce}${count}`;
+      const ticket = { id, epoch: files.now() };
+      if (!(await written(ticket))) return undefined;
+      // Whoever stands in a newer file does not see who comes into an older one.
+      if (!files.exists(ticket.epoch + 1)) return ticket;
+      note('x', ticket);
+    }
+  };
+
+  /** The same place, or a new one where the file of the old one is no longer read. */
+  const waited = async (ticket: Ticket, waitMs: number): Promise<Ticket | undefined> => {
+    await host.sleep(waitMs, signal).catch((error: unknown) => {
+      note('x', ticket);
+      throw error;
+    });
+    if (files.now() <= ticket.epoch + 1) return ticket;
+    note('x', ticket);
+    return place();
+  };
+  return { note, place, waited };
+};
+
 /** One bucket for all processes that use the same directory and key. A directory that cannot be written limits nothing. */
 export const makeBucket = (
   host: Host,
@@ -152,62 +196,23 @@ export const makeBucket = (
   { signal, windowMs = WINDOW_MS }: Options = {},
 ): Bucket => {
   const files = ticketFiles(host, directory, key);
+  const { note, place, waited } = queueOf(host, directory, files, signal);
   const rule: Rule = { limit, windowMs, isAlive: aliveOn(host) };
-  const nonce = Buffer.from(host.random(4)).toString('hex');
-  let count = 0;
   let openUntil = 0;
-  let pruned = 0;
-  const stamp = (word: string, id: string): string => `${word} ${Math.ceil(host.now())} ${id}\n`;
-
-  /** A place in the newest file; undefined when there is no directory to write to. */
-  const enqueue = async (id: string): Promise<number | undefined> => {
-    for (;;) {
-      const epoch = files.now();
-      if (!files.add(epoch, stamp('t', id))) {
-        // The first request of a profile: there is no directory yet.
-        await host.files.makeDirectory(directory, 0o700).catch(() => undefined);
-        if (!files.add(epoch, stamp('t', id))) return undefined;
-      }
-      // Whoever stands in a newer file does not see who comes into an older one.
-      if (!files.exists(epoch + 1)) return epoch;
-      files.add(epoch, stamp('x', id));
-    }
-  };
-  const nextId = (): string => {
-    count += 1;
-    return `${host.pid}/${host.hostname}/${Math.round(host.now())}/${nonce}${count}`;
-  };
-  const place = async (): Promise<{ readonly id: string; readonly epoch: number } | undefined> => {
-    const id = nextId();
-    const epoch = await enqueue(id);
-    return epoch === undefined ? undefined : { id, epoch };
-  };
 
   return {
     admit: async (onWait) => {
-      if (host.now() < openUntil) return () => undefined;
-      let mine = await place();
-      let hasSaid = false;
-      while (mine !== undefined) {
-        const { id, epoch }: { id: string; epoch: number } = mine;
-        const waitMs = turnOf(files.read(epoch), id, host.now(), rule) - host.now();
+      let mine = host.now() < openUntil ? undefined : await place();
+      for (let hasSaid = false; mine !== undefined; ) {
+        const ticket: Ticket = mine;
+        const waitMs = turnOf(files.read(ticket.epoch), ticket.id, host.now(), rule) - host.now();
         if (waitMs <= 0) {
-          if (pruned !== epoch) await files.prune(epoch);
-          pruned = epoch;
-          return () => void files.add(epoch, stamp('d', id));
+          await files.prune(ticket.epoch);
+          return () => void note('d', ticket);
         }
         if (waitMs > 500 && !hasSaid) onWait?.(waitMs);
         hasSaid ||= waitMs > 500;
-        try {
-          await host.sleep(waitMs, signal);
-        } catch (error) {
-          files.add(epoch, stamp('x', id));
-          throw error;
-        }
-        if (files.now() <= epoch + 1) continue;
-        // A ticket in a file that nobody reads any more is changed for a new one.
-        files.add(epoch, stamp('x', id));
-        mine = await place();
+        mine = await waited(ticket, waitMs);
       }
       return () => undefined;
     },

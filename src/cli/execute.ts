@@ -12,7 +12,7 @@ import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
 import { seenRecords } from './seen-records.ts';
-import { endedBy, limitTime, stopper } from './stopper.ts';
+import { endedBy, limited, stopper } from './stopper.ts';
 
 /** What every step of one run needs. */
 export type Run = { readonly host: Host; readonly redactor: Redactor };
@@ -52,9 +52,8 @@ export const execute = async (
   if (command.path[0] !== 'config') refuseLongSecrets(settings);
   const host = withCaFile(run.host, settings);
   const log = makeLogger(host, options, redactor);
-  const stop = stopper(host);
+  const stop = limited(host, stopper(host), maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
-  limitTime(host, stop, maxTimeOf(settings));
   const services = lazyReach({ host, settings, log, signal: stop.signal });
   const seen = seenRecords();
   const context = makeContext({

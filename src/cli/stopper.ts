@@ -36,13 +36,14 @@ const afterMaxTime = (reason: unknown, error: unknown): unknown =>
   error instanceof AppError && ['stopped', 'partial'].includes(error.category) ? error : reason;
 
 /** Stops a run that takes longer than --max-time. */
-export const limitTime = (host: Host, { stop }: Stopper, maxMs: number | undefined): void => {
-  if (maxMs === undefined) return;
+export const limited = (host: Host, stopper: Stopper, maxMs: number | undefined): Stopper => {
+  if (maxMs === undefined) return stopper;
   const reason = new AppError('network', `not done within ${maxMs / 1000} s (--max-time)`, {
     code: 'MAX_TIME',
     retryable: true,
   });
-  void host.sleep(maxMs).then(() => stop(reason));
+  void host.sleep(maxMs).then(() => stopper.stop(reason));
+  return stopper;
 };
 
 /** What a signal has ended says so, with the code of that signal: a cut request alone does not know which one it was. */

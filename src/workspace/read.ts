@@ -47,12 +47,29 @@ const emptied = (file: Row): Record<string, unknown> =>
     }),
   );
 
+type Yaml = typeof import('./yaml-package.ts');
+
+/** The line of the deepest part of a path that stands in the file. */
+const locator =
+  ({ isCollection, isNode }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
+  (path: string): number | undefined => {
+    let at = root;
+    for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
+      const next: unknown = isCollection(at)
+        ? at.get(/^\d+$/.test(step) ? Number(step) : step, true)
+        : undefined;
+      if (!isNode(next)) break;
+      at = next;
+    }
+    return isNode(at) && at.range ? lines.linePos(at.range[0]).line : undefined;
+  };
+
 /** Reads and checks a workspace file (YAML or JSON); every problem at once, with its place in the file. */
 export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
   const text = await textFile(context, given, '--file');
-  const { LineCounter, isCollection, isNode, parseDocument } = await import('./yaml-package.ts');
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter });
+  const yaml = await import('./yaml-package.ts');
+  const lineCounter = new yaml.LineCounter();
+  const document = yaml.parseDocument(text, { lineCounter });
   if (document.errors.length > 0)
     throw usageError(
       `${given} is not YAML`,
@@ -69,17 +86,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
   if (typeof read !== 'object' || read === null || Array.isArray(read))
     throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
   const file = emptied(read as Row);
-  const lineOf = (path: string): number | undefined => {
-    let at: unknown = document.contents;
-    for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
-      const next: unknown = isCollection(at)
-        ? at.get(/^\d+$/.test(step) ? Number(step) : step, true)
-        : undefined;
-      if (!isNode(next)) break;
-      at = next;
-    }
-    return isNode(at) && at.range ? lineCounter.linePos(at.range[0]).line : undefined;
-  };
+  const lineOf = locator(yaml, document.contents, lineCounter);
   const problems = problemsOf(file).map((found) => {
     const line = lineOf(found.path);
     return line === undefined ? found : { ...found, line };
