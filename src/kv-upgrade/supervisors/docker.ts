@@ -1,11 +1,11 @@
 import { AppError } from '../../core/problem.ts';
 import { filled, shellLine } from '../cluster/command-line.ts';
-import type { MemberSpec, Move, Placement } from '../types.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../types.ts';
 import { argumentsLike } from './container-arguments.ts';
 import type { Inspected } from './container-arguments.ts';
-import type { ProcessState } from './driver.ts';
+import type { ProcessState, Which } from './driver.ts';
 import { lastLine, quoted, valuesIn } from './service.ts';
-import type { Ask, MakeService } from './service.ts';
+import type { Ask, MakeService, Script } from './service.ts';
 
 /** The name under which the container of the version before is kept, with everything it was started with. */
 const keptName = ({ container }: MemberSpec, { from, run }: Move): string => `${container}-${from}-${run}`;
@@ -123,6 +123,42 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
 const explicit = (member: MemberSpec, { next }: Placement): string =>
   `${shellLine(filled(member.new_command ?? [], wordsFor(member, next.image)))} >/dev/null`;
 
+/** `stop` of the tool kills after its time: here the end is asked for and waited for, and the operator decides about more. */
+const stopScript = (tool: string, { container }: MemberSpec, graceMs: number): string => {
+  const seconds = Math.ceil(graceMs / 1000);
+  return `[ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ] || exit 0
+${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${quoted(container)} | sed 's/^$/SIGTERM/')" ${quoted(container)} >/dev/null || exit 3
+i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
+exit 0`;
+};
+
+const startScript = (
+  tool: string,
+  member: MemberSpec,
+  which: Which,
+  placement: Placement | undefined,
+): Script => {
+  if (which === 'old') return `${tool} start ${quoted(member.container)} >/dev/null`;
+  if (placement === undefined) return 'echo "nothing was recorded of the container before" >&2; exit 3';
+  const made =
+    member.new_command === undefined
+      ? (ask: Ask): Promise<string> => likeBefore(tool, member, placement, ask)
+      : async (): Promise<string> => explicit(member, placement);
+  return async (ask) => `at=$(${tool} inspect -f '{{.Id}}' ${quoted(member.container)} 2>/dev/null) || at=
+if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
+${await made(ask)}`;
+};
+
+const describe = (tool: string, kind: StepKind, member: MemberSpec): string[] => {
+  if (kind === 'stop') return [`${tool} stop ${member.container}`];
+  if (kind !== 'start') return [];
+  const run =
+    member.new_command === undefined
+      ? `${tool} run -d --name ${member.container} [the same arguments] ${member.new_image}`
+      : shellLine(filled(member.new_command, wordsFor(member)));
+  return [`${tool} rename ${member.container} [kept name]`, run];
+};
+
 /** docker, and podman, which answers to the same words. */
 export const containerService =
   (tool: 'docker' | 'podman'): MakeService =>
@@ -137,44 +173,19 @@ export const containerService =
         ? { state: 'gone', reason: `there is no container ${container}` }
         : containerState(line, container);
     },
-    // `stop` kills after its time: the wait is longer than the grace, and ended by us.
-    stop: ({ container }, graceMs) => {
-      const seconds = Math.ceil(graceMs / 1000);
-      return `[ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ] || exit 0
-${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${quoted(container)} | sed 's/^$/SIGTERM/')" ${quoted(container)} >/dev/null || exit 3
-i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${quoted(container)} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
-exit 0`;
-    },
+    stop: (member, graceMs) => stopScript(tool, member, graceMs),
     kill: ({ container }) => `${tool} kill ${quoted(container)} >/dev/null`,
     stage: (member, move) => stage(tool, member, move),
     activate: (member, which, placement) => {
       if (placement?.previous.container_id === undefined) return 'true';
       return which === 'new' ? activateNew(tool, member, placement) : activateOld(tool, member, placement);
     },
-    start: (member, which, placement) => {
-      if (which === 'old') return `${tool} start ${quoted(member.container)} >/dev/null`;
-      if (placement === undefined) return 'echo "nothing was recorded of the container before" >&2; exit 3';
-      const made =
-        member.new_command === undefined
-          ? (ask: Ask): Promise<string> => likeBefore(tool, member, placement, ask)
-          : async (): Promise<string> => explicit(member, placement);
-      return async (ask) => `at=$(${tool} inspect -f '{{.Id}}' ${quoted(member.container)} 2>/dev/null) || at=
-if [ -n "$at" ]; then ${tool} start "$at" >/dev/null; exit; fi
-${await made(ask)}`;
-    },
+    start: (member, which, placement) => startScript(tool, member, which, placement),
     logTail: ({ container }, lines) => `${tool} logs --tail ${lines} ${quoted(container)} 2>&1`,
     version: (member, which) =>
       which === 'new'
         ? member.new_image &&
           `${tool} run --rm --network=none --entrypoint ${quoted(member.new_binary ?? 'etcd')} ${quoted(member.new_image)} --version`
         : `${tool} run --rm --network=none --entrypoint ${quoted(member.old_binary ?? 'etcd')} "$(${tool} inspect -f '{{.Image}}' ${quoted(member.container)})" --version`,
-    describe: (kind, member) => {
-      if (kind === 'stop') return [`${tool} stop ${member.container}`];
-      if (kind !== 'start') return [];
-      const run =
-        member.new_command === undefined
-          ? `${tool} run -d --name ${member.container} [the same arguments] ${member.new_image}`
-          : shellLine(filled(member.new_command, wordsFor(member)));
-      return [`${tool} rename ${member.container} [kept name]`, run];
-    },
+    describe: (kind, member) => describe(tool, kind, member),
   });

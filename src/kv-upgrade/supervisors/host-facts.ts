@@ -55,6 +55,19 @@ export const processFacts = (state: ProcessState): HostFacts => {
   };
 };
 
+const configFrom = async (
+  found: ReadonlyMap<string, string>,
+  path: string | undefined,
+): Promise<HostFacts> => {
+  if (found.has('config_missing')) return { config_error: `there is no configuration file ${path}` };
+  const text = found.get('config');
+  if (text === undefined) return {};
+  const read = await parseConfig(Buffer.from(text, 'base64').toString());
+  return 'broken' in read
+    ? { config_error: `${path} is not a configuration file: ${read.broken}` }
+    : { config: read.file };
+};
+
 /** The lines of the script as facts. Pure but for the YAML reader. */
 export const factsFrom = async (
   text: string,
@@ -70,8 +83,6 @@ export const factsFrom = async (
     versionInText(found.get('new_version') ?? ''),
     versionInText(found.get('old_version') ?? ''),
   ];
-  const config = found.get('config');
-  const read = config === undefined ? undefined : await parseConfig(Buffer.from(config, 'base64').toString());
   const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
   return {
     ...processFacts(state),
@@ -89,14 +100,7 @@ export const factsFrom = async (
       ? { new_binary_error: found.get('new_version')?.trim() || 'no new_binary is named' }
       : { new_binary_version: fresh }),
     ...(old === undefined ? {} : { old_binary_version: old }),
-    ...(found.has('config_missing')
-      ? { config_error: `there is no configuration file ${configPath(member)}` }
-      : {}),
-    ...(read === undefined
-      ? {}
-      : 'broken' in read
-        ? { config_error: `${configPath(member)} is not a configuration file: ${read.broken}` }
-        : { config: read.file }),
+    ...(await configFrom(found, configPath(member))),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

@@ -129,16 +129,20 @@ const facts = async (
     ...(named === undefined ? {} : { pid: named.pid }),
     ...(named?.state === 'T' ? { is_suspended: true } : {}),
     ...directory,
-    ...(fresh.version === undefined
-      ? { new_binary_error: fresh.error as string }
-      : { new_binary_version: fresh.version }),
-    ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+    ...versionFacts(fresh, old),
     ...ownerFacts(server, data?.uid),
     ...config,
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
+type Version = Awaited<ReturnType<typeof binaryVersion>>;
+const versionFacts = (fresh: Version, old: Version): HostFacts => ({
+  ...(fresh.version === undefined
+    ? { new_binary_error: fresh.error as string }
+    : { new_binary_version: fresh.version }),
+  ...(old.version === undefined ? {} : { old_binary_version: old.version }),
+});
 
 const ended = async (host: Host, pid: number, until: number): Promise<boolean> => {
   while (host.processes.isAlive(pid)) {

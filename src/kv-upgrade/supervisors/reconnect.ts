@@ -2,43 +2,50 @@ import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { MemberSpec } from '../types.ts';
 import { MAY_BE_DOWN } from './driver.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, StartedMember } from './driver.ts';
 
 const isCut = (error: unknown): error is AppError => error instanceof AppError && error.detail.code === 'SSH';
 const everyMs = 500;
+
+const gaveUp = (member: MemberSpec, error: AppError): AppError =>
+  new AppError('stopped', `${member.name} may be down: ${error.message}`, {
+    code: MAY_BE_DOWN,
+    tryThis: [
+      ...(error.detail.tryThis ?? []),
+      `opsctl kv resume, as soon as ${member.host} can be reached: it brings ${member.name} up`,
+    ],
+    cause: error,
+  });
+
+type Retry = <T>(
+  member: MemberSpec,
+  act: () => Promise<T>,
+  /** Asked before every try but the first: it was done although the answer was lost. */
+  isDone?: () => Promise<T | undefined>,
+) => Promise<T>;
+const retryFor =
+  (host: Host, graceMs: number): Retry =>
+  async (member, act, isDone = async () => undefined) => {
+    const until = host.elapsed() + graceMs;
+    const again = async () => (await isDone()) ?? act();
+    for (let next = act; ; next = again) {
+      try {
+        return await next();
+      } catch (error) {
+        if (!isCut(error)) throw error;
+        if (host.elapsed() > until) throw gaveUp(member, error);
+        await host.sleep(everyMs);
+      }
+    }
+  };
 
 /**
  * From its stop on a member may be down, and only the next command brings it up: a connection that drops there is made again within the grace
  * period. What the host was doing went on meanwhile, so every command asks for the state first and may be repeated.
  */
 export const reconnecting = (driver: Driver, host: Host, graceMs: number): Driver => {
-  const again = async <T>(
-    member: MemberSpec,
-    act: () => Promise<T>,
-    isDone: () => Promise<T | undefined> = async () => undefined,
-  ): Promise<T> => {
-    const until = host.elapsed() + graceMs;
-    for (let tries = 0; ; tries += 1) {
-      try {
-        const done = tries === 0 ? undefined : await isDone();
-        return done ?? (await act());
-      } catch (error) {
-        if (!isCut(error)) throw error;
-        if (host.elapsed() > until)
-          throw new AppError('stopped', `${member.name} may be down: ${error.message}`, {
-            code: MAY_BE_DOWN,
-            tryThis: [
-              ...(error.detail.tryThis ?? []),
-              `opsctl kv resume, as soon as ${member.host} can be reached: it brings ${member.name} up`,
-            ],
-            cause: error,
-          });
-        await host.sleep(everyMs);
-      }
-    }
-  };
-  /** It was started although the answer was lost. */
-  const isStarted = async (member: MemberSpec): Promise<object | undefined> => {
+  const again = retryFor(host, graceMs);
+  const isStarted = async (member: MemberSpec): Promise<StartedMember | undefined> => {
     const { state } = await driver.process(member);
     return state === 'running' || state === 'starting' ? {} : undefined;
   };

@@ -49,6 +49,22 @@ const infoFrom = (line: string): ProcessInfo | undefined => {
   };
 };
 
+/** Real names of paths on the host; that of the member's own data directory came with the look. */
+const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable['realPath'] => {
+  const known = new Map<string, Promise<string | undefined>>();
+  if (own !== '' && named !== undefined)
+    for (const path of [own, named]) known.set(path, Promise.resolve(own));
+  const resolved = async (path: string): Promise<string | undefined> => {
+    const real = (await ask(`readlink -f ${quoted(path)} || true`)).trim();
+    return real === '' ? undefined : real;
+  };
+  return (path) => {
+    const real = known.get(path) ?? resolved(path);
+    known.set(path, real);
+    return real;
+  };
+};
+
 /** `ownUid`: whoever looked, and would start a member. */
 export type RemoteProcesses = ProcessTable & { readonly ownUid: number };
 
@@ -65,14 +81,7 @@ export const processesFrom = (text: string, member: MemberSpec, ask: Ask): Remot
       .map((one) => [one.pid, one]),
   );
   const parents = new Map(of('parent').map((line) => line.split(' ').map(Number) as [number, number]));
-  const own = plain(of('own')[0]).trim();
-  const known = new Map<string, Promise<string | undefined>>();
-  if (own !== '' && member.data_dir !== undefined)
-    for (const path of [own, member.data_dir]) known.set(path, Promise.resolve(own));
-  const resolved = async (path: string): Promise<string | undefined> => {
-    const real = (await ask(`readlink -f ${quoted(path)} || true`)).trim();
-    return real === '' ? undefined : real;
-  };
+  const realPath = pathsOn(ask, plain(of('own')[0]).trim(), member.data_dir);
   return {
     ownUid: Number(of('uid')[0]),
     pidIn: async () => {
@@ -88,11 +97,7 @@ export const processesFrom = (text: string, member: MemberSpec, ask: Ask): Remot
     },
     all: async (programs) =>
       [...found.values()].filter(({ words }) => programs.has(basename(words[0] ?? ''))),
-    realPath: (path) => {
-      const real = known.get(path) ?? resolved(path);
-      known.set(path, real);
-      return real;
-    },
+    realPath,
   };
 };
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/problem.ts';
 import type { Finished, Host } from '../../platform/host.ts';
-import type { ClusterFile, Installed, MemberSpec, Move, Placement } from '../types.ts';
+import type { ClusterFile, HostFacts, Installed, MemberSpec, Move, Placement } from '../types.ts';
 import type { Driver, ProcessState } from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
 import { keptConfig } from './kept-config.ts';
@@ -167,6 +167,37 @@ exit 0`;
   },
 });
 
+type Parts = {
+  readonly host: Host;
+  readonly service: Service;
+  readonly must: Must;
+  readonly work: Pick<Driver, 'process'>;
+};
+const lookAt = async (
+  { host, service, must, work }: Parts,
+  member: MemberSpec,
+  sizes: boolean,
+): Promise<HostFacts> => {
+  const what = 'looking at the host';
+  const fromMs = host.now();
+  try {
+    // A service that knows more says also whether the process is there.
+    const [done, own] = await Promise.all([
+      must(member, what, factsScript(service, member, sizes), service.factsMs),
+      service.facts?.(member, askWith(must, member, what)),
+    ]);
+    const asked = { fromMs, untilMs: host.now() };
+    const state: ProcessState =
+      own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
+    return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
+  } catch (error) {
+    return {
+      problems: [error instanceof Error ? error.message : String(error)],
+      new_binary_error: 'its host could not be looked at',
+    };
+  }
+};
+
 /** A driver made of shell scripts: here or over ssh, for every kind of installation. */
 export const scriptDriver = (
   host: Host,
@@ -178,26 +209,7 @@ export const scriptDriver = (
   const work = processWork(service, shellFor, must);
   return {
     kind: cluster.driver ?? 'local',
-    facts: async (member, { sizes }) => {
-      try {
-        const what = 'looking at the host';
-        const fromMs = host.now();
-        // A service that knows more says also whether the process is there.
-        const [done, own] = await Promise.all([
-          must(member, what, factsScript(service, member, sizes), service.factsMs),
-          service.facts?.(member, askWith(must, member, what)),
-        ]);
-        const state: ProcessState =
-          own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
-        const asked = { fromMs, untilMs: host.now() };
-        return { ...(await factsFrom(done.stdout, member, asked, state)), ...own };
-      } catch (error) {
-        return {
-          problems: [error instanceof Error ? error.message : String(error)],
-          new_binary_error: 'its host could not be looked at',
-        };
-      }
-    },
+    facts: (member, { sizes }) => lookAt({ host, service, must, work }, member, sizes),
     ...work,
     ...placementWork(service, must),
     ...fileWork(must),

@@ -1,4 +1,4 @@
-import type { MemberSpec } from '../types.ts';
+import type { MemberSpec, Move } from '../types.ts';
 import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
 
@@ -13,6 +13,20 @@ const pidsOf = ({ data_dir, client_url }: MemberSpec): string =>
 w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? `*${quoted(client_url)}*` : `--data-dir=${quoted(data_dir)}|-data-dir=${quoted(data_dir)}`}) exit 0;; esac
 case "$w" in --data-dir|-data-dir) [ "$a" = ${quoted(data_dir)} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
 const hasProcess = (member: MemberSpec): string => `[ -n "$(${pidsOf(member)})" ]`;
+
+const stage = (member: MemberSpec, { from, to, run }: Move): string => {
+  const kept = aside(member, `opsctl-${from}-${run}`);
+  const next = aside(member, `opsctl-${to}-${run}`);
+  return `set -e
+${fileFunctions}
+source=${quoted(member.manifest)}; [ -e "$source" ] || source=${parked(member)}
+if command -v crictl >/dev/null 2>&1; then crictl pull ${quoted(member.new_image)} >&2; fi
+put "$source" ${kept}
+FROM=${quoted(member.old_image)} TO=${quoted(member.new_image)} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
+mv -f ${next}.incoming ${next}
+echo previous.manifest=${kept}; echo next.manifest=${next}
+printf 'previous.image=%s\\nnext.image=%s\\n' ${quoted(member.old_image)} ${quoted(member.new_image)}`;
+};
 
 export const staticPodService: MakeService = () => ({
   look: (member) => `m=${quoted(member.manifest)}
@@ -35,19 +49,7 @@ if [ -e ${quoted(member.manifest)} ]; then mv -f ${quoted(member.manifest)} ${pa
 set +e
 ${waitFor(`! ${hasProcess(member)}`, graceMs)}`,
   kill: (member) => `for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
-  stage: (member, { from, to, run }) => {
-    const kept = aside(member, `opsctl-${from}-${run}`);
-    const next = aside(member, `opsctl-${to}-${run}`);
-    return `set -e
-${fileFunctions}
-source=${quoted(member.manifest)}; [ -e "$source" ] || source=${parked(member)}
-if command -v crictl >/dev/null 2>&1; then crictl pull ${quoted(member.new_image)} >&2; fi
-put "$source" ${kept}
-FROM=${quoted(member.old_image)} TO=${quoted(member.new_image)} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
-mv -f ${next}.incoming ${next}
-echo previous.manifest=${kept}; echo next.manifest=${next}
-printf 'previous.image=%s\\nnext.image=%s\\n' ${quoted(member.old_image)} ${quoted(member.new_image)}`;
-  },
+  stage,
   activate: () => 'true',
   discard: (_, { next }) => (next.manifest === undefined ? 'true' : `rm -f ${quoted(next.manifest)}`),
   start: (member, which, placement) => {

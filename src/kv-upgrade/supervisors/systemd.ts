@@ -1,6 +1,6 @@
 import type { Minor } from '../../api-specs/etcd/versions.ts';
-import type { MemberSpec } from '../types.ts';
-import type { ProcessState } from './driver.ts';
+import type { MemberSpec, Move, Placement, StepKind } from '../types.ts';
+import type { ProcessState, Which } from './driver.ts';
 import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
 
@@ -86,80 +86,6 @@ case "$(${execStart(member.unit)})" in "$M"${target}|"$M"${target}" "*) ;; *) ec
 const recorded = (file: string | undefined, sha256: string | undefined): string =>
   `[ "$(digest ${quoted(file)} 2>/dev/null)" = ${quoted(sha256)} ] || { echo "${file} is not the program that was recorded" >&2; exit 5; }`;
 
-export const systemdService: MakeService = () => ({
-  look: show,
-  stateFrom: (done, { unit }) =>
-    done.code === 0
-      ? unitState(done.stdout, unit)
-      : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
-  stop: ({ unit }, graceMs) => `systemctl stop --no-block -- ${quoted(unit)} || exit 3
-${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
-  // A stop that is still waiting would hold the start back.
-  kill: ({
-    unit,
-  }) => `systemctl stop --no-block -- ${quoted(unit)}; systemctl kill --signal=SIGKILL -- ${quoted(unit)}
-${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
-  stage: (member, { from, to }) =>
-    member.new_binary === undefined
-      ? 'true'
-      : `set -e
-${fileFunctions}
-${program(member)}
-${runningProgram(member)}
-B=\${P%%.opsctl-*}
-old=$(digest "$S"); new=$(digest ${quoted(member.new_binary)})
-K=$B.opsctl-${from}-$(printf %.12s "$old"); N=$B.opsctl-${to}-$(printf %.12s "$new")
-keep() { if [ "$(digest "$2" 2>/dev/null)" != "$3" ]; then rm -f "$2.incoming"; cp "$1" "$2.incoming"; chmod 755 "$2.incoming"; mv -f "$2.incoming" "$2"; fi; }
-keep "$S" "$K" "$old"; keep ${quoted(member.new_binary)} "$N" "$new"
-printf 'previous.program=%s\\nprevious.program_sha256=%s\\nnext.program=%s\\nnext.program_sha256=%s\\n' "$K" "$old" "$N" "$new"
-${member.binary_path === undefined ? `echo ${quoted(`next.drop_in=${dropIn(member.unit, to)}`)}` : `if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`,
-  activate: (member, which, placement) => {
-    const { next, previous } = placement ?? {};
-    if (next?.program === undefined || previous?.program === undefined)
-      return which === 'old' ? withoutRecord(member) : 'true';
-    if (next.drop_in !== undefined)
-      return which === 'new'
-        ? `set -e
-${fileFunctions}
-${recorded(next.program, next.program_sha256)}
-${select(member, next.drop_in, quoted(next.program))}`
-        : `rm -f ${quoted(next.drop_in)} && systemctl daemon-reload`;
-    const { program: source, program_sha256: sha256 } = which === 'new' ? next : previous;
-    return `set -e
-${fileFunctions}
-P=${quoted(member.binary_path)}
-${which === 'old' ? linkAgain(previous.link_target, sha256) : ''}
-[ "$(digest "$P" 2>/dev/null)" != ${quoted(sha256)} ] || exit 0
-${recorded(source, sha256)}
-put ${quoted(source)} "$P"`;
-  },
-  discard: (member, { next }) =>
-    next.program === undefined
-      ? 'true'
-      : `[ -e ${quoted(next.drop_in ?? '/nonexistent')} ] || rm -f ${quoted(next.program)}`,
-  start: ({ unit }) =>
-    `systemctl reset-failed -- ${quoted(unit)} 2>/dev/null; systemctl start --no-block -- ${quoted(unit)}`,
-  logTail: ({ unit }, lines) => `journalctl -u ${quoted(unit)} -n ${lines} --no-pager -o cat`,
-  version: (member, which) =>
-    which === 'new'
-      ? askedVersion(member.new_binary)
-      : `${program(member)}
-${runningProgram(member)}
-[ -e "$S" ] || S=${quoted(member.old_binary)}
-"$S" --version`,
-  describe: (kind, member) => {
-    if (kind === 'stop') return [`systemctl stop ${member.unit}`];
-    if (kind !== 'start') return [];
-    const put =
-      member.new_binary === undefined
-        ? []
-        : member.binary_path === undefined
-          ? [`systemctl edit ${member.unit}  # ExecStart= with ${member.new_binary}`]
-          : [`cp -p ${member.new_binary} ${member.binary_path}`];
-    return [...put, `systemctl start ${member.unit}`];
-  },
-});
-
 /** A link that the operator or a package made is put back, as long as it leads to the recorded program. */
 const linkAgain = (target: string | undefined, sha256: string | undefined): string =>
   target === undefined
@@ -175,3 +101,91 @@ const withoutRecord = ({ binary_path, old_binary }: MemberSpec): string =>
     : `set -e
 ${fileFunctions}
 [ "$(digest ${quoted(binary_path)} 2>/dev/null)" = "$(digest ${quoted(old_binary)})" ] || put ${quoted(old_binary)} ${quoted(binary_path)}`;
+
+const stage = (member: MemberSpec, { from, to }: Move): string =>
+  member.new_binary === undefined
+    ? 'true'
+    : `set -e
+${fileFunctions}
+${program(member)}
+${runningProgram(member)}
+B=\${P%%.opsctl-*}
+old=$(digest "$S"); new=$(digest ${quoted(member.new_binary)})
+K=$B.opsctl-${from}-$(printf %.12s "$old"); N=$B.opsctl-${to}-$(printf %.12s "$new")
+keep() { if [ "$(digest "$2" 2>/dev/null)" != "$3" ]; then rm -f "$2.incoming"; cp "$1" "$2.incoming"; chmod 755 "$2.incoming"; mv -f "$2.incoming" "$2"; fi; }
+keep "$S" "$K" "$old"; keep ${quoted(member.new_binary)} "$N" "$new"
+printf 'previous.program=%s\\nprevious.program_sha256=%s\\nnext.program=%s\\nnext.program_sha256=%s\\n' "$K" "$old" "$N" "$new"
+${member.binary_path === undefined ? `echo ${quoted(`next.drop_in=${dropIn(member.unit, to)}`)}` : `if [ -L "$P" ]; then echo "previous.link_target=$(readlink "$P")"; fi`}`;
+
+type Recorded = Placement & { readonly next: { readonly program: string } };
+const isRecorded = (placement: Placement | undefined): placement is Recorded =>
+  placement?.next.program !== undefined && placement.previous.program !== undefined;
+
+const activateDropIn = (member: MemberSpec, which: Which, { next }: Recorded, file: string): string =>
+  which === 'new'
+    ? `set -e
+${fileFunctions}
+${recorded(next.program, next.program_sha256)}
+${select(member, file, quoted(next.program))}`
+    : `rm -f ${quoted(file)} && systemctl daemon-reload`;
+
+const activateFile = (member: MemberSpec, which: Which, { next, previous }: Recorded): string => {
+  const { program: source, program_sha256: sha256 } = which === 'new' ? next : previous;
+  return `set -e
+${fileFunctions}
+P=${quoted(member.binary_path)}
+${which === 'old' ? linkAgain(previous.link_target, sha256) : ''}
+[ "$(digest "$P" 2>/dev/null)" != ${quoted(sha256)} ] || exit 0
+${recorded(source, sha256)}
+put ${quoted(source)} "$P"`;
+};
+
+const activate = (member: MemberSpec, which: Which, placement: Placement | undefined): string => {
+  if (!isRecorded(placement)) return which === 'old' ? withoutRecord(member) : 'true';
+  const file = placement.next.drop_in;
+  return file === undefined
+    ? activateFile(member, which, placement)
+    : activateDropIn(member, which, placement, file);
+};
+
+const describe = (kind: StepKind, member: MemberSpec): string[] => {
+  if (kind === 'stop') return [`systemctl stop ${member.unit}`];
+  if (kind !== 'start') return [];
+  const start = `systemctl start ${member.unit}`;
+  if (member.new_binary === undefined) return [start];
+  return member.binary_path === undefined
+    ? [`systemctl edit ${member.unit}  # ExecStart= with ${member.new_binary}`, start]
+    : [`cp -p ${member.new_binary} ${member.binary_path}`, start];
+};
+
+export const systemdService: MakeService = () => ({
+  look: show,
+  stateFrom: (done, { unit }) =>
+    done.code === 0
+      ? unitState(done.stdout, unit)
+      : { state: 'unknown', reason: `systemctl show: ${lastLine(done)}` },
+  stop: ({ unit }, graceMs) => `systemctl stop --no-block -- ${quoted(unit)} || exit 3
+${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
+  // A stop that is still waiting would hold the start back.
+  kill: ({
+    unit,
+  }) => `systemctl stop --no-block -- ${quoted(unit)}; systemctl kill --signal=SIGKILL -- ${quoted(unit)}
+${waitFor(`case "$(systemctl show -p ActiveState --value -- ${quoted(unit)})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
+  stage,
+  activate,
+  discard: (member, { next }) =>
+    next.program === undefined
+      ? 'true'
+      : `[ -e ${quoted(next.drop_in ?? '/nonexistent')} ] || rm -f ${quoted(next.program)}`,
+  start: ({ unit }) =>
+    `systemctl reset-failed -- ${quoted(unit)} 2>/dev/null; systemctl start --no-block -- ${quoted(unit)}`,
+  logTail: ({ unit }, lines) => `journalctl -u ${quoted(unit)} -n ${lines} --no-pager -o cat`,
+  version: (member, which) =>
+    which === 'new'
+      ? askedVersion(member.new_binary)
+      : `${program(member)}
+${runningProgram(member)}
+[ -e "$S" ] || S=${quoted(member.old_binary)}
+"$S" --version`,
+  describe,
+});
