@@ -99,7 +99,10 @@ export const configMigrate = defineCommand({
       : [],
   run: async (context, values) => {
     const { host } = context;
-    const { migrateConfig, parseConfig } = await import('../../kv-upgrade/configuration/configuration.ts');
+    const [{ parseConfig }, { migrateConfig }] = await Promise.all([
+      import('../../kv-upgrade/configuration/configuration.ts'),
+      import('../../kv-upgrade/configuration/migrate.ts'),
+    ]);
     const to = (values.to ?? '3.3') as Minor;
     const before = await read(context, values.file);
     readable(values.file, await parseConfig(before));

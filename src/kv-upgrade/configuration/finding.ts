@@ -7,3 +7,12 @@ export type ConfigFinding = {
   /** Present when `migrateConfig` fixes it. */
   readonly isFixed?: true;
 };
+
+export const finding = (
+  level: ConfigFinding['level'],
+  key: string,
+  message: string,
+  hint: string,
+  isFixed?: true,
+): ConfigFinding =>
+  isFixed === undefined ? { level, key, message, hint } : { level, key, message, hint, isFixed };

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { filled } from '../cluster/command-line.ts';
-import { migrateConfig } from '../configuration/configuration.ts';
+import { migrateConfig } from '../configuration/migrate.ts';
 import { recordPlacement } from '../placement/placements.ts';
 import { configOn, startVersion } from '../placement/switch-version.ts';
 import { mayBeDown } from '../supervisors/driver.ts';

@@ -1,4 +1,6 @@
+import type { Finished } from '../../platform/host.ts';
 import type { MemberSpec, Move } from '../types.ts';
+import type { ProcessState } from './driver.ts';
 import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
 
@@ -28,22 +30,24 @@ echo previous.manifest=${kept}; echo next.manifest=${next}
 printf 'previous.image=%s\\nnext.image=%s\\n' ${quoted(member.old_image)} ${quoted(member.new_image)}`;
 };
 
+const stateFrom = (done: Finished): ProcessState => {
+  if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
+  const seen = valuesIn(done.stdout);
+  const pid = Number(seen.get('pid'));
+  if (pid > 1) return { state: 'running', pid };
+  // A kubelet looks every 20 s, pulls, and restarts what ended: only the gate's time can say that it will not come.
+  return seen.get('manifest') === 'true'
+    ? { state: 'starting', awaits: 'the kubelet, which has the manifest' }
+    : { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
+};
+
 export const staticPodService: MakeService = () => ({
   look: (member) => `m=${quoted(member.manifest)}
 pids=$(${pidsOf(member)})
 [ -z "$pids" ] || echo "pid=$(echo $pids | cut -d' ' -f1)"
 [ -e "$m" ] && echo manifest=true || echo manifest=false
 exit 0`,
-  stateFrom: (done) => {
-    if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
-    const seen = valuesIn(done.stdout);
-    const pid = Number(seen.get('pid'));
-    if (pid > 1) return { state: 'running', pid };
-    // A kubelet looks every 20 s, pulls, and restarts what ended: only the gate's time can say that it will not come.
-    return seen.get('manifest') === 'true'
-      ? { state: 'starting', awaits: 'the kubelet, which has the manifest' }
-      : { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
-  },
+  stateFrom,
   stop: (member, graceMs) => `set -e
 if [ -e ${quoted(member.manifest)} ]; then mv -f ${quoted(member.manifest)} ${parked(member)}; fi
 set +e

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { lintFile, lintFlags, migrateConfig } from '../../../src/kv-upgrade/configuration/configuration.ts';
+import { lintFile, lintFlags } from '../../../src/kv-upgrade/configuration/configuration.ts';
+import { migrateConfig } from '../../../src/kv-upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../src/kv-upgrade/configuration/configuration-types.ts';
 
 /** Each was given to real servers of 3.3, 3.4 and 3.5: those that are found here did not start. */

@@ -3,9 +3,9 @@ import {
   flagsOf,
   lintFile,
   lintFlags,
-  migrateConfig,
   parseConfig,
 } from '../../../src/kv-upgrade/configuration/configuration.ts';
+import { migrateConfig } from '../../../src/kv-upgrade/configuration/migrate.ts';
 import type { Minor } from '../../../src/api-specs/etcd/versions.ts';
 
 const retention = 'auto-compaction-retention';

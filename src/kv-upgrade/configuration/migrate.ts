@@ -1,0 +1,74 @@
+import { AppError } from '../../core/problem.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
+import { MODE, RETENTION } from './retention.ts';
+
+type Settings = Readonly<Record<string, unknown>>;
+
+type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
+/** In place, so that the comments around the line stay where they are. */
+const renameToList = (
+  content: unknown,
+  key: string,
+  values: readonly unknown[],
+  document: { createNode(value: unknown, options?: { flow: boolean }): unknown },
+): void => {
+  const pair = (content as Content).items?.find(
+    (item) => String((item.key as { value?: unknown }).value) === key,
+  );
+  if (pair === undefined) return;
+  const old = pair.value as { comment?: string | null };
+  (pair.key as { value: unknown }).value = 'log-outputs';
+  pair.value = Object.assign(document.createNode(values, { flow: true }) as object, { comment: old.comment });
+};
+
+type Scalar = { value: unknown; type?: string };
+type Document = {
+  readonly contents: unknown;
+  get(key: string, keepScalar: true): unknown;
+  set(key: string, value: unknown): void;
+  createNode(value: unknown, options?: { flow: boolean }): unknown;
+};
+const isNumber = (node: unknown): node is Scalar =>
+  typeof node === 'object' && node !== null && typeof (node as Partial<Scalar>).value === 'number';
+
+const fixRetention = (document: Document, file: Settings): string[] => {
+  const changes: string[] = [];
+  const node = document.get(RETENTION, true);
+  if (isNumber(node)) {
+    node.value = String(node.value);
+    node.type = 'QUOTE_DOUBLE';
+    changes.push(`${RETENTION}: ${String(file[RETENTION])} → "${String(file[RETENTION])}"`);
+  }
+  if (file[RETENTION] !== 0 && (file[MODE] === undefined || file[MODE] === '')) {
+    document.set(MODE, 'periodic');
+    changes.push(`${MODE}: periodic added`);
+  }
+  return changes;
+};
+
+/** One finding put right in the document; what was changed, for people. */
+const fix = (document: Document, file: Settings, key: string): string[] => {
+  if (key === RETENTION) return fixRetention(document, file);
+  if (key === GATEWAY) {
+    document.set(GATEWAY, true);
+    return [`${GATEWAY}: true added`];
+  }
+  renameToList(document.contents, key, [file[key]].flat(), document);
+  return [`${key} → log-outputs`];
+};
+
+export type Migrated = { readonly text: string; readonly changes: readonly string[] };
+/** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
+export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> => {
+  const { parseDocument } = await import('../cluster/yaml.ts');
+  const parsed = await parseConfig(text);
+  if ('broken' in parsed)
+    throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
+  const document = parseDocument(text);
+  const { file } = parsed;
+  const fixed = lintFile(file, to).filter(({ isFixed }) => isFixed);
+  const changes: string[] = [];
+  for (const { key } of fixed) changes.push(...fix(document, file, key));
+  return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+};
