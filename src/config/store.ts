@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import { type Try, thisProcess, tryLock, unlock, waitForLock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { configFile } from './directories.ts';
@@ -35,15 +35,18 @@ const write = async (directory: string, next: Profiles): Promise<void> => {
 
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
-  const [end, me] = [host.elapsed() + patienceMs, thisProcess(host)];
-  while ((await tryLock(host, path, me, foreignAgeMs)) !== true) {
-    if (host.elapsed() > end)
-      throw new AppError('config', `another command holds ${path}`, {
+  const me = thisProcess(host);
+  const attempt = async (): Promise<Try<true, undefined>> =>
+    (await tryLock(host, path, me, foreignAgeMs)) === true ? { got: true } : { busy: undefined };
+  await waitForLock(host, attempt, {
+    waitMs: patienceMs,
+    pauseMs: () => 20 + (host.random(1)[0] ?? 0) / 8,
+    expired: () =>
+      new AppError('config', `another command holds ${path}`, {
         code: 'CONFIG_LOCKED',
         tryThis: [`rm ${path}`],
-      });
-    await host.sleep(20 + (host.random(1)[0] ?? 0) / 8);
-  }
+      }),
+  });
   try {
     await act();
   } finally {

@@ -1,6 +1,15 @@
 import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
-import { type Holder, isGone, lookAt, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
+import {
+  type Holder,
+  type Try,
+  isGone,
+  lookAt,
+  thisProcess,
+  tryLock,
+  unlock,
+  waitForLock,
+} from '../platform/file-lock.ts';
 import type { Files, Host } from '../platform/host.ts';
 import { type Ticket, waitingLine } from './lock-queue.ts';
 
@@ -89,15 +98,15 @@ const attempt = async (
   directory: string,
   mine: Lock,
   ticket: Ticket,
-): Promise<Ownership | { kind: 'wait'; by: Lock | undefined }> => {
+): Promise<Try<Ownership, Lock | undefined>> => {
   const seen = await lookAt<Lock>(host, lockPath(directory), foreignAgeMs);
   if (seen.kind === 'held') {
     const { by } = seen;
-    return by?.server ? { kind: 'live', live: { ...by.server, pid: by.pid } } : { kind: 'wait', by };
+    return by?.server ? { got: { kind: 'live', live: { ...by.server, pid: by.pid } } } : { busy: by };
   }
-  if (!(await ticket.isFirst())) return { kind: 'wait', by: undefined };
+  if (!(await ticket.isFirst())) return { busy: undefined };
   const taken = await tryLock(host, lockPath(directory), mine, foreignAgeMs);
-  return taken === true ? owned(host, directory, mine) : { kind: 'wait', by: undefined };
+  return taken === true ? { got: owned(host, directory, mine) } : { busy: undefined };
 };
 
 /**
@@ -112,21 +121,22 @@ export const own = async (
   await usable(host.files, directory);
   const mine: Lock = { ...thisProcess(host), what };
   const ticket = waitingLine(host, directory, mine);
-  const start = host.elapsed();
   let isTold = false;
-  try {
-    for (;;) {
-      const got = await attempt(host, directory, mine, ticket);
-      if (got.kind !== 'wait') return got;
-      const waitedMs = host.elapsed() - start;
-      if (waitedMs >= waitMs) throw busy(directory, got.by, waitMs);
-      if (waitedMs >= TELL_AFTER_MS && !isTold) {
-        isTold = true;
-        onWait?.(got.by ? `${got.by.what} (process ${got.by.pid})` : 'another process');
-      }
-      await ticket.take();
-      await host.sleep(POLL_MS + (mine.pid % 10), signal);
+  const onBusy = async (by: Lock | undefined, waitedMs: number): Promise<void> => {
+    if (waitedMs >= TELL_AFTER_MS && !isTold) {
+      isTold = true;
+      onWait?.(by ? `${by.what} (process ${by.pid})` : 'another process');
     }
+    await ticket.take();
+  };
+  try {
+    return await waitForLock(host, () => attempt(host, directory, mine, ticket), {
+      waitMs,
+      signal,
+      onBusy,
+      pauseMs: () => POLL_MS + (mine.pid % 10),
+      expired: (by) => busy(directory, by, waitMs),
+    });
   } finally {
     await ticket.leave();
   }

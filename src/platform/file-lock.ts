@@ -1,3 +1,4 @@
+import type { AppError } from '../core/problem.ts';
 import type { Host } from './host.ts';
 
 /** Who holds a lock file: enough to tell from any other process whether that one still lives. The nonce is never used twice. */
@@ -118,4 +119,36 @@ export const tryLock = async <T extends Holder>(
 export const unlock = async (host: Pick<Host, 'files'>, path: string, { nonce }: Holder): Promise<void> => {
   const text = host.files.readNow(path);
   if (text !== undefined && holderFrom(text)?.nonce === nonce) await host.files.remove(path);
+};
+
+/** One try of somebody who waits: what was wanted, or what is in the way. */
+export type Try<R, B> = { readonly got: R } | { readonly busy: B };
+export type Wait<B> = {
+  readonly waitMs: number;
+  /** Time to the next try. It differs between processes, so that they do not all try at once. */
+  pauseMs(): number;
+  readonly signal?: AbortSignal;
+  /** Called after each try that failed. */
+  onBusy?(by: B, waitedMs: number): Promise<void> | void;
+  /** What to throw when the time is over. */
+  expired(by: B): AppError;
+};
+
+/** The one loop in which a lock is waited for. The first try comes at once; what a lock is, the caller's `attempt` says. */
+export const waitForLock = async <R, B>(
+  host: Pick<Host, 'elapsed' | 'sleep'>,
+  attempt: () => Promise<Try<R, B>>,
+  { waitMs, pauseMs, signal, onBusy, expired }: Wait<B>,
+): Promise<R> => {
+  const start = host.elapsed();
+  for (;;) {
+    const tried = await attempt();
+    if ('got' in tried) return tried.got;
+    const waitedMs = host.elapsed() - start;
+    if (waitedMs >= waitMs) throw expired(tried.busy);
+    await onBusy?.(tried.busy, waitedMs);
+    // Without the signal: it is looked at each turn, and a hundred waiters in one process would each listen to it.
+    await host.sleep(pauseMs());
+    signal?.throwIfAborted();
+  }
 };

@@ -1,5 +1,12 @@
 import type { Host } from '../../platform/host.ts';
-import { type Holder, thisProcess, tryLock, unlock } from '../../platform/file-lock.ts';
+import {
+  type Holder,
+  type Try,
+  thisProcess,
+  tryLock,
+  unlock,
+  waitForLock,
+} from '../../platform/file-lock.ts';
 import { AppError } from '../../core/problem.ts';
 
 /** A lock of another machine (a shared home directory) cannot be asked; it is taken over by age. */
@@ -28,15 +35,17 @@ const busy = (path: string, holder: Holder | undefined): AppError =>
 /** One holder among all processes of this user. A killed holder is replaced within a few turns of 20 ms. */
 export const acquire = async (host: Host, path: string, options: LockOptions): Promise<Lock | undefined> => {
   const me = thisProcess(host);
-  const until = host.elapsed() + options.waitMs;
-  for (;;) {
-    options.signal?.throwIfAborted();
+  const attempt = async (): Promise<Try<Lock | undefined, Holder | undefined>> => {
     const seen = await tryLock(host, path, me, foreignAgeMs);
-    if (seen === true) return { release: () => unlock(host, path, me) };
-    if (seen.kind !== 'held') continue;
-    if (options.isDone !== undefined && (await options.isDone())) return undefined;
-    if (host.elapsed() > until) throw busy(path, seen.by);
-    // Without the signal: it is looked at each turn, and a hundred waiters in one process would each listen to it.
-    await host.sleep(pollMs + (host.random(1)[0] ?? 0) / 10);
-  }
+    if (seen === true) return { got: { release: () => unlock(host, path, me) } };
+    if (await options.isDone?.()) return { got: undefined };
+    return { busy: seen.kind === 'none' ? undefined : seen.by };
+  };
+  options.signal?.throwIfAborted();
+  return waitForLock(host, attempt, {
+    waitMs: options.waitMs,
+    signal: options.signal,
+    pauseMs: () => pollMs + (host.random(1)[0] ?? 0) / 10,
+    expired: (by) => busy(path, by),
+  });
 };
