@@ -1,0 +1,124 @@
+/** Wrong inputs of every group: the exit code, and a message that names the field, the rule, the value and what to try. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Argument, Command, Flag } from '../../src/cli/command.ts';
+import { groups } from '../../src/cli/manifest.ts';
+import { type Field, bare } from '../../src/core/field.ts';
+import { opsctl } from '../support/program.ts';
+
+let home = '';
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'opsctl-wrong-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+type Wrong = { readonly argv: readonly string[]; readonly field: string; readonly value?: string };
+
+/** A text that this field cannot be, and that its message must repeat; undefined where any text is good. */
+const wrongValue = (field: Field): string | undefined => {
+  const inner = bare(field);
+  if (inner.type === 'array') return bare(inner.items).type === 'array' ? undefined : wrongValue(inner.items);
+  if (inner.type === 'integer' || inner.type === 'number') return '1e3';
+  if (inner.type === 'string' && inner.enum !== undefined && !inner.open) return 'nosuchword';
+  if (inner.type === 'string' && inner.format !== undefined && inner.format !== 'int64') return 'not~valid';
+  return undefined;
+};
+
+/** Values that let everything but the wrong one pass. */
+const goodValue = (field: Field): string => {
+  const inner = bare(field);
+  if (inner.type === 'array') return goodValue(inner.items);
+  if (inner.type === 'integer' || inner.type === 'number') return String(inner.min ?? 1);
+  if (inner.type === 'string' && inner.enum !== undefined) return inner.enum[0] ?? 'x';
+  const byFormat: Record<string, string> = {
+    uuid: '11111111-0000-4000-8000-000000000001',
+    color: '#112233',
+    date: '2026-01-02',
+    datetime: '2026-01-02T00:00:00Z',
+    url: 'https://example.com',
+    duration: '5s',
+    email: 'a@example.com',
+  };
+  return inner.type === 'string' && inner.format !== undefined ? (byFormat[inner.format] ?? 'x') : 'x';
+};
+const goodArguments = (args: readonly Argument[]): string[] =>
+  args.filter(({ optional }) => !optional).map(({ field }) => goodValue(field));
+
+const wrongFlags = ({ path, args = [], flags = {} }: Command): Wrong[] =>
+  Object.entries(flags).flatMap(([name, flag]: [string, Flag]): Wrong[] => {
+    const isRead = name !== 'output';
+    const value =
+      !isRead || flag.hidden || bare(flag.field).type === 'boolean' ? undefined : wrongValue(flag.field);
+    return value === undefined
+      ? []
+      : [{ argv: [...path, ...goodArguments(args), `--${name}`, value], field: `--${name}`, value }];
+  });
+const wrongArguments = ({ path, args = [] }: Command): Wrong[] => {
+  const required = args.filter(({ optional }) => !optional);
+  const last = required.at(-1);
+  const before = goodArguments(required.slice(0, -1));
+  const value = last === undefined ? undefined : wrongValue(last.field);
+  return [
+    ...(last === undefined ? [] : [{ argv: [...path, ...before], field: `<${last.name}>` }]),
+    ...(last === undefined || value === undefined
+      ? []
+      : [{ argv: [...path, ...before, value], field: `<${last.name}>`, value }]),
+    ...(args.some(({ rest }) => rest)
+      ? []
+      : [{ argv: [...path, ...args.map(({ field }) => goodValue(field)), 'surplus'], field: '"surplus"' }]),
+  ];
+};
+const wrongGlobals = ({ path, args = [], flags = {} }: Command): Wrong[] =>
+  [
+    { argv: [...path, ...goodArguments(args), '--timeout', 'soon'], field: '--timeout', value: 'soon' },
+    { argv: [...path, ...goodArguments(args), '--nosuchflag'], field: '--nosuchflag' },
+  ].filter(({ field }) => !Object.hasOwn(flags, field.slice(2)));
+
+type Answer = {
+  readonly exit_code: number;
+  readonly hint: string | null;
+  readonly docs: string | null;
+  readonly problems: readonly { readonly path: string; readonly rule: string; readonly message: string }[];
+};
+const faultOf = async ({ argv, field, value }: Wrong): Promise<string | undefined> => {
+  const { code, stdout, stderr } = await opsctl([...argv, '-o', 'json'], { home });
+  const line = `opsctl ${argv.join(' ')}`;
+  if (code !== 2 || stdout !== '')
+    return `${line}: exit ${code}, stdout ${JSON.stringify(stdout.slice(0, 80))}`;
+  let answer: Answer;
+  try {
+    answer = JSON.parse(stderr) as Answer;
+  } catch {
+    return `${line}: the error is no JSON: ${stderr.slice(0, 120)}`;
+  }
+  const found = answer.problems.find(({ path }) => path === field);
+  if (found === undefined) return `${line}: ${field} is not named: ${stderr.slice(0, 300)}`;
+  if (found.rule === '' || found.message === '') return `${line}: no rule`;
+  if (value !== undefined && !found.message.includes(value))
+    return `${line}: the value is not named: ${found.message}`;
+  if (answer.hint === null || answer.exit_code !== 2 || answer.docs === null)
+    return `${line}: nothing to try`;
+  return undefined;
+};
+
+test('wrong inputs of all groups end with 2, and say which field, which rule, which value and what to try', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load())))
+    .flat()
+    .filter(({ hidden }) => !hidden);
+  const all = commands.flatMap((command) => [
+    ...wrongFlags(command),
+    ...wrongArguments(command),
+    ...wrongGlobals(command),
+  ]);
+  const own = new Set(all.map(({ argv }) => argv[0]));
+  expect(all.length).toBeGreaterThan(300);
+  expect([...own].sort()).toEqual(groups.map(({ name }) => name).sort());
+  const faults: string[] = [];
+  for (const wrong of all) {
+    const fault = await faultOf(wrong);
+    if (fault !== undefined) faults.push(fault);
+  }
+  expect(faults).toEqual([]);
+});
