@@ -200,6 +200,7 @@ const purePackages = new Set([
   'uqr',
   'chalk',
   'string-width',
+  'mustache',
   '@fastify/busboy',
   '@peculiar/x509',
   'commander',

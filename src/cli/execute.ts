@@ -1,4 +1,5 @@
 import { loadSettings, refuseLongSecrets, secretsOf } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
 import { withCaFile } from '../config/trust.ts';
 import { type Category, usageError } from '../core/problem.ts';
 import { type Result, recordResult } from '../core/result.ts';
@@ -11,8 +12,9 @@ import type { Globals } from './globals.ts';
 import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
-import { seenRecords } from './seen-records.ts';
+import { type SeenRecords, seenRecords } from './seen-records.ts';
 import { endedBy, limited, stopper } from './stopper.ts';
+import type { Tracing } from './tracing.ts';
 
 /** What every step of one run needs. */
 export type Run = { readonly host: Host; readonly redactor: Redactor };
@@ -36,6 +38,18 @@ const lazyReach = (env: Pick<Context, 'host' | 'settings' | 'log' | 'signal'>): 
   };
 };
 
+/** The trace that was asked for; without one nothing is in the way of the requests. */
+const tracingOf = async (host: Host, globals: Globals, redactor: Redactor): Promise<Tracing> => {
+  if (!globals.debug && globals.har === undefined) return { host, end: async () => {} };
+  return (await import('./tracing.ts')).traced(host, globals, redactor);
+};
+
+/** What a run leaves behind for the next one: records for completion, and the trace. */
+const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: Tracing): Promise<void> => {
+  if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
+  await trace.end();
+};
+
 /** Runs one command and renders its result while the services that it talks to are still there. */
 export const execute = async (
   run: Run,
@@ -50,7 +64,9 @@ export const execute = async (
   for (const secret of secretsOf(settings)) redactor.hide(secret);
   // `config` is how such a setting is removed again.
   if (command.path[0] !== 'config') refuseLongSecrets(settings);
-  const host = withCaFile(run.host, settings);
+  const trusting = withCaFile(run.host, settings);
+  const trace = await tracingOf(trusting, globals, redactor);
+  const { host } = trace;
   const log = makeLogger(host, options, redactor);
   const stop = limited(host, stopper(host), maxTimeOf(settings));
   stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
@@ -74,7 +90,7 @@ export const execute = async (
   } catch (error) {
     throw endedBy(stop, error);
   } finally {
-    if (seen.kinds.size > 0) await (await import('./record-cache.ts')).writeSeen(host, settings, seen);
+    await leave(host, settings, seen, trace);
     await services.close();
     stop.off();
   }

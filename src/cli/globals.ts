@@ -18,6 +18,11 @@ export const globalFlags = {
     complete: 'column',
   },
   jq: { field: str(), summary: 'Filter the JSON answer with a jq program', value: 'program' },
+  template: {
+    field: str(),
+    summary: 'Print each row through a Mustache template, such as {{name}}',
+    value: 'text',
+  },
   'all-fields': { field: bool(), summary: 'Every field of a record on a terminal, not only the usual ones' },
   pager: { field: bool(), negated: true, summary: 'Do not show a long answer in a pager' },
   'csv-safe': {
@@ -32,6 +37,17 @@ export const globalFlags = {
   },
   quiet: { field: bool(), short: 'q', summary: 'Only errors on stderr' },
   verbose: { field: bool(), short: 'v', summary: 'Say what is done: requests, retries, origins of settings' },
+  debug: {
+    field: bool(),
+    summary:
+      'Trace every request on stderr: headers, bodies, times, retries, a curl line; secrets are redacted',
+  },
+  har: {
+    field: str(),
+    summary: 'Write every request and answer to a HAR file; secrets are redacted',
+    value: 'file',
+    complete: 'file',
+  },
   profile: { field: str(), summary: 'Profile to use', value: 'name', complete: 'profile' },
   yes: { field: bool(), short: 'y', summary: 'Do not ask' },
   'dry-run': { field: bool(), summary: 'Print the request without sending it' },

@@ -26,6 +26,7 @@ export const outputOptions = (globals: Globals): OutputOptions => ({
       .filter((name) => name !== ''),
   ),
   jq: globals.jq,
+  template: globals.template,
   header: globals.header ?? true,
   csvSafe: globals['csv-safe'] ?? false,
   allFields: globals['all-fields'] ?? false,
@@ -82,7 +83,11 @@ export const paceOf = (settings: Settings) => ({
 
 export const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
-  isFormatGiven: options.format !== undefined || options.jq !== undefined || options.columns !== undefined,
+  isFormatGiven:
+    options.template !== undefined ||
+    options.format !== undefined ||
+    options.jq !== undefined ||
+    options.columns !== undefined,
   ...(options.columns === undefined ? {} : { columns: options.columns }),
   isInteractive:
     globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,

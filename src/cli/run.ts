@@ -91,7 +91,7 @@ const dispatch = async (
   const { values, globals } = await parseCommand(command, tokens);
   const options = await withKnownColumns(command, outputOptions(globals));
   note(options);
-  if (options.jq !== undefined || options.columns !== undefined)
+  if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
     await (await import('../output/check.ts')).checkOutput(options, run.host);
   return execute(run, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);

@@ -8,7 +8,7 @@ export const exitCodes: Readonly<Record<Category | 'done', Row>> = {
   unknown: {
     code: 1,
     meaning: 'failed for another cause: a full disk, a missing permission, a bug',
-    advice: 'Run it again with --debug; `opsctl doctor --bundle` collects what a bug report needs',
+    advice: 'Run it again with --debug; `opsctl doctor` looks at the machine',
   },
   usage: {
     code: 2,

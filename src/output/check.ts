@@ -5,7 +5,17 @@ import { formatOf } from './formats.ts';
 import type { OutputOptions } from './types.ts';
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
-export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[] => {
+export const outputProblems = ({ format, columns, jq, template }: OutputOptions): Problem[] => {
+  const other = [jq && '--jq', columns && '--columns', format && `-o ${format}`].find(Boolean);
+  if (template !== undefined && other)
+    return [
+      problem(
+        '--template',
+        'exclusive',
+        `cannot be given together with ${other}`,
+        'the template is the format',
+      ),
+    ];
   const { isJson, isOneField } = format === undefined ? { isJson: true } : formatRow(format);
   if (jq !== undefined && !isJson) {
     return [
@@ -33,6 +43,7 @@ export const outputProblems = ({ format, columns, jq }: OutputOptions): Problem[
 export const checkOutput = async (options: OutputOptions, host: Host): Promise<void> => {
   const problems = outputProblems(options);
   if (problems.length > 0) throw invalidArguments(problems);
+  if (options.template !== undefined) await (await import('./template.ts')).checkTemplate(options.template);
   if (options.jq === undefined) return;
   const run = await (await import('./jq.ts')).startFilter(host, options.jq, formatOf(options, host));
   if (options.filter === undefined) await run.kill();

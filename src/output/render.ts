@@ -77,10 +77,23 @@ async function* recordPieces(data: unknown, view: View, around: Environment): As
     );
 }
 
+/** A list is rendered row by row, as it comes. */
+async function* templated(result: { data: unknown } | Rows, template: string): AsyncGenerator<string> {
+  const { templateText } = await import('./template.ts');
+  if ('rows' in result) {
+    for await (const burst of valuesOf(result))
+      for (const row of burst) yield await templateText(row, template);
+    return;
+  }
+  for (const row of Array.isArray(result.data) ? result.data : [result.data])
+    yield await templateText(row, template);
+}
+
 async function* pieces(result: Result, view: View, around: Environment): AsyncGenerator<string> {
   const { options, format, host } = around;
   if (result.kind === 'nothing' || result.kind === 'raw') return;
-  if (options.jq !== undefined) yield* filtered(result, options.jq, around);
+  if (options.template !== undefined) yield* templated(result, options.template);
+  else if (options.jq !== undefined) yield* filtered(result, options.jq, around);
   else if (result.kind === 'rows')
     yield* rowPieces(result, await formatterFor(format, view, options, host), around);
   else yield* recordPieces(result.data, view, around);

@@ -10,6 +10,8 @@ export type OutputOptions = {
   readonly columns?: readonly string[];
   /** The names in `columns` are those of the table of the service: one that no row has is only left out. */
   readonly areColumnsKnown?: boolean;
+  /** A Mustache template for each row, or for the record. */
+  readonly template?: string;
   readonly jq?: string;
   /** False with --no-pager. */
   readonly pager?: boolean;

@@ -13,13 +13,13 @@ export const page: Page = {
     ),
     heading('What is redacted'),
     prose(
-      'Every secret that the program has loaded is replaced by *** in answers, messages, --debug traces, HAR files, recordings, journals and bundles: by its value, in plain form, URL-encoded and in base64. Only `auth token` and `config get --reveal` print one, because that is what you asked for.',
+      'Every secret that the program has loaded is replaced by *** in answers, messages, --debug traces, HAR files and journals: by its value, in plain form, URL-encoded and in base64. Only `auth token` and `config get --reveal` print one, because that is what you asked for.',
     ),
     heading('What is sent'),
     prose(
       'There is no telemetry and no update check. Plain HTTP is refused except on this machine. A token of the mock never goes to a real service, and a real one never goes to the mock.',
     ),
     shell('Remove the sign-in and revoke its tokens', 'opsctl logout'),
-    shell('One redacted archive for a bug report', 'opsctl doctor --bundle report.tar.gz'),
+    shell('A redacted trace for a bug report', 'opsctl tracker labels list --har trace.har'),
   ],
 };

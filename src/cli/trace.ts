@@ -1,0 +1,184 @@
+import type { Host, HttpReply, HttpRequest } from '../platform/host.ts';
+
+/** One exchange as it went over the wire, timed from the first byte to the last. */
+export type Exchange = {
+  readonly startedMs: number;
+  readonly tookMs: number;
+  readonly method: string;
+  readonly url: string;
+  readonly requestHeaders: Readonly<Record<string, string>>;
+  readonly requestBody: string | undefined;
+  readonly status: number;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+  readonly responseBody: string;
+  readonly error?: string;
+};
+
+const SHOWN_BYTES = 4096;
+const SECRET_HEADER =
+  /^(authorization|proxy-authorization|cookie|set-cookie|.*token.*|.*secret.*|.*api-key.*)$/i;
+const SECRET_FIELD =
+  /("(?:access_token|refresh_token|id_token|client_secret|password|code|code_verifier|token)"\s*:\s*")[^"]*|((?:^|[?&])(?:access_token|refresh_token|client_secret|password|code|code_verifier|token)=)[^&\s]*/g;
+
+/** By name what is a secret wherever it comes from; secrets that the program has loaded are replaced by value besides. */
+export const hiddenHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, SECRET_HEADER.test(name) ? '***' : value]),
+  );
+export const hiddenText = (text: string): string =>
+  text.replace(SECRET_FIELD, (_, json: string | undefined, form: string | undefined) => `${json ?? form}***`);
+
+const textOf = (body: HttpRequest['body']): string | undefined => {
+  if (body === undefined) return undefined;
+  if (typeof body === 'string') return hiddenText(body);
+  return body instanceof Uint8Array ? `(${body.length} bytes)` : '(a stream)';
+};
+
+const cut = (text: string): string =>
+  text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… (${text.length} characters in all)`;
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** A line for curl; what was hidden is left for the reader to fill in. */
+export const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string =>
+  [
+    'curl',
+    '-i',
+    ...(method === 'GET' ? [] : ['-X', method]),
+    ...Object.entries(requestHeaders).flatMap(([name, value]) => ['-H', quoted(`${name}: ${value}`)]),
+    ...(requestBody === undefined ? [] : ['--data-binary', quoted(requestBody)]),
+    quoted(url),
+  ].join(' ');
+
+/** What --debug prints for one exchange. Pure. */
+export const traceLines = (exchange: Exchange): string[] => {
+  const { method, url, requestHeaders, requestBody, status, responseHeaders, responseBody, tookMs, error } =
+    exchange;
+  const headers = (mark: string, all: Readonly<Record<string, string>>): string[] =>
+    Object.entries(all).map(([name, value]) => `${mark} ${name}: ${value}`);
+  return [
+    `> ${method} ${url}`,
+    ...headers('>', requestHeaders),
+    ...(requestBody === undefined ? [] : [`> ${cut(requestBody)}`]),
+    ...(error === undefined
+      ? [`< ${status} in ${Math.round(tookMs)} ms`, ...headers('<', responseHeaders)]
+      : [`< ${error} after ${Math.round(tookMs)} ms`]),
+    ...(responseBody === '' ? [] : [`< ${cut(responseBody)}`]),
+    `  ${curlOf(exchange)}`,
+  ];
+};
+
+const readable = (headers: Readonly<Record<string, string>>): boolean =>
+  /\b(json|text|xml|form)\b/i.test(headers['content-type'] ?? '');
+
+const KEPT_BYTES = 256 * 1024;
+
+/** The same reply; `done` gets the beginning of its body when that has been read. */
+const watched = (reply: HttpReply, done: (body: Uint8Array) => void): HttpReply => {
+  const whole = async (): Promise<Uint8Array<ArrayBuffer>> => {
+    const bytes = (await reply.bytes()) as Uint8Array<ArrayBuffer>;
+    done(bytes);
+    return bytes;
+  };
+  return {
+    ...reply,
+    bytes: whole,
+    text: async () => new TextDecoder().decode(await whole()),
+    async *stream() {
+      const kept: Uint8Array[] = [];
+      let size = 0;
+      try {
+        for await (const chunk of reply.stream()) {
+          if (size < KEPT_BYTES) kept.push(chunk);
+          size += chunk.length;
+          yield chunk;
+        }
+      } finally {
+        done(Buffer.concat(kept));
+      }
+    },
+  };
+};
+
+const bodyText = (headers: Readonly<Record<string, string>>, body: Uint8Array): string => {
+  if (readable(headers)) return hiddenText(new TextDecoder().decode(body));
+  return body.length === 0 ? '' : `(${body.length} bytes)`;
+};
+
+/** The same host, whose requests are handed to `note` when their answers have been read. */
+export const tracedHost = (host: Host, note: (exchange: Exchange) => void): Host => {
+  const request: Host['network']['request'] = async (given) => {
+    const [startedMs, began] = [host.now(), host.elapsed()];
+    const common = {
+      startedMs,
+      method: given.method,
+      url: hiddenText(given.url),
+      requestHeaders: hiddenHeaders(given.headers ?? {}),
+      requestBody: textOf(given.body),
+    };
+    const failed = { ...common, status: 0, responseHeaders: {}, responseBody: '' };
+    try {
+      const reply = await host.network.request(given);
+      return watched(reply, (body) =>
+        note({
+          ...common,
+          tookMs: host.elapsed() - began,
+          status: reply.status,
+          responseHeaders: hiddenHeaders(reply.headers),
+          responseBody: bodyText(reply.headers, body),
+        }),
+      );
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      note({ ...failed, tookMs: host.elapsed() - began, error: text });
+      throw error;
+    }
+  };
+  return Object.create(host, { network: { value: { ...host.network, request } } }) as Host;
+};
+
+const pairs = (all: Readonly<Record<string, string>>) =>
+  Object.entries(all).map(([name, value]) => ({ name, value }));
+
+const harRequest = ({ method, url, requestHeaders, requestBody }: Exchange) => ({
+  method,
+  url,
+  httpVersion: 'HTTP/1.1',
+  cookies: [],
+  headers: pairs(requestHeaders),
+  queryString: [...new URL(url).searchParams].map(([name, value]) => ({ name, value })),
+  headersSize: -1,
+  bodySize: requestBody?.length ?? 0,
+  ...(requestBody === undefined
+    ? {}
+    : { postData: { mimeType: requestHeaders['content-type'] ?? '', text: requestBody } }),
+});
+
+const harResponse = ({ status, error, responseHeaders, responseBody }: Exchange) => ({
+  status,
+  statusText: error ?? '',
+  httpVersion: 'HTTP/1.1',
+  cookies: [],
+  headers: pairs(responseHeaders),
+  content: {
+    size: responseBody.length,
+    mimeType: responseHeaders['content-type'] ?? '',
+    text: responseBody,
+  },
+  redirectURL: '',
+  headersSize: -1,
+  bodySize: -1,
+});
+
+/** HAR 1.2, as browsers and proxies read it. Pure. */
+export const harOf = (exchanges: readonly Exchange[], version: string): string => {
+  const entries = exchanges.map((one) => ({
+    startedDateTime: new Date(one.startedMs).toISOString(),
+    time: one.tookMs,
+    request: harRequest(one),
+    response: harResponse(one),
+    cache: {},
+    timings: { send: 0, wait: one.tookMs, receive: 0 },
+  }));
+  const log = { version: '1.2', creator: { name: 'opsctl', version }, entries };
+  return `${JSON.stringify({ log }, null, 2)}\n`;
+};

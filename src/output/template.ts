@@ -1,0 +1,34 @@
+import { invalidArguments, problem } from '../core/problem.ts';
+import { cellText } from './cells.ts';
+
+const failed = (error: unknown): Error => {
+  const text = error instanceof Error ? error.message : String(error);
+  return invalidArguments([
+    problem(
+      '--template',
+      'format',
+      `is no Mustache template: ${text}`,
+      "write fields like '{{name}} ({{id}})'",
+    ),
+  ]);
+};
+
+/** Before a command runs: a broken template must not come to light after something was changed. */
+export const checkTemplate = async (template: string): Promise<void> => {
+  const { parse } = await import('./mustache-package.ts');
+  try {
+    parse(template);
+  } catch (error) {
+    throw failed(error);
+  }
+};
+
+/** `\n` and `\t` as people type them in single quotes. */
+const unescaped = (template: string): string => template.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
+
+/** One value through the template, a line of its own. Nothing is escaped for HTML: this is text. */
+export const templateText = async (data: unknown, template: string): Promise<string> => {
+  const { render } = await import('./mustache-package.ts');
+  const text = render(unescaped(template), data, undefined, { escape: cellText });
+  return text.endsWith('\n') ? text : `${text}\n`;
+};
