@@ -97,7 +97,9 @@ const carriedOut = async (
     shellsOf(host, parts.cluster, settings.directories.state),
   ]);
   const directory = runDirectory(settings.directories.clusters, parts.cluster.name, parts.plan.run);
-  return carryOut({ ...parts, host, driver, shellFor, directory, log: log.info });
+  const { openRestore } = await import('../../kv-upgrade/restore/restore-journal.ts');
+  const progress = await openRestore(host, settings.directories.clusters, parts.plan);
+  return carryOut({ ...parts, host, driver, shellFor, directory, progress, log: log.info });
 };
 
 export const restore = defineCommand({

@@ -21,6 +21,7 @@ type RunLine = {
   readonly outcome: string;
   readonly text: string;
   readonly from?: string;
+  readonly endedAt?: string;
 };
 
 /** The step that was begun last, with its place in the plan. */
@@ -47,7 +48,7 @@ const runLine = (found: FoundRun, worker: Held | undefined, clusterVersion: stri
     // A member that went back by itself ends the run, but not the way: fixed, it goes on.
     const mayGoOn = goesOn.has(last.outcome) || (last.outcome === 'rolled-back' && !isRolledBack(entries));
     const text = `last run ${run}: ${last.message.startsWith(last.outcome) ? '' : `${last.outcome}: `}${last.message}`;
-    const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from } : {};
+    const from = entries[0]?.kind === 'opened' ? { from: entries[0].plan.from, endedAt: last.at } : {};
     return { run, outcome: last.outcome, text: [text, ...(mayGoOn ? ways : [])].join('\n'), ...from };
   }
   return {
@@ -85,6 +86,13 @@ const lastRun = async (
     : runLine(newest, await whoIsAt(host, state, cluster.name), clusterVersion);
 };
 
+/** The last restore, when nothing was upgraded since. */
+const lastRestore = async ({ host, settings }: Context, cluster: string, endedAt: string | undefined) => {
+  const { readRestore, restoreLine } = await import('../../kv-upgrade/restore/restore-journal.ts');
+  const line = restoreLine(await readRestore(host, settings.directories.clusters, cluster));
+  return line === undefined || (endedAt !== undefined && line.at < endedAt) ? undefined : line;
+};
+
 export const status = defineCommand({
   path: ['kv', 'status'],
   summary: 'Show members, versions, leader and the last upgrade run',
@@ -102,15 +110,21 @@ export const status = defineCommand({
     ]);
     const observation = await observe({ host: context.host, cluster, access });
     const run = file === undefined ? undefined : await lastRun(context, opened, observation.cluster_version);
+    const restored = file === undefined ? undefined : await lastRestore(context, cluster.name, run?.endedAt);
     const simulated = cluster.simulated === true ? { simulated: true } : {};
     const isBack =
       run?.outcome === 'done' && run.from !== undefined && minorOf(observation.cluster_version) === run.from;
-    const lines =
-      run === undefined ? [] : ['', isBack ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
+    const ofRun =
+      run === undefined
+        ? []
+        : [isBack && restored === undefined ? `${run.text}; it was rebuilt on ${run.from} since` : run.text];
+    const said = [...ofRun, ...(restored === undefined ? [] : [restored.text])];
+    const lines = said.length === 0 ? [] : ['', ...said];
     const data = {
       ...observation,
       ...simulated,
       ...(run === undefined ? {} : { last_run: { run: run.run, outcome: run.outcome } }),
+      ...(restored === undefined ? {} : { last_restore: { outcome: restored.outcome, at: restored.at } }),
     };
     const columns = columnsOf(context.host.terminal.stdout);
     const told = lines

@@ -11,8 +11,9 @@ import { removeShared } from '../journal/shared-progress.ts';
 import { dropLock } from '../locks/store-lock.ts';
 import { removeOwnKeys } from '../../etcd-client/own-keys.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
-import { buildDirectory, refuseWrongCtl, swapDirectory } from './place.ts';
+import { buildDirectory, isBuiltBeside, refuseWrongCtl, swapDirectory } from './place.ts';
 import type { RestorePlan } from './plan.ts';
+import type { RestoreJournal } from './restore-journal.ts';
 
 export type Restoring = {
   readonly host: Host;
@@ -22,6 +23,8 @@ export type Restoring = {
   readonly plan: RestorePlan;
   /** Directory of the run that took the snapshot: configurations before it are kept there. */
   readonly directory: string;
+  /** What this restore has done, in this process or in one that was killed. */
+  readonly progress: RestoreJournal;
   readonly shellFor: (member: MemberSpec) => Shell;
   log(text: string): void;
 };
@@ -54,7 +57,7 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
       stores.map(
         async ({ store }) =>
           (await store.health().catch(() => undefined))?.is_healthy === true &&
-          minorOf((await store.versions()).server) === plan.to,
+          minorOf((await store.versions().catch(() => undefined))?.server) === plan.to,
       ),
     );
     if (good.every(Boolean)) return;
@@ -78,22 +81,58 @@ export type Restored = {
   readonly revision: number;
   readonly kept: readonly { readonly name: string; readonly kept_data: string }[];
 };
-/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the directories before are kept. */
-export const restore = async (restoring: Restoring): Promise<Restored> => {
-  const { cluster, access, plan, shellFor, log } = restoring;
-  const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
-  for (const { member } of steps) await refuseWrongCtl(shellFor(member), plan);
-  // Nothing is stopped before every directory exists.
+type Step = { readonly step: RestorePlan['members'][number]; readonly member: MemberSpec };
+
+/** Built by a process that was killed: its directory is there still, or it was put in its place just before the crash. */
+const wasBuilt = async ({ shellFor, progress }: Restoring, { step, member }: Step): Promise<boolean> => {
+  if (progress.keptOf(step.name) !== undefined) return true;
+  if (!progress.isBuilt(step.name)) return false;
+  if (await isBuiltBeside(shellFor(member), member)) return true;
+  if (!progress.wasStopping) return false;
+  progress.write({ kind: 'swapped', member: step.name, kept: step.aside });
+  return true;
+};
+
+/** Nothing is stopped before every directory exists. */
+const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
+  const { plan, shellFor, log, progress } = restoring;
   for (const { step, member } of steps) {
+    if (await wasBuilt(restoring, { step, member })) continue;
     await buildDirectory(shellFor(member), plan, step, member);
+    progress.write({ kind: 'built', member: step.name });
     log(`${step.name}: new data directory built`);
   }
-  await stopAll(restoring);
+};
+
+const swapAll = async (
+  { shellFor, progress }: Restoring,
+  steps: readonly Step[],
+): Promise<Restored['kept']> => {
   const kept: { name: string; kept_data: string }[] = [];
-  for (const { step, member } of steps)
-    kept.push({ name: step.name, kept_data: await swapDirectory(shellFor(member), step, member) });
+  for (const { step, member } of steps) {
+    const before = progress.keptOf(step.name);
+    const kept_data = before ?? (await swapDirectory(shellFor(member), step, member));
+    if (before === undefined) progress.write({ kind: 'swapped', member: step.name, kept: kept_data });
+    kept.push({ name: step.name, kept_data });
+  }
+  return kept;
+};
+
+/** Builds, stops, swaps, starts, waits. Returns the revision that the cluster has now, and where the directories before are kept. */
+export const restore = async (restoring: Restoring): Promise<Restored> => {
+  const { cluster, access, plan, shellFor, progress } = restoring;
+  const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
+  for (const { member } of steps) await refuseWrongCtl(shellFor(member), plan);
+  await buildAll(restoring, steps);
+  progress.write({ kind: 'stopping' });
+  await stopAll(restoring);
+  const kept = await swapAll(restoring, steps);
+  progress.write({ kind: 'starting' });
   await startAll(restoring);
-  await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000);
+  await waitHealthy(restoring, (cluster.timeouts?.gate_seconds ?? 60) * 1000).catch((error: unknown) => {
+    progress.write({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    throw error;
+  });
   // A token of the cluster before names a raft index that this one has not reached: the server would wait for it (seen on 3.3).
   const fresh = accessWith(restoring.host, access.tls, access.user);
   const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
@@ -102,5 +141,7 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   await removeOwnKeys([store], plan.run);
   // The snapshot was taken while a run was in progress, and holds what that run had shared.
   await removeShared({ host: restoring.host, cluster, stores: [store] });
+  progress.write({ kind: 'closed', revision });
+  progress.close();
   return { revision, kept };
 };

@@ -112,3 +112,7 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
     },
   );
 };
+
+/** Whether the new directory stands beside the present one. */
+export const isBuiltBeside = async (shell: Shell, { data_dir }: MemberSpec): Promise<boolean> =>
+  (await shell.run(`[ -d ${quoted(`${data_dir}.restoring`)} ]`)).code === 0;
