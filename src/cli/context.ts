@@ -228,7 +228,7 @@ export const makeContext = (options: ContextOptions): Context => {
     log: options.log,
     format: options.format,
     isFormatGiven: options.isFormatGiven,
-    ...(options.columns === undefined ? {} : { columns: options.columns }),
+    columns: options.columns,
     isInteractive: options.isInteractive,
     asksNothing: options.asksNothing,
     isConfirmed: options.isConfirmed,

@@ -88,7 +88,7 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
     options.format !== undefined ||
     options.jq !== undefined ||
     options.columns !== undefined,
-  ...(options.columns === undefined ? {} : { columns: options.columns }),
+  columns: options.columns,
   isInteractive:
     globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
   asksNothing: globals.input === false,

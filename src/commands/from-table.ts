@@ -215,19 +215,24 @@ const run =
     warnOfOld(context, operation, input);
     if (operation.cli?.confirm && !context.isDryRun)
       await context.confirm(question(operation.cli.confirm, values));
-    const view = { columns: columnsOf(operation) };
-    if (isList(operation) && !hasOwnLimit(operation))
+    if (isList(operation) && !hasOwnLimit(operation)) {
+      const view = { columns: columnsOf(operation) };
       return { ...(await listed(context, row, given, input, limitOf(values))), view };
+    }
     const answer = await sendNamed(context, row, given, input, (one) =>
       context.call(row.service, operation, one),
     );
-    if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
-    if (Array.isArray(answer)) return rowsResult(answer, view);
-    return recordResult(
-      answer,
-      operation.method === 'GET' ? view : { ...view, message: messageOf(resource, verb, answer, values) },
-    );
+    return resultOf(row, answer, values);
   };
+
+/** What the service answered as a result: rows, a record, or only a message. */
+const resultOf = ({ resource, verb, operation }: Row, answer: unknown, values: Values): Result => {
+  const view = { columns: columnsOf(operation) };
+  if (answer === undefined) return nothing(messageOf(resource, verb, answer, values));
+  if (Array.isArray(answer)) return rowsResult(answer, view);
+  if (operation.method === 'GET') return recordResult(answer, view);
+  return recordResult(answer, { ...view, message: messageOf(resource, verb, answer, values) });
+};
 
 type Row = {
   readonly service: ServiceInfo;

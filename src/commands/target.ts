@@ -50,10 +50,7 @@ const wordingOf = (settings: Settings): NonNullable<Target['wording']> => {
   const [basePath, planningWord] = ['tracker.base_path', 'tracker.planning_word'].map(
     (key) => settings.get(key)?.value,
   );
-  return {
-    ...(basePath === undefined ? {} : { basePath }),
-    ...(planningWord === undefined ? {} : { planningWord }),
-  };
+  return { basePath, planningWord };
 };
 
 /** The embedded server as a target. */

@@ -180,15 +180,18 @@ const clusterFrom = (value: string): Map<string, string[]> => {
   return members;
 };
 
+const checkPlainHttp = (addresses: readonly string[]): void => {
+  const other = addresses.find((url) => !url.startsWith('http://'));
+  if (other !== undefined)
+    throw new StartRefused(1, `a simulated member speaks plain HTTP on loopback only, not ${other}`);
+};
+
 export const settingsFrom = (given: ReadonlyMap<string, string>): ServerSettings => {
   const name = given.get('name') ?? 'default';
   const peerUrls = urls(given.get('listen-peer-urls') ?? 'http://localhost:2380');
   const clientUrls = urls(given.get('listen-client-urls') ?? 'http://localhost:2379');
   const advertisedPeerUrls = urls(given.get('initial-advertise-peer-urls') ?? peerUrls.join(','));
-  for (const url of [...peerUrls, ...clientUrls]) {
-    if (!url.startsWith('http://'))
-      throw new StartRefused(1, `a simulated member speaks plain HTTP on loopback only, not ${url}`);
-  }
+  checkPlainHttp([...peerUrls, ...clientUrls]);
   const cluster = clusterFrom(given.get('initial-cluster') ?? `${name}=${advertisedPeerUrls.join(',')}`);
   if (!cluster.has(name))
     throw new StartRefused(1, `couldn't find local name "${name}" in the initial cluster configuration`);

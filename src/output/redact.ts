@@ -62,6 +62,14 @@ const openEnd = (text: string, forms: readonly string[]): number => {
 
 type Match = { readonly index: number; readonly end: number };
 
+/** Which of these places is the first, and of equal ones the first in the list; -1 where none is a place. */
+const leftmost = (places: readonly number[]): number => {
+  let best = -1;
+  for (const [i, place] of places.entries())
+    if (place !== -1 && (best === -1 || place < (places[best] ?? 0))) best = i;
+  return best;
+};
+
 /**
  * Where the forms stand in the text, from left to right and without overlap; at one place the longest. It searches: a pattern
  * of long secrets is more than a RegExp can hold, and its error would quote it.
@@ -70,13 +78,11 @@ const matchesIn = (text: string, forms: readonly string[]): Match[] => {
   const next = forms.map((form) => text.indexOf(form));
   const found: Match[] = [];
   for (let at = 0; ; ) {
-    let best = -1;
     for (const [i, form] of forms.entries()) {
       const index = next[i] ?? -1;
       if (index !== -1 && index < at) next[i] = text.indexOf(form, at);
-      const here = next[i] ?? -1;
-      if (here !== -1 && (best === -1 || here < (next[best] ?? 0))) best = i;
     }
+    const best = leftmost(next);
     if (best === -1) return found;
     const index = next[best] ?? 0;
     at = index + (forms[best]?.length ?? 1);

@@ -75,7 +75,7 @@ export const ask = async <T>(
       url,
       headers,
       timeoutMs: 2_000,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     };
     const reply = await host.network.request(request);
     return { status: reply.status, data: JSON.parse(await reply.text()) as T };
