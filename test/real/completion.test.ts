@@ -86,7 +86,7 @@ describe.each(shells)('%s', (shell) => {
       try {
         await body(session);
       } finally {
-        session.close();
+        await session.close();
       }
     });
 
@@ -118,7 +118,7 @@ test('a name in quotes that are not closed yet is completed in bash', async (con
   if (!hasShell('bash')) return context.skip('bash is not installed');
   const session = await shellSession('bash', { home: home.home, cwd });
   await session.type('opsctl tracker labels get "tw\t', '"two words"');
-  session.close();
+  await session.close();
 });
 
 test('completion install puts the script where the shell looks', async () => {
@@ -130,7 +130,7 @@ test('completion install puts the script where the shell looks', async () => {
   if (hasShell('fish')) {
     const session = await shellSession('fish', { home: home.home, cwd });
     await session.type('opsctl tracker labels \t', 'Show a label');
-    session.close();
+    await session.close();
   }
   expect((await home.run(['completion', 'install'], { env: { SHELL: '/bin/ksh' } })).code).toBe(2);
 });

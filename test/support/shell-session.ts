@@ -37,7 +37,7 @@ export const visible = (screen: string): string => screen.replace(CONTROL, '').r
 export type ShellSession = {
   /** Types keys and waits until the screen that comes after them shows `text`; that screen. */
   type(keys: string, text: string | RegExp): Promise<string>;
-  close(): void;
+  close(): Promise<void>;
 };
 
 /** `opsctl` is the built program, found on PATH as a user's would be. */
@@ -58,6 +58,7 @@ export const shellSession = async (
       OPSCTL_HOME: home,
       TERM: 'xterm',
       LANG: 'C.UTF-8',
+      HISTFILE: '/dev/null',
       ...env,
     },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -85,9 +86,11 @@ export const shellSession = async (
   await type(`${setup}\r`, new RegExp(`${PROMPT}$`));
   return {
     type,
-    close: () => {
+    close: async () => {
+      const ended = new Promise((resolve) => child.once('close', resolve));
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        await ended;
       } catch {
         // It has ended already.
       }
