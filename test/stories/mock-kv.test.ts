@@ -173,7 +173,7 @@ describe('on a terminal', () => {
       .split('\u001b[J')
       .slice(1);
     expect(frames.length).toBeGreaterThan(5);
-    expect(frames.some((frame) => /n\d +3\.[23]\.\d+ +away/.test(frame))).toBe(true);
+    expect(frames.some((frame) => /n\d +3\.[23]\.\d+ +down/.test(frame))).toBe(true);
     const last = frames.at(-1) ?? '';
     for (const name of ['n1', 'n2', 'n3'])
       expect(last).toMatch(new RegExp(`${name} +3\\.3\\.27 .*✓ .*✓ .*✓ .*✓`));

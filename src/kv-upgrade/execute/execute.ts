@@ -143,7 +143,8 @@ const asked = async (
 ): Promise<Ending | undefined> => {
   const { plan, members, journal, host } = run;
   const name = (decision as Extract<Decision, { readonly kind: 'ask' }>).member;
-  const stop = plan.steps.find((step) => step.member === name) as Step;
+  const stop = (plan.steps.find((step) => step.member === name && step.kind === 'stop') ??
+    plan.steps.find((step) => step.member === name)) as Step;
   const stability = await stableTogether(run, stop, observation);
   if (stability !== 'good') return stability === 'never' ? neverStable(run, name) : undefined;
   const ended = members.signal();
@@ -192,7 +193,11 @@ const crossed = async (
   { member, steps }: Extract<Decision, { readonly kind: 'steps' }>,
   observation: Observation,
 ): Promise<Ending | undefined> => {
-  const stability = await stableTogether(run, steps[0] as Step, observation);
+  const stability = await stableTogether(
+    run,
+    (steps.find(({ kind }) => kind === 'stop') ?? steps[0]) as Step,
+    observation,
+  );
   if (stability === 'good') return performed(run, steps);
   return stability === 'never' ? neverStable(run, member as string) : undefined;
 };

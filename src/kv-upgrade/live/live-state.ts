@@ -141,9 +141,9 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
       return log(
         {
           ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })),
-          now: `${event.member} gets its old version back`,
+          now: `${event.member} is rolled back`,
         },
-        `${event.member} gets its old version back: ${event.reason}`,
+        `${event.member} is rolled back: ${event.reason}`,
       );
     case 'reverted':
       return changeMember(state, event.member, (one) => ({ ...one, isDown: false }));

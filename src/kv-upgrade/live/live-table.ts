@@ -41,11 +41,11 @@ const mark = (state: CellState | undefined, frame: number): readonly [string, Pa
 type Cell = { readonly text: string; readonly color: Paint };
 const memberCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] => {
   const state: Cell = member.isDown
-    ? { text: 'away', color: 'red' }
+    ? { text: 'down', color: 'red' }
     : member.isLeader
       ? { text: 'leader', color: 'bold' }
       : member.wasReturned
-        ? { text: 'returned', color: 'yellow' }
+        ? { text: 'reverted', color: 'yellow' }
         : { text: '', color: 'plain' };
   const cells = columns.map((kind): Cell => {
     const [text, color] = mark(member.cells[kind], frame);
@@ -74,7 +74,7 @@ const canaryLine = ({ canary }: LiveState): string =>
     : `test writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
 
 const table = (state: LiveState, look: Look): string[] => {
-  const head = ['member', 'version', '', ...state.columns.map((kind) => words[kind]), 'away for'].map(
+  const head = ['member', 'version', '', ...state.columns.map((kind) => words[kind]), 'down for'].map(
     (text): Cell => ({ text, color: 'dim' }),
   );
   const rows = [head, ...state.members.map((member) => memberCells(member, state.columns, look.frame))];

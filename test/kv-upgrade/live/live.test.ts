@@ -23,7 +23,7 @@ describe('the live table', () => {
   it('begins with every step open and the leader marked', () => {
     expect(shown(stateAfter(goodRun, 1))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  away for',
+      '  member  version            snapshot  stop  start  gate  down for',
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.2.32             ·         ·     ·      ·',
       '  every member reports the new cluster version  ·',
@@ -32,13 +32,13 @@ describe('the live table', () => {
   });
   it('marks the member that is away', () => {
     const lines = shown(stateAfter(upTo(goodRun, 'member-down')));
-    expect(lines[3]).toBe('  n2      3.2.32   away      ✓         ◐     ·      ·');
+    expect(lines[3]).toBe('  n2      3.2.32   down      ✓         ◐     ·      ·');
     expect(lines.at(-1)).toContain('2/9 stop n2');
   });
   it('ends with everything done, the new versions and how long each was away', () => {
     expect(shown(stateAfter(goodRun))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  away for',
+      '  member  version            snapshot  stop  start  gate  down for',
       '  n1      3.3.27             ✓         ✓     ✓      ✓     310 ms',
       '  n2      3.3.27   leader    ✓         ✓     ✓      ✓     200 ms',
       '  every member reports the new cluster version  ✓',
@@ -48,10 +48,10 @@ describe('the live table', () => {
   });
   it('shows a failed step and the return', () => {
     const state = stateAfter(failedRun);
-    expect(shown(state)[3]).toBe('  n2      3.2.32   returned  ✓         ✓     ✓      ✗     200 ms');
+    expect(shown(state)[3]).toBe('  n2      3.2.32   reverted  ✓         ✓     ✓      ✗     200 ms');
     expect(state.said).toEqual([
       'prove n2 good: it ended with code 1',
-      'n2 gets its old version back: it ended with code 1',
+      'n2 is rolled back: it ended with code 1',
     ]);
     expect(shown(state).at(-1)).toMatch(/^✗ n2 runs 3\.2 again/);
   });
@@ -77,7 +77,7 @@ describe('the live table', () => {
     ];
     expect(shown(stateAfter(resumed)).slice(0, 4)).toEqual([
       'resume of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  away for',
+      '  member  version            snapshot  stop  start  gate  down for',
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.3.27             ✓         ✓     ✓      ✓',
     ]);
