@@ -1,5 +1,5 @@
 /** A real systemd as first process of its own pid, mount and cgroup namespaces, with units of the tests; the network is the machine's. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,10 +53,11 @@ const childOf = (pid: number): number | undefined => {
   }
 };
 
-const ended = async (outer: ChildProcess, init: number | undefined): Promise<void> => {
+const ended = async (outer: ChildProcess, init: number | undefined, group: string): Promise<void> => {
   if (init !== undefined) process.kill(init, 'SIGKILL');
   outer.kill('SIGKILL');
   for (let i = 0; i < 200 && existsSync(`/proc/${init}`); i += 1) await pause(25);
+  spawnSync('find', [group, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';']);
 };
 
 /** Undefined, with the reason on stderr, where no systemd can be had. */
@@ -81,11 +82,11 @@ export const startSystemd = async (directory: string): Promise<SystemdHost | und
         units,
         systemctl: (...words) =>
           execFileSync('nsenter', [...prefix, 'systemctl', ...words], { encoding: 'utf8' }).trim(),
-        close: () => ended(outer, init),
+        close: () => ended(outer, init, group),
       };
     await pause(50);
   }
-  await ended(outer, init);
+  await ended(outer, init, group);
   return leftOut('it did not come up within 30 s');
 };
 

@@ -12,7 +12,7 @@ export type DriverRow = {
   readonly isExperimental?: true;
 };
 
-export const driverRows = [
+const driverRows = [
   {
     kind: 'local',
     summary: 'processes of this machine with a pid file',

@@ -46,7 +46,7 @@ const skewOf = (clockMs: number, { fromMs, untilMs }: Asked): number => {
 };
 
 /** What a process's state is among the facts of its host. */
-export const processFacts = (state: ProcessState): HostFacts => {
+const processFacts = (state: ProcessState): HostFacts => {
   const is_running = hasProcess(state);
   return {
     ...(is_running === undefined ? {} : { is_running }),

@@ -126,7 +126,7 @@ const descendsFrom = async (table: ProcessTable, child: ProcessInfo, pid: number
 };
 
 /** Servers of this member below a process of it: a shell that started one does not hand the stop on. */
-export const serversBelow = async (
+const serversBelow = async (
   table: ProcessTable,
   member: MemberSpec,
   running: ProcessInfo,

@@ -69,7 +69,7 @@ const pathsOn = (ask: Ask, own: string, named: string | undefined): ProcessTable
 export type RemoteProcesses = ProcessTable & { readonly ownUid: number };
 
 /** What one look printed. Pure but for paths that have to be resolved on the host. */
-export const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProcesses => {
+const processesFrom = (text: string, member: MemberSpec, ask: Ask): RemoteProcesses => {
   const values = text.split('\n').map((line): [string, string] => {
     const at = line.indexOf('=');
     return [line.slice(0, Math.max(at, 0)), line.slice(at + 1)];

@@ -127,7 +127,7 @@ echo previous.config=${quoted(kept)}`;
 };
 
 /** The lines of a stage script as a record. Pure. */
-export const placementFrom = (text: string, member: string, move: Move): Placement => {
+const placementFrom = (text: string, member: string, move: Move): Placement => {
   const values = valuesIn(text);
   const of = (prefix: string): Partial<Installed> =>
     Object.fromEntries(
