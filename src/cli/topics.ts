@@ -35,7 +35,7 @@ export const topics: readonly Topic[] = [
   },
   {
     name: 'ci',
-    summary: 'Pipelines: snippets, annotations, reports',
+    summary: 'Pipelines: exit codes and snippets',
     load: async () => (await import('./topics/ci.ts')).page,
   },
   {

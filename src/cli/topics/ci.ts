@@ -2,7 +2,7 @@ import { type Page, heading, prose, shell } from '../../core/page.ts';
 
 export const page: Page = {
   title: 'opsctl help ci',
-  summary: 'Pipelines: snippets, annotations, reports',
+  summary: 'Pipelines: exit codes and snippets',
   blocks: [
     prose(
       'With CI set nothing is asked, nothing is drawn over and there is no pager. Decide by exit code: 0 done, 20 the answer is no (a difference, an unhealthy cluster), everything else is a failure. `opsctl help exit-codes` lists them.',
