@@ -1,5 +1,7 @@
 import { AppError } from '../core/problem.ts';
-import { attemptFor, complete, type LoginPlan, refusedByUser, showAddress } from './flow.ts';
+import { complete } from './complete-login.ts';
+import { attemptFor, refusedByUser, showAddress } from './flow.ts';
+import type { LoginPlan } from './login-plan.ts';
 import { dropPending, readPending, savePending } from './pending-login.ts';
 import { secretsFrom } from './pkce.ts';
 import { mockKey } from './settings.ts';

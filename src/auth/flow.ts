@@ -1,56 +1,19 @@
 import { AppError } from '../core/problem.ts';
-import { authorizeUrl } from './authorize-url.ts';
-import type { CheckedCallback, CheckedRefusal, Verdict } from './callback.ts';
-import { type ListenOptions, listenForRedirect, type Redirect, type Settled } from './loopback/listen.ts';
-import { failurePage, successPage } from './loopback/pages.ts';
-import { type Secrets, secretsFrom } from './pkce.ts';
-import { isIdentity, scopeTable } from './scopes.ts';
-import type { LoginServer } from './settings.ts';
 import type { AuthContext } from './auth-context.ts';
-import { type Account, accountFrom, accountNameFrom } from './credential-store/account.ts';
-import { instantNow } from './clock.ts';
-import { type BaseAccount, keepAccount } from './keep-account.ts';
+import { authorizeUrl } from './authorize-url.ts';
+import type { CheckedRefusal, Verdict } from './callback.ts';
+import { complete } from './complete-login.ts';
+import type { Account } from './credential-store/account.ts';
+import { firstAnswer } from './first-answer.ts';
+import type { Attempt, LoginPlan } from './login-plan.ts';
+import { listenForRedirect, type Redirect } from './loopback/listen.ts';
+import { failurePage, successPage } from './loopback/pages.ts';
 import type { BrowserEnvironment } from './methods/browser-environment.ts';
-import { browserChoice, hints, browserEnvironment } from './methods/browser-environment.ts';
-import { pastedVerdict } from './methods/pasted-lines.ts';
-import { tokenHostWarning } from './token-host.ts';
-import { tokenClientOf } from './token-client-of.ts';
-import { discover } from './protocol/discovery.ts';
-import { exchangeRequest, processExchange } from './protocol/exchange.ts';
+import { browserChoice, browserEnvironment, hints } from './methods/browser-environment.ts';
+import { type Secrets, secretsFrom } from './pkce.ts';
 import { serviceFailure } from './protocol/failure.ts';
-import type { TokenClient } from './protocol/token-client.ts';
-import { sendCode } from './protocol/send.ts';
-
-export type LoginPlan = {
-  readonly server: LoginServer;
-  readonly scopes: readonly string[];
-  /** Name to store the account under; from the identity when absent. */
-  readonly account?: string;
-  /** The account that scopes are added to. */
-  readonly base?: BaseAccount;
-  readonly loginHint?: string;
-  /** Further parameters of the authorization request, as other servers want them. */
-  readonly params?: Readonly<Record<string, string>>;
-  readonly port: number;
-  readonly path: string;
-  readonly redirectHost?: ListenOptions['redirectHost'];
-  readonly timeoutMs: number;
-  readonly browser?: boolean;
-  readonly noBrowser?: boolean;
-  /** True when stdin is free for a pasted address. */
-  readonly readsPaste: boolean;
-  readonly hasTerminal: boolean;
-  /** Walks the embedded server's own pages where nobody sits at a browser. */
-  readonly scripted?: (url: string, redirectUri: string) => Promise<void>;
-};
-
-/** One authorization request: what must be remembered until its answer. */
-export type Attempt = {
-  readonly secrets: Secrets;
-  readonly redirectUri: string;
-  readonly requested: readonly string[];
-  readonly url: string;
-};
+import { scopeTable } from './scopes.ts';
+import { tokenHostWarning } from './token-host.ts';
 
 export const attemptFor = (
   context: AuthContext,
@@ -75,94 +38,6 @@ export const attemptFor = (
 export const showAddress = (context: AuthContext, url: string): Promise<void> =>
   context.host.terminal.stderr.write(`Open this address in a browser to sign in:\n\n  ${url}\n\n`);
 
-const mixUp = (why: string): AppError =>
-  new AppError('auth', why, {
-    code: 'ISSUER_MISMATCH',
-    tryThis: ['check --issuer, --auth-url and --token-url'],
-  });
-
-/** RFC 9207 2.4: the issuer of the answer is the server that was asked, and a server that announces it names it. */
-const checkIssuer = (callback: CheckedCallback, issuer: string, announcesIss: boolean): void => {
-  const given = callback.params.get('iss');
-  if (given !== null && given !== issuer)
-    throw mixUp('the answer comes from another issuer than the server names (mix-up)');
-  // A code that was typed alone came without its address.
-  if (given === null && announcesIss && callback.source === 'redirect')
-    throw mixUp('the answer does not name its issuer, although the server announces that it does');
-};
-
-const tokenClientFor = async (
-  context: AuthContext,
-  plan: Pick<LoginPlan, 'server' | 'scopes'>,
-  callback: CheckedCallback,
-): Promise<TokenClient> => {
-  const { server } = plan;
-  const base = await tokenClientOf(context, server);
-  const given = callback.params.get('iss') ?? undefined;
-  const isNeeded = plan.scopes.some(isIdentity) || given !== undefined;
-  const metadata =
-    server.metadata ??
-    (isNeeded ? await discover(context.host, server.endpoints, context.signal) : undefined);
-  if (metadata === undefined) return { ...base, ...(given === undefined ? {} : { issuer: given }) };
-  checkIssuer(callback, metadata.issuer, metadata.announcesIss);
-  return { ...base, issuer: metadata.issuer, jwksUri: metadata.jwksUri };
-};
-
-/** The embedded server is asked as the document says, whatever it publishes about itself. */
-const announced = (server: LoginServer, { issuer, jwksUri }: TokenClient): string | undefined =>
-  server.isMock || jwksUri === undefined ? undefined : issuer;
-
-/** Code to stored account; the network is asked once, because a code is good for one use. */
-export const complete = async (
-  context: AuthContext,
-  plan: Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base' | 'params'>,
-  attempt: Pick<Attempt, 'redirectUri' | 'requested'> & {
-    readonly secrets: Pick<Secrets, 'verifier' | 'nonce'>;
-  },
-  callback: CheckedCallback,
-): Promise<Account> => {
-  const { host, log } = context;
-  log.hide(callback.code);
-  const tokenClient = await tokenClientFor(context, plan, callback);
-  const asked = instantNow(host);
-  const read = await sendCode(
-    context,
-    'code exchange',
-    exchangeRequest(
-      tokenClient,
-      callback,
-      attempt.redirectUri,
-      attempt.secrets.verifier,
-      plan.params?.resource,
-    ),
-  );
-  const answer = await processExchange(
-    tokenClient,
-    read,
-    attempt.requested.some(isIdentity) ? attempt.secrets.nonce : undefined,
-    host,
-    context.signal,
-  );
-  const { endpoints, clientId, clientSecret, clientAuth, key, metadata } = plan.server;
-  const name = plan.account ?? accountNameFrom(answer);
-  const given = accountFrom(
-    {
-      name,
-      signIn: '',
-      server: key,
-      endpoints,
-      clientId,
-      clientSecret,
-      clientAuth,
-      issuer: metadata?.issuer,
-    },
-    answer,
-    attempt.requested,
-    asked,
-  );
-  return keepAccount(context, given, { name: plan.account, base: plan.base });
-};
-
 export const refusedByUser = ({ error, description }: CheckedRefusal): AppError =>
   error === 'access_denied'
     ? new AppError('auth', 'access was denied in the browser', {
@@ -170,48 +45,6 @@ export const refusedByUser = ({ error, description }: CheckedRefusal): AppError 
         tryThis: ['opsctl login, and allow at least one permission'],
       })
     : serviceFailure('the authorization server refused', error, description);
-
-const timedOut = (timeoutMs: number, port: number): AppError =>
-  new AppError('auth', `no answer from the browser within ${Math.round(timeoutMs / 1000)} s`, {
-    code: 'LOGIN_TIMEOUT',
-    tryThis: [
-      'opsctl login --timeout 10m',
-      `the browser runs elsewhere? opsctl login --no-browser, and paste the address it ends at (it begins with http://127.0.0.1:${port})`,
-      'opsctl login --start, then opsctl login --finish URL',
-      'opsctl doctor auth',
-    ],
-  });
-
-const interrupted = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AppError
-    ? signal.reason
-    : new AppError('interrupted', 'sign-in interrupted; nothing was changed');
-
-/** The first of: the redirect, a pasted answer, the end of the time, Ctrl-C. */
-const firstAnswer = async (
-  context: AuthContext,
-  plan: LoginPlan,
-  redirect: Redirect,
-  secrets: Secrets,
-  extra: Promise<void>,
-): Promise<Settled> => {
-  const { host, signal } = context;
-  const done = new AbortController();
-  const stop = AbortSignal.any([signal, done.signal]);
-  const never = new Promise<never>(() => undefined);
-  const time = host.sleep(plan.timeoutMs, stop).then(
-    () => Promise.reject(timedOut(plan.timeoutMs, redirect.port)),
-    () => (done.signal.aborted ? never : Promise.reject(interrupted(signal))),
-  );
-  const pasted: Promise<Settled> = plan.readsPaste
-    ? pastedVerdict(context, { state: secrets.state }, stop).then((verdict) => verdict ?? never)
-    : never;
-  try {
-    return await Promise.race([redirect.settled, pasted, time, extra.then(() => never)]);
-  } finally {
-    done.abort();
-  }
-};
 
 const openWith = async (
   context: AuthContext,

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { type LoginPlan, signIn } from '../../src/auth/flow.ts';
+import { signIn } from '../../src/auth/flow.ts';
+import type { LoginPlan } from '../../src/auth/login-plan.ts';
 import type { Account } from '../../src/auth/credential-store/account.ts';
 import type { TestAuthContext } from './auth-context.ts';
 import { makeAuthContext } from './auth-context.ts';

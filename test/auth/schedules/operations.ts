@@ -4,7 +4,7 @@ import { checkCallback } from '../../../src/auth/callback.ts';
 import type { Account, StoredCredentials } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { applyEvent } from '../../../src/auth/events/effect.ts';
-import { complete } from '../../../src/auth/flow.ts';
+import { complete } from '../../../src/auth/complete-login.ts';
 import { renewed } from '../../../src/auth/renew.ts';
 import { signOut } from '../../../src/auth/sign-out.ts';
 import type { Host } from '../../../src/platform/host.ts';
