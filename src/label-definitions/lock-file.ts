@@ -1,3 +1,4 @@
+import { yamlValue } from '../core/yaml-value.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from './yaml-package.ts';
@@ -79,7 +80,9 @@ const parsed = (path: string, text: string): LockFile => {
   const [document] = 'empty' in documents ? [] : documents;
   const [error] = document?.errors ?? [];
   if (error) throw broken(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
-  const value: unknown = document?.toJS();
+  const read = document === undefined ? { value: undefined } : yamlValue(document);
+  if ('problem' in read) throw broken(path, `is not YAML: ${read.problem}`);
+  const { value } = read;
   if (!isPlain(value) || value.version !== 1) throw broken(path, 'is not a lock file of version 1');
   const labels = value.labels ?? {};
   if (!isPlain(labels)) throw broken(path, 'has no map of labels');

@@ -1,3 +1,4 @@
+import { yamlValue } from '../core/yaml-value.ts';
 import { basename, isAbsolute, join } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
@@ -97,7 +98,10 @@ export const documentsIn = (file: string, text: string): Document[] => {
         problems: [{ ...wrong, file: called(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
       });
     }
-    const value: unknown = document.toJS();
+    const parsed = yamlValue(document);
+    if ('problem' in parsed)
+      throw new AppError('usage', `${source} is not YAML: ${parsed.problem}`, { code: 'NOT_YAML' });
+    const { value } = parsed;
     if (value === null || value === undefined) return [];
     const placeOf = placeLater(text, i);
     return [{ source: called(file), value, ...(file === '-' ? {} : { file }), placeOf }];

@@ -12,23 +12,34 @@ import type { OutputOptions, Redactor } from './types.ts';
 const codeOf = (error: AppError): string =>
   error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
 
-const systemAdvice: Readonly<Record<string, string>> = {
-  EACCES: 'check who owns it and its permissions',
-  EPERM: 'check who owns it and its permissions',
-  EISDIR: 'that is a directory; name a file in it',
-  ENOTDIR: 'a part of that path is a file, not a directory',
-  ENOENT: 'make the directory first, or name another one',
-  EROFS: 'the file system is read-only; name a file or directory elsewhere',
-  ENOSPC: 'the disk is full; free some space, or name a file or directory on another one',
-  EDQUOT: 'the quota of this user is used up; free some space, or name a directory elsewhere',
-  EMFILE: 'too many files are open; raise `ulimit -n`',
+/** Errors of the operating system: whose affair they are, and what to do. */
+const systemErrors: Readonly<Record<string, { readonly category: Category; readonly advice: string }>> = {
+  EACCES: { category: 'config', advice: 'check who owns it and its permissions' },
+  EPERM: { category: 'config', advice: 'check who owns it and its permissions' },
+  EISDIR: { category: 'usage', advice: 'that is a directory; name a file in it' },
+  ENOTDIR: { category: 'usage', advice: 'a part of that path is a file, not a directory' },
+  ENOENT: { category: 'usage', advice: 'make the directory first, or name another one' },
+  ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
+  ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
+  ENOTFILE: { category: 'usage', advice: 'name a file, or hand a pipe over as <(command) or -' },
+  EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
+  EROFS: { category: 'config', advice: 'the file system is read-only; name a file or directory elsewhere' },
+  ENOSPC: {
+    category: 'config',
+    advice: 'the disk is full; free some space, or name a file or directory on another one',
+  },
+  EDQUOT: {
+    category: 'config',
+    advice: 'the quota of this user is used up; free some space, or name a directory elsewhere',
+  },
+  EMFILE: { category: 'config', advice: 'too many files are open; raise `ulimit -n`' },
 };
 
 type SystemError = { readonly code?: unknown; readonly path?: unknown; readonly syscall?: unknown };
 
 /** What to do about an error of the operating system: the state directory moves with OPSCTL_HOME, everything else by its own name. */
 const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): string | undefined => {
-  const usual = typeof code === 'string' ? systemAdvice[code] : undefined;
+  const usual = typeof code === 'string' ? systemErrors[code]?.advice : undefined;
   if (usual === undefined || (code !== 'ENOSPC' && code !== 'EROFS' && code !== 'EDQUOT')) return usual;
   if (path === undefined && syscall === 'write')
     return 'standard output cannot take more: write it to another disk';
@@ -59,7 +70,11 @@ export const appErrorFrom = (thrown: unknown, env: Host['env'] = {}): AppError =
   if (name === 'AbortError') return new AppError('interrupted', 'interrupted', { cause: thrown });
   const advice = thrown instanceof Error ? adviceFor(thrown as SystemError, env) : undefined;
   if (advice !== undefined)
-    return new AppError('unknown', message, { code: String(code), tryThis: [advice], cause: thrown });
+    return new AppError(systemErrors[String(code)]?.category ?? 'unknown', message.slice(0, 500), {
+      code: String(code),
+      tryThis: [advice],
+      cause: thrown,
+    });
   return new AppError('unknown', `unexpected: ${message}`, {
     tryThis: ['run it again with --verbose and report what it prints'],
     cause: thrown,

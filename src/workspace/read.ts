@@ -1,3 +1,4 @@
+import { yamlValue } from '../core/yaml-value.ts';
 import { check } from '../core/check.ts';
 import { jsonRow } from '../core/json.ts';
 import { list, obj } from '../core/field.ts';
@@ -82,7 +83,9 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
         ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
       })),
     );
-  const read: unknown = document.toJS();
+  const parsed = yamlValue(document);
+  if ('problem' in parsed) throw usageError(`${given} is not YAML: ${parsed.problem}`);
+  const read = parsed.value;
   if (typeof read !== 'object' || read === null || Array.isArray(read))
     throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
   const file = emptied(read as Row);

@@ -106,12 +106,12 @@ describe('what was thrown becomes a category and a way out', () => {
     [
       'no permission',
       Object.assign(new Error('EACCES: /x'), { code: 'EACCES' }),
-      { category: 'unknown', detail: { code: 'EACCES' } },
+      { category: 'config', detail: { code: 'EACCES' } },
     ],
     [
       'a full disk',
       Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }),
-      { category: 'unknown', detail: { code: 'ENOSPC' } },
+      { category: 'config', detail: { code: 'ENOSPC' } },
     ],
     [
       'a bug',

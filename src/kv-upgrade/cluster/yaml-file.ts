@@ -1,3 +1,4 @@
+import { yamlValue } from '../../core/yaml-value.ts';
 import { AppError, problemText } from '../../core/problem.ts';
 import type { Problem } from '../../core/problem.ts';
 
@@ -50,7 +51,10 @@ export const contentOf = async (
     const found = isMap(document.contents) ? document.get(key, true) : undefined;
     if (isScalar(found) && typeof found.value === 'number') found.value = found.source;
   }
-  const content: unknown = document.toJS();
+  const parsed = yamlValue(document);
+  if ('problem' in parsed)
+    throw new AppError('config', `${what} is not YAML: ${parsed.problem}`, { code, tryThis });
+  const content = parsed.value;
   const found = problems(content)
     .map(
       (one): Problem =>

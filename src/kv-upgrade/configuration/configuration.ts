@@ -1,3 +1,4 @@
+import { yamlValue } from '../../core/yaml-value.ts';
 import { rowOf } from '../../api-specs/etcd/versions.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { finding } from './finding.ts';
@@ -147,7 +148,9 @@ export const parseConfig = async (
   const document = parseDocument(text);
   const error = document.errors[0];
   if (error !== undefined) return { broken: error.message.trimEnd() };
-  const file: unknown = document.toJS() ?? {};
+  const parsed = yamlValue(document);
+  if ('problem' in parsed) return { broken: parsed.problem };
+  const file = parsed.value ?? {};
   return typeof file === 'object' && !Array.isArray(file)
     ? { file: file as Settings }
     : { broken: 'it is not a mapping of settings' };

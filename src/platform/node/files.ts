@@ -4,6 +4,7 @@ import type { FileInfo, FileParts, Files } from '../host.ts';
 import { openAppend } from './append-file.ts';
 import { builtin } from './builtin.ts';
 import { makeDirectory } from './make-directory.ts';
+import { readFile, readFileNow } from './read-file.ts';
 import { replace, replaceStream } from './replace.ts';
 
 const isMissing = (error: unknown): boolean => {
@@ -15,17 +16,6 @@ const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
     return await found;
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw error;
-  }
-};
-
-/** The system names the path in every error of a file but this one. */
-const named = async <T>(path: string, read: Promise<T>): Promise<T> => {
-  try {
-    return await read;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EISDIR' && !message.includes(path)) (error as Error).message = `${message} '${path}'`;
     throw error;
   }
 };
@@ -88,7 +78,7 @@ const truncate = async (path: string, sizeBytes: number): Promise<void> => {
 
 const readNow = (path: string): string | undefined => {
   try {
-    return fs.readFileSync(path, 'utf8');
+    return readFileNow(path);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -141,8 +131,8 @@ const openParts = (path: string): FileParts | undefined => {
 
 /** The machine's own files. */
 export const nodeFiles: Files = {
-  read: (path) => orMissing(named(path, fs.promises.readFile(path, 'utf8'))),
-  readBytes: (path) => orMissing(named(path, fs.promises.readFile(path))),
+  read: (path) => orMissing(readFile(path).then((bytes) => bytes.toString('utf8'))),
+  readBytes: (path) => orMissing(readFile(path)),
   readNow,
   stream: (path, fromByte = 0) => fs.createReadStream(path, { start: fromByte }),
   openParts,

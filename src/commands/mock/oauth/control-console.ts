@@ -1,3 +1,4 @@
+import { invalidArguments, problem } from '../../../core/problem.ts';
 import { answerFrom } from '../../../api-client/response.ts';
 import { dryRun } from '../../../api-client/dry-run.ts';
 import { requestFrom } from '../../../api-client/request.ts';
@@ -8,12 +9,17 @@ import { oauthConsole } from '../../../api-specs/oauth/console.ts';
 import type { Context } from '../../../cli/command.ts';
 import { steer } from '../remote.ts';
 
+const serverUrl = (text: string): string => {
+  if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
+  throw invalidArguments([problem('--url', 'format', `must be an http URL; got ${JSON.stringify(text)}`)]);
+};
+
 /** Where a server runs that this user's state directory does not know of: `--url`. */
 const atUrl = async <R>(
   context: Context,
   url: string | undefined,
   work: (url: string) => Promise<R>,
-): Promise<R> => (url === undefined ? steer(context, (_, own) => work(own)) : work(url.replace(/\/+$/, '')));
+): Promise<R> => (url === undefined ? steer(context, (_, own) => work(own)) : work(serverUrl(url)));
 
 const send = async (
   context: Context,
