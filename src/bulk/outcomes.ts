@@ -1,4 +1,4 @@
-import { AppError } from '../core/problem.ts';
+import { AppError, reworded } from '../core/problem.ts';
 import { trackerNaming } from '../names/tracker-naming.ts';
 import { pooled } from './pool.ts';
 import { type Known, counted, progressText } from './progress.ts';
@@ -33,7 +33,7 @@ const stopped = ({ done, failed, skipped }: Counts, resumeLine: string): AppErro
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return stopped(counts, resumeLine);
   if (!(error instanceof AppError) || run.journal === undefined || error.category === 'unsafe') return error;
-  return new AppError(error.category, error.message, {
+  return reworded(error, {
     ...error.detail,
     tryThis: [...(error.detail.tryThis ?? []), `go on with: ${resumeLine}`],
   });

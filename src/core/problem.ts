@@ -81,14 +81,20 @@ export class AppError extends Error {
 
 /** Wrong values of flags or arguments. The dispatcher says of which command they are, as it does for what its parser finds. */
 export class InvalidArguments extends AppError {
-  constructor(problems: readonly Problem[], tryThis: readonly string[]) {
-    super('usage', 'invalid arguments', { problems, tryThis });
+  constructor(detail: ErrorDetail) {
+    super('usage', 'invalid arguments', detail);
   }
 }
 export const invalidArguments = (
   problems: readonly Problem[],
   tryThis: readonly string[] = [],
-): InvalidArguments => new InvalidArguments(problems, tryThis);
+): InvalidArguments => new InvalidArguments({ problems, tryThis });
+
+/** The same error with other words: wrong arguments stay recognizable as such. */
+export const reworded = (error: AppError, detail: ErrorDetail, message = error.message): AppError =>
+  error instanceof InvalidArguments
+    ? new InvalidArguments(detail)
+    : new AppError(error.category, message, detail);
 
 /** A usage error that lists every problem at once. */
 export const usageError = (

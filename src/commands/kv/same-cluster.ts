@@ -1,4 +1,4 @@
-import { AppError } from '../../core/problem.ts';
+import { AppError, reworded } from '../../core/problem.ts';
 import type { Result, View } from '../../core/result.ts';
 import type { Command, Context } from '../../cli/command.ts';
 
@@ -59,11 +59,8 @@ const namedError = (error: unknown, named: Named): unknown => {
           problems: problems.map((one) => (one.hint === undefined ? one : { ...one, hint: named(one.hint) })),
         }),
   };
-  return new AppError(error.category, named(error.message), {
-    ...error.detail,
-    ...more,
-    cause: error.detail.cause ?? error,
-  });
+  const detail = { ...error.detail, ...more, cause: error.detail.cause ?? error };
+  return reworded(error, detail, named(error.message));
 };
 
 async function* namedRows(

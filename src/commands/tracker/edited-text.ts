@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AppError, usageError } from '../../core/problem.ts';
+import { AppError, reworded, usageError } from '../../core/problem.ts';
 import type { Context } from '../../cli/command.ts';
 
 /** What was saved in the editor, and the file that holds it until the text has arrived. */
@@ -63,5 +63,5 @@ export const keptText = async (thrown: unknown, { path, drop }: Edited, flag: st
     return thrown;
   }
   const tryThis = [...(thrown.detail.tryThis ?? []), `your text is kept; send it with ${flag} ${path}`];
-  return new AppError(thrown.category, thrown.message, { ...thrown.detail, tryThis, cause: thrown });
+  return reworded(thrown, { ...thrown.detail, tryThis, cause: thrown });
 };

@@ -27,6 +27,7 @@ test('an account is shown with times, scopes and no secret', () => {
     subject: null,
     server: 'https://accounts.example.com',
     client_id: 'client',
+    method: null,
     signed_in: true,
     scopes: ['openid', 'x.read'],
     missing_scopes: ['x.write'],
@@ -37,6 +38,10 @@ test('an account is shown with times, scopes and no secret', () => {
     ended: null,
   });
   expect(JSON.stringify(shown)).not.toContain('secret');
+});
+test('an account of a machine names the method that signs it in again', () => {
+  const shown = describeAccount(account({ method: { name: 'service-account', scopes: [] } }), now);
+  expect(shown.method).toBe('service-account');
 });
 
 test.each([
