@@ -199,6 +199,22 @@ const unanswering = (name: string): Decision =>
     'start it, then opsctl kv resume',
   );
 
+/** A member that runs neither of the plan's two versions. */
+const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {
+  const wrong = members.find(
+    ({ server_version }) =>
+      server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
+  );
+  return wrong === undefined
+    ? undefined
+    : refusal(
+        'version-path',
+        wrong.name,
+        `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
+        'somebody changed its binary; put the right one back',
+      );
+};
+
 /** The next thing to do, from the plan, the journal and what is true now. It is the same for a first run and for a resume. Pure. */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)
@@ -218,17 +234,8 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
     );
   const first = (...wanted: State[]): string | undefined =>
     names.find((name) => wanted.includes(states.get(name) as State));
-  const wrong = observation.members.find(
-    ({ server_version }) =>
-      server_version !== undefined && ![plan.from, plan.to].includes(minorOf(server_version) as never),
-  );
-  if (wrong !== undefined)
-    return refusal(
-      'version-path',
-      wrong.name,
-      `${wrong.name} runs ${wrong.server_version}, neither ${plan.from} nor ${plan.to}`,
-      'somebody changed its binary; put the right one back',
-    );
+  const foreign = foreignVersion(plan, observation);
+  if (foreign !== undefined) return foreign;
   // Members that are down by our hand come first: nothing else may be stopped before they are back.
   const open = first('stopping', 'stopped', 'started');
   if (open !== undefined) return { kind: 'steps', member: open, steps: steps(open) };

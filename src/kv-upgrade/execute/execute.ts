@@ -9,7 +9,7 @@ import { MemberFailure, memberOf, seenIn, stopReason } from '../run.ts';
 import type { Run } from '../run.ts';
 import type { Observation, Step } from '../types.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
-import { patienceMs } from './apply-step.ts';
+import { patienceMs } from './safe-to-stop.ts';
 import { noteCrossing } from './confirm.ts';
 import { crossingOf, stableBeforeLastMs, stableTogether } from './crossing.ts';
 import type { Confirmation } from './crossing.ts';

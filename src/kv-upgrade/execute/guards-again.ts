@@ -3,7 +3,7 @@ import { findingsOf } from '../guards/all.ts';
 import { observe } from '../observe/observe.ts';
 import type { Run } from '../run.ts';
 import type { Finding, Observation } from '../types.ts';
-import { patienceMs } from './apply-step.ts';
+import { patienceMs } from './safe-to-stop.ts';
 
 /** An election, or packets that are lost for a moment, look like these. */
 const transient: ReadonlySet<string> = new Set([

@@ -4,7 +4,10 @@ import { MemberFailure, stopReason } from '../run.ts';
 import { mayBeDown } from '../supervisors/driver.ts';
 import type { Detail, Run } from '../run.ts';
 import type { Step, StepKind } from '../types.ts';
-import { acts, prove, refuseWrongBinary, runHook, startMember } from './apply-step.ts';
+import { acts } from './apply-step.ts';
+import { runHook } from './hook.ts';
+import { refuseWrongBinary } from './new-binary.ts';
+import { prove, startMember } from './start-member.ts';
 import { openGate } from './gate.ts';
 import type { Gate } from './gate.ts';
 

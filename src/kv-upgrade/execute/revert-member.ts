@@ -1,6 +1,7 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { graceMs, prove, startMember } from './apply-step.ts';
+import { prove, startMember } from './start-member.ts';
+import { graceMs } from './stop-member.ts';
 import { openGate } from './gate.ts';
 import { isGood, stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';

@@ -78,6 +78,15 @@ export type Shared = {
   end(isOver: boolean): Promise<void>;
 };
 
+const writeFile = async ({ host, cluster }: Sharing, text: string): Promise<void> => {
+  const directory = cluster.snapshot_dir;
+  if (directory === undefined) return;
+  await host.files
+    .makeDirectory(directory, 0o700)
+    .then(() => host.files.replace(join(directory, fileName(cluster)), `${text}\n`, 0o600))
+    .catch(() => {});
+};
+
 const removeFile = ({ host, cluster }: Pick<Sharing, 'host' | 'cluster'>): Promise<void> =>
   cluster.snapshot_dir === undefined
     ? Promise.resolve()
@@ -93,13 +102,7 @@ export const shareProgress = (sharing: Sharing): Shared => {
     const text = sharedText(cluster.name, run, new Date(host.now()).toISOString(), entries);
     if (Buffer.byteLength(text) > mostBytes) return;
     await firstAnswer(stores, (store) => store.put(progressKey, text)).catch(() => {});
-    if (cluster.snapshot_dir !== undefined)
-      await host.files
-        .makeDirectory(cluster.snapshot_dir, 0o700)
-        .then(() =>
-          host.files.replace(join(cluster.snapshot_dir as string, fileName(cluster)), `${text}\n`, 0o600),
-        )
-        .catch(() => {});
+    await writeFile(sharing, text);
     written = count;
   };
   const soon = (): Promise<void> => {

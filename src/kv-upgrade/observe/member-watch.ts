@@ -38,15 +38,19 @@ type Parts = {
   readonly cluster: ClusterFile;
 };
 
-export const watchMembers = ({ host, driver, access, cluster }: Parts): MemberWatch => {
-  const watched = new Map<string, Watched>();
-  const over = new AbortController();
-  let alarm = new AbortController();
-  const ended = (name: string, one: Watched): void => {
-    if (watched.get(name) !== one || one.isEnded) return;
-    Object.assign(one, { isEnded: true, goodSince: undefined });
-    alarm.abort(memberEnded(name));
-  };
+/** The members under watch, and the alarm that the end of one of them raises. */
+type Board = {
+  readonly watched: Map<string, Watched>;
+  alarm: AbortController;
+};
+const ended = (board: Board, name: string, one: Watched): void => {
+  if (board.watched.get(name) !== one || one.isEnded) return;
+  Object.assign(one, { isEnded: true, goodSince: undefined });
+  board.alarm.abort(memberEnded(name));
+};
+
+/** Looks at every member under watch once; at their health only every `healthMs`. */
+const lookingAt = (board: Board, { host, driver, access, cluster }: Parts): (() => Promise<void>) => {
   const specOf = (name: string): MemberSpec =>
     cluster.members.find((member) => member.name === name) as MemberSpec;
   const health = async (name: string, one: Watched): Promise<void> => {
@@ -56,43 +60,52 @@ export const watchMembers = ({ host, driver, access, cluster }: Parts): MemberWa
       .catch(() => undefined);
     one.goodSince = seen?.is_healthy === true && !one.isEnded ? (one.goodSince ?? host.elapsed()) : undefined;
   };
-  const everyMs = driver.kind === 'local' ? nearMs : farMs;
   let healthAt = 0;
-  const round = async (): Promise<void> => {
+  return async () => {
     const isHealthTurn = host.elapsed() >= healthAt;
     if (isHealthTurn) healthAt = host.elapsed() + healthMs;
     await Promise.all(
-      [...watched].map(async ([name, one]) => {
-        if ((await driver.process(specOf(name))).state === 'gone') return ended(name, one);
+      [...board.watched].map(async ([name, one]) => {
+        if ((await driver.process(specOf(name))).state === 'gone') return ended(board, name, one);
         // Whoever watches over it has started it again.
         one.isEnded = false;
         if (isHealthTurn) await health(name, one);
       }),
     );
   };
+};
+
+const goodTogether = ({ watched }: Board, names: readonly string[]): number | undefined => {
+  const times = names.map((name) => watched.get(name)?.goodSince);
+  return times.some((time) => time === undefined)
+    ? undefined
+    : Math.max(0, ...times.map((time) => time as number));
+};
+
+export const watchMembers = (parts: Parts): MemberWatch => {
+  const { host, driver } = parts;
+  const board: Board = { watched: new Map(), alarm: new AbortController() };
+  const over = new AbortController();
+  const everyMs = driver.kind === 'local' ? nearMs : farMs;
+  const look = lookingAt(board, parts);
   const watching = (async () => {
     while (!over.signal.aborted) {
       await host.sleep(everyMs, over.signal).catch(() => {});
-      if (!over.signal.aborted) await round();
+      if (!over.signal.aborted) await look();
     }
   })();
   return {
     add: (name, exited) => {
       const one: Watched = { isEnded: false, goodSince: host.elapsed() };
-      watched.set(name, one);
-      void exited?.then(() => ended(name, one));
+      board.watched.set(name, one);
+      void exited?.then(() => ended(board, name, one));
     },
-    remove: (name) => void watched.delete(name),
-    isWatched: (name) => watched.has(name),
-    goodSince: (names) => {
-      const times = names.map((name) => watched.get(name)?.goodSince);
-      return times.some((time) => time === undefined)
-        ? undefined
-        : Math.max(0, ...times.map((time) => time as number));
-    },
+    remove: (name) => void board.watched.delete(name),
+    isWatched: (name) => board.watched.has(name),
+    goodSince: (names) => goodTogether(board, names),
     signal: () => {
-      if (alarm.signal.aborted) alarm = new AbortController();
-      return alarm.signal;
+      if (board.alarm.signal.aborted) board.alarm = new AbortController();
+      return board.alarm.signal;
     },
     finish: async () => {
       over.abort();

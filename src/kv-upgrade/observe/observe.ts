@@ -31,6 +31,21 @@ type Seen = MemberSeen & {
 const orUndefined = async <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined);
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+const errorOf = (error: unknown): Pick<MemberSeen, 'error' | 'error_code'> => {
+  const code = error instanceof AppError ? error.detail.code : undefined;
+  return { error: messageOf(error), ...(code === undefined ? {} : { error_code: code }) };
+};
+const healthOf = (
+  health: Awaited<ReturnType<Store['health']>> | undefined,
+): Pick<MemberSeen, 'is_healthy' | 'health_reason'> => ({
+  is_healthy: health?.is_healthy ?? false,
+  ...(health === undefined
+    ? { health_reason: 'no answer in time' }
+    : health.reason === undefined
+      ? {}
+      : { health_reason: health.reason }),
+});
+
 /** One member through its gateway. An unreachable member is a value, not an exception. */
 const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Seen> => {
   const began = host.elapsed();
@@ -45,14 +60,7 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
   try {
     versions = await store.versions();
   } catch (error) {
-    const code = error instanceof AppError ? error.detail.code : undefined;
-    return {
-      ...unseen,
-      is_reachable: false,
-      is_healthy: false,
-      error: messageOf(error),
-      ...(code === undefined ? {} : { error_code: code }),
-    };
+    return { ...unseen, is_reachable: false, is_healthy: false, ...errorOf(error) };
   }
   const latency_ms = Math.round((host.elapsed() - began) * 10) / 10;
   const [health, answer, listed, alarms] = await Promise.all([
@@ -66,12 +74,7 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
   return {
     ...unseen,
     is_reachable: true,
-    is_healthy: health?.is_healthy ?? false,
-    ...(health === undefined
-      ? { health_reason: 'no answer in time' }
-      : health.reason === undefined
-        ? {}
-        : { health_reason: health.reason }),
+    ...healthOf(health),
     server_version: versions.server,
     cluster_version: versions.cluster,
     latency_ms,
@@ -211,17 +214,9 @@ const withQuotas = (seen: readonly Seen[], quotas: ReadonlyMap<string, number>):
     return quota_bytes === undefined ? member : { ...member, quota_bytes };
   });
 
-/** Everything that can be seen of a cluster, read-only, all members at the same time. */
-export const observe = async ({
-  host,
-  cluster,
-  access,
-  driver,
-  sizes = false,
-  isDeep = false,
-  runDirectory,
-}: Look): Promise<Observation> => {
-  const seen = await Promise.all(
+/** All members at the same time, with the facts of their hosts when there is a driver. */
+const seeMembers = ({ host, cluster, access, driver, sizes = false }: Look): Promise<Seen[]> =>
+  Promise.all(
     cluster.members.map(async (spec): Promise<Seen> => {
       const [member, facts] = await Promise.all([
         seeMember(host, spec, access.store(spec.client_url)),
@@ -230,28 +225,36 @@ export const observe = async ({
       return facts === undefined ? member : { ...member, host: facts };
     }),
   );
+
+/** What costs more than a look at each member: authentication, leases, hashes and data of the old interface. */
+const seeDeep = async (
+  { host, access, isDeep = false }: Look,
+  seen: readonly Seen[],
+): Promise<
+  readonly [Observation['auth'], Leases, Pick<Observation, 'hashes' | 'not_hashed'>, Pick<Observation, 'v2'>]
+> => {
   // Without a healthy member nothing will be done anyway, and a refusal must not wait for answers that need a leader.
   const asker = seen.find((member) => member.is_healthy);
+  if (!isDeep || asker === undefined) return [{ is_on: undefined }, {}, {}, {}];
+  return Promise.all([
+    seeAuth(access, asker.client_url),
+    seeLeases(access.store(asker.client_url)),
+    seeHashes(access, seen),
+    seeV2(host, access, asker).then((found) => ({ v2: found })),
+  ]);
+};
+
+/** Everything that can be seen of a cluster, read-only, all members at the same time. */
+export const observe = async (look: Look): Promise<Observation> => {
+  const { host, cluster, access, isDeep = false, runDirectory } = look;
+  const seen = await seeMembers(look);
   const quotas = isDeep ? await seeQuotas(cluster, access, seen) : new Map<string, number>();
-  const [auth, leases, hashes, v2] =
-    isDeep && asker !== undefined
-      ? await Promise.all([
-          seeAuth(access, asker.client_url),
-          seeLeases(access.store(asker.client_url)),
-          seeHashes(access, seen),
-          seeV2(host, access, asker).then((found) => ({ v2: found })),
-        ])
-      : [{ is_on: undefined }, {}, {}, {}];
+  const [auth, leases, hashes, v2] = await seeDeep(look, seen);
   const operator =
     runDirectory === undefined ? {} : { operator: await seeOperator(host, cluster, runDirectory) };
+  const at = new Date(host.now()).toISOString();
   return {
-    ...observationFrom(
-      cluster.name,
-      new Date(host.now()).toISOString(),
-      withQuotas(seen, quotas),
-      auth,
-      leases,
-    ),
+    ...observationFrom(cluster.name, at, withQuotas(seen, quotas), auth, leases),
     ...hashes,
     ...v2,
     ...operator,

@@ -21,6 +21,11 @@ const quantile = (sorted: readonly number[], share: number): number | undefined 
     ? undefined
     : tenths(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
 
+const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
+};
+
 /** One write at a time, to the member that took the last one, else to the next; each is told. */
 const writerThrough = (
   host: Host,
@@ -91,14 +96,7 @@ export const startCanary = (
       isOver = true;
       await work;
       await remove();
-      const sorted = latencies.toSorted((a, b) => a - b);
-      return {
-        writes,
-        failed,
-        longest_gap_ms: Math.round(longestGapMs),
-        median_ms: quantile(sorted, 0.5),
-        p99_ms: quantile(sorted, 0.99),
-      };
+      return { writes, failed, longest_gap_ms: Math.round(longestGapMs), ...quantilesOf(latencies) };
     },
   };
 };

@@ -1,0 +1,38 @@
+import type { Exit } from '../../platform/host.ts';
+import type { Store } from '../../etcd-client/etcd-client.ts';
+import { probeKey } from '../../etcd-client/own-keys.ts';
+import type { Run } from '../run.ts';
+import type { MemberSpec } from '../types.ts';
+
+export type Verdict = {
+  /** Null: the check could not be made, and nothing is held against the member for it. */
+  readonly ok: boolean | null;
+  readonly detail: string;
+  /** No waiting will fix it. */
+  readonly isFinal?: true;
+  /** The process is not up yet: that says nothing against any other check. */
+  readonly isStarting?: true;
+};
+export const good = (detail: string): Verdict => ({ ok: true, detail });
+export const bad = (detail: string): Verdict => ({ ok: false, detail });
+export const skipped = (why: string): Verdict => ({ ok: null, detail: `skipped: ${why}` });
+export const failed = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
+
+export type Gate = {
+  readonly run: Run;
+  readonly member: MemberSpec;
+  readonly store: Store;
+  readonly others: readonly { readonly name: string; readonly store: Store }[];
+  /** The version it must run: the new one in the gate, the old one after a return. */
+  readonly minor: string;
+  /** Settles when the process this run started has ended; absent when this run did not start it. */
+  exited?: Promise<Exit>;
+  exit?: Exit;
+  /** When the process was last seen, by `elapsed`, and how. */
+  lookedAt?: number;
+  lookedLike?: Verdict;
+};
+export type Check = (gate: Gate) => Promise<Verdict>;
+
+/** The key that the checks of this member write and read. */
+export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.name);

@@ -1,0 +1,44 @@
+import { identityOf, memberOf } from '../run.ts';
+import type { Act, Run } from '../run.ts';
+import type { MemberSpec } from '../types.ts';
+
+const calmWithinMs = 100;
+/**
+ * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
+ * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
+ */
+export const justAfterWrite = async ({ host, access }: Run, { client_url }: MemberSpec): Promise<void> => {
+  const store = access.store(client_url);
+  const index = async (): Promise<number | undefined> =>
+    (await store.status().catch(() => undefined))?.raft_index;
+  const until = host.elapsed() + calmWithinMs;
+  const first = await index();
+  while (host.elapsed() < until && (await index()) === first);
+};
+
+const leaderPollMs = 20;
+export const moveLeader: Act = async (run, step) => {
+  const { host, access } = run;
+  const name = step.member as string;
+  const target = { name: step.target as string, ...identityOf(run, step.target as string) };
+  const store = access.store(memberOf(run, name).client_url, 5000);
+  await justAfterWrite(run, memberOf(run, name));
+  try {
+    await store.moveLeader(target.member_id as string);
+  } catch (error) {
+    // The stop hands the leadership over too (spec/store#measured-upgrade): a refused transfer is no reason to end the run.
+    run.emit({
+      event: 'note',
+      level: 'warn',
+      text: `leadership not moved: ${error instanceof Error ? error.message : String(error)}; ${name} hands it over when it stops`,
+    });
+    return { moved: false };
+  }
+  const until = host.elapsed() + 5000;
+  while (host.elapsed() < until) {
+    if ((await store.status().catch(() => undefined))?.leader_id === target.member_id) break;
+    await host.sleep(leaderPollMs);
+  }
+  run.emit({ event: 'leader-changed', from: name, to: target.name });
+  return { moved: true };
+};

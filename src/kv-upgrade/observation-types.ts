@@ -1,0 +1,122 @@
+/** What was seen of a cluster, and what the guards conclude from it. */
+import type { Minor } from '../api-specs/etcd/versions.ts';
+import type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
+
+/** What only the driver can see, on the member's own host. Absent keys could not be seen. */
+export type HostFacts = {
+  readonly is_running?: boolean;
+  /** Its service manager is bringing it up: what that waits for. `is_running` is true meanwhile. */
+  readonly starting?: string;
+  readonly pid?: number;
+  /** Stopped by a signal (SIGSTOP, a debugger): it is there and does nothing. */
+  readonly is_suspended?: boolean;
+  readonly old_binary_version?: string;
+  readonly new_binary_version?: string;
+  readonly new_binary_error?: string;
+  readonly data_dir_exists?: boolean;
+  readonly data_dir_writable?: boolean;
+  /** Owner of the data directory and of the running process, when they differ from each other. */
+  readonly owner_mismatch?: string;
+  /** `member/snap/db` is there. */
+  readonly has_db_file?: boolean;
+  readonly db_file_bytes?: number;
+  readonly data_dir_bytes?: number;
+  /** Largest of the v2 snapshot files: all v2 data of the store at that time. */
+  readonly v2_bytes?: number;
+  readonly free_bytes?: number;
+  /** Which disk the data directory is on: the same text for directories that share one. */
+  readonly disk?: string;
+  /** Content of the configuration file that the new version will read. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly config_error?: string;
+  readonly clock_skew_ms?: number;
+  readonly problems?: readonly string[];
+};
+
+export type MemberSeen = {
+  readonly name: string;
+  readonly client_url: string;
+  /** False: nothing answered; `error` says why. A value, never an exception. */
+  readonly is_reachable: boolean;
+  readonly error?: string;
+  readonly error_code?: string;
+  readonly is_healthy: boolean;
+  readonly health_reason?: string;
+  /** Server and cluster version as answered: `3.3.25`, `3.3.0`. */
+  readonly server_version?: string;
+  readonly cluster_version?: string;
+  readonly member_id?: string;
+  readonly cluster_id?: string;
+  /** '0' or absent: this member knows no leader. */
+  readonly leader_id?: string;
+  readonly is_leader: boolean;
+  readonly is_learner: boolean;
+  readonly raft_term?: number;
+  readonly raft_index?: number;
+  readonly applied_index?: number;
+  readonly revision?: number;
+  readonly db_size_bytes?: number;
+  /** Size at which its database refuses every write. */
+  readonly quota_bytes?: number;
+  readonly errors: readonly string[];
+  readonly latency_ms?: number;
+  /** This member's own member list, ids sorted. */
+  readonly listed_ids?: readonly string[];
+  readonly host?: HostFacts;
+};
+
+/** A directory of the machine on which the operator works. */
+export type DirectorySeen = {
+  readonly path: string;
+  readonly free_bytes?: number;
+  readonly disk?: string;
+  readonly is_writable: boolean;
+};
+
+/** The hash of one member's keyspace at a revision that all of them were asked for. */
+export type MemberHash = {
+  readonly name: string;
+  readonly server: string;
+  readonly hash: number;
+  readonly compact_revision: number;
+};
+
+/** Bytes of v2 data in the store, or why they could not be seen. */
+export type V2Seen = { readonly bytes: number } | { readonly unknown: string };
+
+export type Observation = {
+  readonly taken_at: string;
+  readonly cluster: string;
+  readonly members: readonly MemberSeen[];
+  readonly listed: readonly ListedMember[];
+  readonly alarms: readonly AlarmSeen[];
+  readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  /** Where this run would put snapshots, journal and report. */
+  readonly operator?: { readonly snapshots: DirectorySeen; readonly run: DirectorySeen };
+  /** Of those that can tell, all at one revision; absent when nobody was asked. */
+  readonly hashes?: readonly MemberHash[];
+  /** Why nobody was asked for a hash. */
+  readonly not_hashed?: string;
+  /** Data of the store's old interface, as of now; absent when it was not looked at. */
+  readonly v2?: V2Seen;
+  /** Time to live in seconds of the shortest lease, where leases could be listed. */
+  readonly shortest_lease_seconds?: number;
+  readonly lease_count?: number;
+  /** Name of the leader that a majority agrees on. */
+  readonly leader?: string;
+  readonly cluster_version?: string;
+  /** Lowest and highest server minor that answered. */
+  readonly lowest?: Minor;
+  readonly highest?: Minor;
+};
+
+export type Finding = {
+  /** The guard that speaks: `all-members-healthy`. */
+  readonly guard: string;
+  /** `unknown`: it could not be seen, and the reason stands in the message. It counts as a warning, never as a pass. */
+  readonly level: 'pass' | 'unknown' | 'warn' | 'fail';
+  readonly member?: string;
+  readonly message: string;
+  /** What to do. */
+  readonly hint?: string;
+};

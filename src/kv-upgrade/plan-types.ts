@@ -1,0 +1,79 @@
+/** Steps, options and the plan of an upgrade. */
+import type { Minor } from '../api-specs/etcd/versions.ts';
+import type { Finding, Observation } from './observation-types.ts';
+
+export type StepKind =
+  | 'snapshot' // save and verify a snapshot from this member
+  | 'move-leader' // hand the leadership to an upgraded member
+  | 'stop'
+  | 'copy-data' // copy of the data directory, only while the member is stopped
+  | 'configure' // rewrite the configuration file, old text kept
+  | 'start'
+  | 'gate' // everything a member must show before the next one is touched
+  | 'settle' // wait rule of the document
+  | 'hold' // ends here with --hold-last or --hold-after
+  | 'confirm'; // every member reports the new cluster version
+
+type StepText = {
+  /** `n2.stop`, `confirm`: the key in the journal. */
+  readonly id: string;
+  readonly title: string;
+  readonly why: string;
+  /** What the driver will run, as text for people. */
+  readonly commands: readonly string[];
+};
+type Absent<K extends string> = { readonly [name in K]?: undefined };
+/** What is done to one member. */
+export type MemberStep = StepText & {
+  readonly member: string;
+  /** Once this member runs the new version the cluster's version moves, and only a restore brings the old version back. */
+  readonly is_point_of_no_return?: true;
+} & (
+    | { readonly kind: 'move-leader'; readonly target: string; readonly wait_seconds?: undefined }
+    | { readonly kind: 'settle'; readonly wait_seconds: number; readonly target?: undefined }
+    | ({ readonly kind: Exclude<StepKind, 'move-leader' | 'settle' | 'confirm'> } & Absent<
+        'target' | 'wait_seconds'
+      >)
+  );
+export type Step =
+  | MemberStep
+  | (StepText & { readonly kind: 'confirm' } & Absent<
+        'member' | 'target' | 'wait_seconds' | 'is_point_of_no_return'
+      >);
+
+export type PlanOptions = {
+  readonly to?: Minor;
+  readonly copy_data: boolean;
+  readonly hold_last: boolean;
+  /** Members of the plan that may run the new version before the run holds; absent: no hold. */
+  readonly hold_after?: number;
+  /** How long each member must stay good before the next one is touched. */
+  readonly stable_seconds: number;
+  /** How long all upgraded members must have been good together before the last old member is stopped (default 10). */
+  readonly stable_before_last_seconds?: number;
+  /** Guards whose `fail` the operator takes as a warning, by name. */
+  readonly accept: readonly string[];
+};
+
+export type Plan = {
+  readonly format: 1;
+  readonly id: string;
+  readonly cluster: string;
+  readonly from: Minor;
+  readonly to: Minor;
+  readonly made_at: string;
+  /** sha256 over everything that decides the steps (not over times, sizes and indexes). */
+  readonly digest: string;
+  /** Members in the order they are upgraded. */
+  readonly order: readonly string[];
+  readonly steps: readonly Step[];
+  readonly findings: readonly Finding[];
+  readonly observation: Observation;
+  readonly options: PlanOptions;
+};
+/** All reasons at once; nothing was touched. */
+export type Refusal = {
+  readonly refused: readonly Finding[];
+  readonly findings: readonly Finding[];
+  readonly observation: Observation;
+};
