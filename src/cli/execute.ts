@@ -13,7 +13,7 @@ import { groups } from './manifest.ts';
 import { readBodies } from './read-bodies.ts';
 import { choices, maxTimeOf, paceOf, settingFlags } from './options.ts';
 import { type SeenRecords, seenRecords } from './seen-records.ts';
-import { endedBy, limited, stopper } from './stopper.ts';
+import { type Stopper, endedBy, limited, stopper } from './stopper.ts';
 import type { Tracing } from './tracing.ts';
 
 /** What every step of one run needs. */
@@ -50,6 +50,22 @@ const leave = async (host: Host, settings: Settings, seen: SeenRecords, trace: T
   await trace.end();
 };
 
+/** The settings of this run; no output shows their secrets. */
+const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Globals): Settings => {
+  const settings = loadSettings(host, settingFlags(globals));
+  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  // `config` is how such a setting is removed again.
+  if (path[0] !== 'config') refuseLongSecrets(settings);
+  return settings;
+};
+
+/** Stops the command on a signal or after its longest time, and the program that its output goes through with it. */
+const stopperFor = (host: Host, settings: Settings, { filter }: OutputOptions): Stopper => {
+  const stop = limited(host, stopper(host), maxTimeOf(settings));
+  stop.signal.addEventListener('abort', () => void filter?.run?.kill());
+  return stop;
+};
+
 /** Runs one command and renders its result while the services that it talks to are still there. */
 export const execute = async (
   run: Run,
@@ -60,16 +76,11 @@ export const execute = async (
 ): Promise<Category | 'done'> => {
   refuseDryRun(command, globals);
   const { redactor } = run;
-  const settings = loadSettings(run.host, settingFlags(globals));
-  for (const secret of secretsOf(settings)) redactor.hide(secret);
-  // `config` is how such a setting is removed again.
-  if (command.path[0] !== 'config') refuseLongSecrets(settings);
-  const trusting = withCaFile(run.host, settings);
-  const trace = await tracingOf(trusting, globals, redactor);
+  const settings = settingsFor(run, command, globals);
+  const trace = await tracingOf(withCaFile(run.host, settings), globals, redactor);
   const { host } = trace;
   const log = makeLogger(host, options, redactor);
-  const stop = limited(host, stopper(host), maxTimeOf(settings));
-  stop.signal.addEventListener('abort', () => void options.filter?.run?.kill());
+  const stop = stopperFor(host, settings, options);
   const services = lazyReach({ host, settings, log, signal: stop.signal });
   const seen = seenRecords();
   const context = makeContext({

@@ -1,31 +1,12 @@
 import { createHash } from 'node:crypto';
-import { lintFile } from './configuration/configuration.ts';
-import type { Driver } from './supervisors/driver.ts';
 import { findingsOf } from './guards/all.ts';
 import { isGood } from './guards/quorum-survives.ts';
-import { settleOf, v2BytesOf } from './guards/v2-settle.ts';
-import { minorOf, nextMinor, rowOf } from '../api-specs/etcd/versions.ts';
+import { memberSteps, type StepInput } from './member-steps.ts';
+import { minorOf, nextMinor } from '../api-specs/etcd/versions.ts';
 import type { Minor } from '../api-specs/etcd/versions.ts';
-import type {
-  ClusterFile,
-  Finding,
-  MemberSeen,
-  MemberSpec,
-  Observation,
-  Plan,
-  PlanOptions,
-  Refusal,
-  MemberStep,
-  Step,
-} from './types.ts';
+import type { Finding, MemberSeen, Observation, Plan, Refusal, Step } from './types.ts';
 
-export type PlanInput = {
-  readonly observation: Observation;
-  readonly cluster: ClusterFile;
-  readonly options: PlanOptions;
-  readonly describe: Driver['describe'];
-  readonly id: string;
-};
+export type PlanInput = StepInput & { readonly id: string };
 
 export const wayOf = ({
   observation,
@@ -53,137 +34,6 @@ const orderOf = (observation: Observation, to: Minor): MemberSeen[] => {
   return observation.members
     .filter(({ server_version }) => minorOf(server_version) !== to)
     .toSorted((a, b) => rank(a) - rank(b));
-};
-
-type Making = {
-  readonly input: PlanInput;
-  readonly from: Minor;
-  readonly to: Minor;
-  readonly order: readonly MemberSeen[];
-};
-
-const stepOf = <K extends MemberStep['kind']>(
-  making: Making,
-  seen: MemberSeen,
-  kind: K,
-  title: string,
-  why: string,
-) => {
-  const member = making.input.cluster.members.find(({ name }) => name === seen.name) as MemberSpec;
-  const commands = making.input.describe(kind, member, 'new');
-  return { id: `${seen.name}.${kind}`, kind, member: seen.name, title, why, commands };
-};
-
-const handOver = (making: Making, seen: MemberSeen): Step[] => {
-  const upgraded = making.input.observation.members.find(
-    ({ name, server_version }) => name !== seen.name && minorOf(server_version) === making.to,
-  )?.name;
-  const target = making.order[0]?.name === seen.name ? upgraded : making.order[0]?.name;
-  const canMove = rowOf(seen.server_version)?.can.moveLeader === true && target !== undefined;
-  return seen.is_leader && canMove
-    ? [
-        {
-          ...stepOf(
-            making,
-            seen,
-            'move-leader',
-            `hand the leadership from ${seen.name} to ${target}`,
-            'an upgraded member leads from now on: it moves once',
-          ),
-          target,
-        },
-      ]
-    : [];
-};
-
-/** Before 3.3 the stop is the only way to hand over, and writes that arrive in those milliseconds are answered by nobody. */
-const handsOver = ({ input }: Making, seen: MemberSeen): string =>
-  seen.is_leader &&
-  input.observation.members.length > 1 &&
-  rowOf(seen.server_version)?.can.moveLeader === false
-    ? '; it leads and hands over while it stops: a write of that moment may wait until its client gives up'
-    : '';
-
-const holdWhy = ({ input: { options }, order }: Making, index: number): string | undefined => {
-  if (index === order.length - 1 && options.hold_last) return '--hold-last';
-  return options.hold_after === index ? `--hold-after ${index}` : undefined;
-};
-
-const memberSteps = (making: Making, seen: MemberSeen, index: number): Step[] => {
-  const { input, from, to } = making;
-  const isLast = index === making.order.length - 1;
-  const held = holdWhy(making, index);
-  const { cluster, options, observation } = input;
-  const { name } = seen;
-  const spec = cluster.members.find((member) => member.name === name);
-  const make = <K extends MemberStep['kind']>(kind: K, title: string, why: string) =>
-    stepOf(making, seen, kind, title, why);
-  const settle = settleOf(v2BytesOf(observation));
-  const isRewritten =
-    spec?.config_file !== undefined &&
-    seen.host?.config !== undefined &&
-    lintFile(seen.host.config, to).some(({ isFixed }) => isFixed);
-  const noReturn = isLast ? { is_point_of_no_return: true as const } : {};
-  const isUp = seen.is_reachable;
-  return [
-    ...(held === undefined
-      ? []
-      : [
-          make(
-            'hold',
-            `hold before ${name}`,
-            `${held}: the cluster stays mixed, everything can still go back`,
-          ),
-        ]),
-    // spec/store#procedure-2: a snapshot backup of each member; it holds only v3 data.
-    ...(isUp
-      ? [make('snapshot', `save and verify a snapshot of ${name}`, 'a backup before the member is touched')]
-      : []),
-    ...handOver(making, seen),
-    ...(isUp
-      ? [
-          {
-            ...make(
-              'stop',
-              `stop ${name} (${seen.server_version})`,
-              `${isLast ? `the last member of ${from}: once it runs ${to} the cluster becomes ${to}` : 'one member at a time; the others keep the quorum'}${handsOver(making, seen)}`,
-            ),
-            ...noReturn,
-          },
-        ]
-      : []),
-    ...(options.copy_data
-      ? [
-          make(
-            'copy-data',
-            `copy the data directory of ${name}`,
-            'a copy of a stopped member holds v2 data too',
-          ),
-        ]
-      : []),
-    ...(isRewritten
-      ? [
-          make(
-            'configure',
-            `rewrite ${spec?.config_file} for ${to}`,
-            'the new version would not start with it; the old text is kept',
-          ),
-        ]
-      : []),
-    make(
-      'start',
-      `start ${name} with ${seen.host?.new_binary_version ?? to}`,
-      'same data directory, same member',
-    ),
-    make(
-      'gate',
-      `prove ${name} good`,
-      'version, identity, health, leader, a write through it read back through the others, lag, alarms, stable',
-    ),
-    ...(settle !== undefined && !isLast
-      ? [{ ...make('settle', `wait ${settle.seconds} s`, settle.why), wait_seconds: settle.seconds }]
-      : []),
-  ];
 };
 
 /** Everything that decides what will be done; times, sizes and indexes do not. */

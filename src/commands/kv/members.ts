@@ -1,10 +1,10 @@
 import { oneOf, req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
-import type { ListedMember } from '../../kv-upgrade/types.ts';
+import type { ListedMember, MemberSeen } from '../../kv-upgrade/types.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import { askAny } from './ask.ts';
-import { type EndpointValues, endpointFlags, openCluster } from './cluster.ts';
+import { type EndpointValues, type Opened, endpointFlags, openCluster } from './cluster.ts';
 
 const hex = (id: string): string => BigInt(id).toString(16);
 const listed = async (context: Context, values: EndpointValues): Promise<ListedMember[]> =>
@@ -68,6 +68,29 @@ export const alarmDisarm = defineCommand({
   },
 });
 
+/** By its name or its hexadecimal id. */
+const memberNamed = (members: readonly ListedMember[], wanted: string): ListedMember => {
+  const found = members.find(({ id, name }) => name === wanted || hex(id) === wanted.toLowerCase());
+  if (found === undefined)
+    throw new AppError('not-found', `there is no member ${wanted}`, {
+      code: 'NO_MEMBER',
+      tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
+    });
+  return found;
+};
+
+const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberSeen> => {
+  const { observe } = await import('../../kv-upgrade/observe/observe.ts');
+  const { members } = await observe({ host, cluster, access });
+  const leader = members.find(({ is_leader }) => is_leader);
+  if (leader === undefined)
+    throw new AppError('network', 'no leader among these endpoints', {
+      code: 'NO_LEADER',
+      tryThis: ['name every member with --endpoints'],
+    });
+  return leader;
+};
+
 export const moveLeader = defineCommand({
   path: ['kv', 'move-leader'],
   noDryRun: 'opsctl kv status shows the leader',
@@ -84,27 +107,9 @@ export const moveLeader = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const members = await listed(context, values);
-    const target = members.find(
-      ({ id, name }) => name === values.target || hex(id) === values.target.toLowerCase(),
-    );
-    if (target === undefined)
-      throw new AppError('not-found', `there is no member ${values.target}`, {
-        code: 'NO_MEMBER',
-        tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
-      });
+    const target = memberNamed(members, values.target);
     const { openStore } = await import('../../etcd-client/etcd-client.ts');
-    const { observe } = await import('../../kv-upgrade/observe/observe.ts');
-    const { members: seen } = await observe({
-      host: context.host,
-      cluster: opened.cluster,
-      access: opened.access,
-    });
-    const leader = seen.find(({ is_leader }) => is_leader);
-    if (leader === undefined)
-      throw new AppError('network', 'no leader among these endpoints', {
-        code: 'NO_LEADER',
-        tryThis: ['name every member with --endpoints'],
-      });
+    const leader = await leaderOf(context, opened);
     const store = openStore(context.host, {
       url: leader.client_url,
       tls: opened.access.tls,

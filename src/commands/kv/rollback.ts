@@ -1,9 +1,10 @@
 import { recordResult } from '../../core/result.ts';
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { defineCommand } from '../../cli/command.ts';
+import type { MemberSeen } from '../../kv-upgrade/types.ts';
+import { defineCommand, type Context } from '../../cli/command.ts';
 import { clusterFlags, driverFor } from './cluster.ts';
-import { conducted, confirmStart, runFlags, unfinished } from './running.ts';
+import { type Unfinished, conducted, confirmStart, runFlags, unfinished } from './running.ts';
 
 export const rollback = defineCommand({
   path: ['kv', 'rollback'],
@@ -39,6 +40,42 @@ export const rollback = defineCommand({
   },
 });
 
+/** A member that the run stopped would stay down. */
+const refuseWhileDown = (members: readonly MemberSeen[]): void => {
+  const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
+  if (away.length > 0)
+    throw new AppError(
+      'unsafe',
+      `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
+      {
+        code: 'MEMBER_DOWN',
+        tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
+      },
+    );
+};
+
+/** Closes the journal and removes what the run left on the members and in the store. */
+const closeAborted = async (
+  context: Context,
+  { opened: { cluster, access }, found }: Unfinished,
+  members: readonly MemberSeen[],
+  message: string,
+): Promise<void> => {
+  const { host } = context;
+  const { openJournal } = await import('../../kv-upgrade/journal/journal.ts');
+  const journal = await openJournal(host, found.directory);
+  const { discardStaged } = await import('../../kv-upgrade/placement/discard-staged.ts');
+  const driver = await driverFor(context, cluster);
+  await discardStaged({ driver, cluster }, journal.entries, 'aborted');
+  journal.write({ kind: 'closed', outcome: 'aborted', message });
+  journal.close();
+  const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');
+  const stores = members.map(({ client_url }) => access.store(client_url));
+  await removeOwnKeys(stores, found.run);
+  const { removeShared } = await import('../../kv-upgrade/journal/shared-progress.ts');
+  await removeShared({ host, cluster, stores });
+};
+
 export const abort = defineCommand({
   path: ['kv', 'abort'],
   noDryRun: 'opsctl kv status and opsctl kv report show where the upgrade stands',
@@ -47,21 +84,12 @@ export const abort = defineCommand({
     'Changes nothing in the cluster. Refused while a member is down by the hand of the run: resume or roll back first.',
   flags: clusterFlags,
   run: async (context, values) => {
-    const { opened, found, plan } = await unfinished(context, values);
+    const open = await unfinished(context, values);
+    const { opened, found, plan } = open;
     const { observe } = await import('../../kv-upgrade/observe/observe.ts');
     const { members } = await observe({ host: context.host, cluster: opened.cluster, access: opened.access });
-    const away = members.filter(({ is_reachable }) => !is_reachable).map(({ name }) => name);
-    if (away.length > 0)
-      throw new AppError(
-        'unsafe',
-        `${away.join(', ')} ${away.length === 1 ? 'is' : 'are'} down: the run cannot be given up like this`,
-        {
-          code: 'MEMBER_DOWN',
-          tryThis: ['opsctl kv resume', 'opsctl kv rollback'],
-        },
-      );
+    refuseWhileDown(members);
     await context.confirm(`Give run ${found.run} up? Members stay as they are.`);
-    const { openJournal } = await import('../../kv-upgrade/journal/journal.ts');
     const { takeLocks } = await import('../../kv-upgrade/locks/take-locks.ts');
     const { host, settings, log } = context;
     const lock = await takeLocks({
@@ -76,17 +104,7 @@ export const abort = defineCommand({
       .map(({ name }) => name);
     const message = `run ${found.run} given up; on ${plan.to}: ${upgraded.length === 0 ? 'nobody' : upgraded.join(', ')}`;
     try {
-      const journal = await openJournal(context.host, found.directory);
-      const { discardStaged } = await import('../../kv-upgrade/placement/discard-staged.ts');
-      const driver = await driverFor(context, opened.cluster);
-      await discardStaged({ driver, cluster: opened.cluster }, journal.entries, 'aborted');
-      journal.write({ kind: 'closed', outcome: 'aborted', message });
-      journal.close();
-      const { removeOwnKeys } = await import('../../etcd-client/own-keys.ts');
-      const stores = members.map(({ client_url }) => opened.access.store(client_url));
-      await removeOwnKeys(stores, found.run);
-      const { removeShared } = await import('../../kv-upgrade/journal/shared-progress.ts');
-      await removeShared({ host, cluster: opened.cluster, stores });
+      await closeAborted(context, open, members, message);
     } finally {
       await lock.release();
     }

@@ -145,13 +145,27 @@ const upsert =
     });
   };
 
-const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
-  const verbs = tracker.table[resource] as Verbs;
+type Resource = (typeof RESOURCES)[number];
+const verbsOf = (resource: Resource): Verbs => tracker.table[resource] as Verbs;
+const singularOf = (resource: Resource): string => resource.replace(/ies$/, 'y').replace(/s$/, '');
+
+const kindOf = (resource: Resource, verb: string): Kind => {
+  const verbs = verbsOf(resource);
+  return {
+    verbs,
+    singular: singularOf(resource),
+    view: { columns: columnsOf(verbs.create) },
+    words: `opsctl tracker ${resource} ${verb}`,
+  };
+};
+
+const commandsOf = (resource: Resource): Command[] => {
+  const { create } = verbsOf(resource);
   const base = commandFrom({
     service: tracker,
     resource,
     verb: 'create',
-    operation: verbs.create,
+    operation: create,
     naming: trackerNaming,
   });
   const shape = (verb: string, summary: string, about: string, run: Command['run']): Command => ({
@@ -161,29 +175,23 @@ const commandsOf = (resource: (typeof RESOURCES)[number]): Command[] => {
     get flags() {
       return base.flags;
     },
-    operation: { service: tracker, operation: verbs.create },
+    operation: { service: tracker, operation: create },
     run,
   });
-  const singular = resource.replace(/ies$/, 'y').replace(/s$/, '');
+  const singular = singularOf(resource);
   const a = /^[aeio]/.test(singular) ? `an ${singular}` : `a ${singular}`;
-  const kind = (verb: string): Kind => ({
-    verbs,
-    singular,
-    view: { columns: columnsOf(verbs.create) },
-    words: `opsctl tracker ${resource} ${verb}`,
-  });
   return [
     shape(
       'ensure',
       `Create ${a} unless it is there`,
       'It is there when one has the same external_id or, without one, the same name. An existing one is not changed.',
-      ensure(kind('ensure')),
+      ensure(kindOf(resource, 'ensure')),
     ),
     shape(
       'upsert',
       `Create ${a}, or change it to what is given`,
       'Found by external_id or, without one, by name. Only fields that differ are sent.',
-      upsert(kind('upsert')),
+      upsert(kindOf(resource, 'upsert')),
     ),
   ];
 };

@@ -1,5 +1,35 @@
 import { compareVersions, minorOf, nextMinor, versionRows } from '../../api-specs/etcd/versions.ts';
-import { guard } from './guard.ts';
+import type { Minor } from '../../api-specs/etcd/versions.ts';
+import type { Observation } from '../types.ts';
+import { guard, type Log } from './guard.ts';
+
+const checkMemberVersions = ({ members }: Observation, from: Minor, to: Minor, log: Log): void => {
+  for (const { name, server_version } of members) {
+    const minor = minorOf(server_version);
+    if (minor !== undefined && minor !== from && minor !== to)
+      log.fail({
+        member: name,
+        message: `${name} runs ${server_version}, neither ${from} nor ${to}`,
+        hint: 'three versions at the same time are never supported',
+      });
+  }
+};
+
+const checkClusterVersion = ({ cluster_version }: Observation, from: Minor, log: Log): void => {
+  const running = minorOf(cluster_version);
+  if (running === undefined || running === from) return;
+  // spec/store#measured-upgrade: the leader looks every 5 s; until then the members are newer than their cluster.
+  if (compareVersions(running, from) < 0)
+    log.fail({
+      message: `every member runs ${from}, the cluster's version is still ${running}`,
+      hint: 'the leader moves it within 5 s: try again',
+    });
+  else
+    log.fail({
+      message: `the cluster's version is ${running}, but a member runs ${from}`,
+      hint: 'that member cannot start again: replace its binary by the newer one',
+    });
+};
 
 /** spec/store#versions-1; spec/store#versions-4: only the tool can refuse a skipped minor. */
 export const versionPath = guard(
@@ -23,27 +53,7 @@ export const versionPath = guard(
         message: `${from} to ${to} skips a minor version`,
         hint: `go to ${nextMinor(from) ?? 'the next version'} first`,
       });
-    for (const { name, server_version } of observation.members) {
-      const minor = minorOf(server_version);
-      if (minor !== undefined && minor !== from && minor !== to)
-        log.fail({
-          member: name,
-          message: `${name} runs ${server_version}, neither ${from} nor ${to}`,
-          hint: 'three versions at the same time are never supported',
-        });
-    }
-    const running = minorOf(observation.cluster_version);
-    if (running === undefined || running === from) return;
-    // spec/store#measured-upgrade: the leader looks every 5 s; until then the members are newer than their cluster.
-    if (compareVersions(running, from) < 0)
-      log.fail({
-        message: `every member runs ${from}, the cluster's version is still ${running}`,
-        hint: 'the leader moves it within 5 s: try again',
-      });
-    else
-      log.fail({
-        message: `the cluster's version is ${running}, but a member runs ${from}`,
-        hint: 'that member cannot start again: replace its binary by the newer one',
-      });
+    checkMemberVersions(observation, from, to, log);
+    checkClusterVersion(observation, from, log);
   },
 );

@@ -1,4 +1,4 @@
-import type { Outcome, StepKind, UpgradeEvent } from '../types.ts';
+import type { Observation, Outcome, StepKind, UpgradeEvent } from '../types.ts';
 
 export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
 export type LiveMember = {
@@ -124,6 +124,20 @@ const canaryAfter = (
 const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
 const log = (state: LiveState, text: string): LiveState => ({ ...state, said: [...state.said, text] });
 
+/** Every member as the observation shows it; a version or a leader that it does not know stays. */
+const withObserved = (state: LiveState, { members, leader }: Observation): LiveState => ({
+  ...state,
+  members: state.members.map((one) => {
+    const seen = members.find((member) => member.name === one.name);
+    return {
+      ...one,
+      version: seen?.server_version ?? one.version,
+      isDown: seen?.is_reachable === false,
+      isLeader: leader === undefined ? one.isLeader : leader === one.name,
+    };
+  }),
+});
+
 const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
   switch (event.event) {
     case 'member-down':
@@ -148,19 +162,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
     case 'reverted':
       return changeMember(state, event.member, (one) => ({ ...one, isDown: false }));
     case 'observed':
-      return {
-        ...state,
-        members: state.members.map((one) => {
-          const seen = event.observation.members.find((member) => member.name === one.name);
-          const leader = event.observation.leader;
-          return {
-            ...one,
-            version: seen?.server_version ?? one.version,
-            isDown: seen?.is_reachable === false,
-            isLeader: leader === undefined ? one.isLeader : leader === one.name,
-          };
-        }),
-      };
+      return withObserved(state, event.observation);
     default:
       return state;
   }

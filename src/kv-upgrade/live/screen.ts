@@ -26,6 +26,10 @@ type Look = {
   clean(text: string): string;
 };
 
+/** What is written once and stays above the table. */
+const linesAbove = (texts: readonly string[], columns: number, look: Look): string[] =>
+  texts.map((text) => wrap(cut(look.clean(text), columns * 3), columns - 1, '  '));
+
 /** The member × step table on a terminal. */
 export const liveScreen = (host: Host, look: Look): Screen => {
   const { stderr } = host.terminal;
@@ -35,9 +39,7 @@ export const liveScreen = (host: Host, look: Look): Screen => {
   const draw = (): void => {
     if (isPaused) return;
     const columns = Math.max(20, stderr.columns || 80);
-    const above = state.said
-      .slice(saidBefore)
-      .map((text) => wrap(cut(look.clean(text), columns * 3), columns - 1, '  '));
+    const above = linesAbove(state.said.slice(saidBefore), columns, look);
     saidBefore = state.said.length;
     const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
     const lines = liveLines(

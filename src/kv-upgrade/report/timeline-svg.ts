@@ -100,7 +100,30 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
 
 const niceTop = (ms: number): number =>
   [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000].find((top) => top >= ms) ?? ms;
-const chart = (timeline: Timeline, { x }: Scale, top: number): string[] => {
+
+const gapMarks = (gaps: Timeline['gaps'], { x }: Scale, top: number): string[] =>
+  gaps.map(({ fromMs, toMs }) =>
+    rect(
+      'gap',
+      x(fromMs),
+      top,
+      x(toMs) - x(fromMs),
+      CHART,
+      `no acknowledged write for ${durationText(toMs - fromMs)}`,
+      2,
+    ),
+  );
+
+const failedMarks = (points: readonly Point[], { x }: Scale, top: number): string[] =>
+  points
+    .filter((point) => !point.ok)
+    .map(
+      (point) =>
+        `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`,
+    );
+
+const chart = (timeline: Timeline, scale: Scale, top: number): string[] => {
+  const { x } = scale;
   const { points, gaps, durationMs } = timeline;
   if (points.length === 0) return [];
   const shown = slowest(points, durationMs);
@@ -118,23 +141,6 @@ const chart = (timeline: Timeline, { x }: Scale, top: number): string[] => {
     `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y(ms).toFixed(1)}" y2="${y(ms).toFixed(1)}"/>`,
     `<text class="what" x="${LEFT - 12}" y="${(y(ms) + 4).toFixed(1)}" text-anchor="end">${durationText(ms)}</text>`,
   ]);
-  const holes = gaps.map(({ fromMs, toMs }) =>
-    rect(
-      'gap',
-      x(fromMs),
-      top,
-      x(toMs) - x(fromMs),
-      CHART,
-      `no acknowledged write for ${durationText(toMs - fromMs)}`,
-      2,
-    ),
-  );
-  const failed = shown
-    .filter((point) => !point.ok)
-    .map(
-      (point) =>
-        `<circle class="failed" cx="${x(point.atMs).toFixed(1)}" cy="${top + 8}" r="4"><title>a write failed</title></circle>`,
-    );
   const area =
     good.length > 1
       ? [
@@ -142,7 +148,7 @@ const chart = (timeline: Timeline, { x }: Scale, top: number): string[] => {
           `<path class="line" d="${line}"/>`,
         ]
       : [];
-  return [...levels, ...holes, ...area, ...failed];
+  return [...levels, ...gapMarks(gaps, scale, top), ...area, ...failedMarks(shown, scale, top)];
 };
 
 const pauseLine =

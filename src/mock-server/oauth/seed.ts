@@ -63,6 +63,40 @@ export const openAccounts = (auth: Auth): readonly { readonly email: string; rea
 // A demo that nobody touched for half a year still works: its clients do not count as unused.
 const NEVER_UNUSED_MS = 100 * 365 * 86_400_000;
 
+const seedTrusts = (auth: Auth, user: string): void => {
+  for (const [i, subject] of demo.ci.subjects.entries())
+    auth.trusts.put(`demo-trust-${i}`, {
+      id: `demo-trust-${i}`,
+      issuer: 'embedded',
+      audience: demo.ci.audience,
+      subject,
+      user,
+      scopes: [],
+      jwks: null,
+      created_at: auth.env.now(),
+    });
+};
+
+/** An extension and an app in the store, both of the first user. */
+const seedStoreItems = (auth: Auth): void => {
+  const item = {
+    kind: 'extension' as const,
+    item_id: 'demoextensionitem',
+    package_name: null,
+    fingerprint: null,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.env.now() });
+  const app = {
+    kind: 'app' as const,
+    item_id: null,
+    package_name: 'com.example.app',
+    fingerprint,
+    accounts: [demo.users[0].email],
+  };
+  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.env.now() });
+};
+
 /** The OAuth part of `--seed demo`: a project, a client of each type (and a desktop one with a secret), two users. Call inside a transaction. */
 export const seedDemo = (auth: Auth): void => {
   const project = projectFrom(auth, { id: demo.project, name: 'Demo project' });
@@ -83,31 +117,6 @@ export const seedDemo = (auth: Auth): void => {
     channels: 3,
   };
   auth.users.put(account.id, userFrom(auth, account));
-  for (const [i, subject] of demo.ci.subjects.entries())
-    auth.trusts.put(`demo-trust-${i}`, {
-      id: `demo-trust-${i}`,
-      issuer: 'embedded',
-      audience: demo.ci.audience,
-      subject,
-      user: account.id,
-      scopes: [],
-      jwks: null,
-      created_at: auth.env.now(),
-    });
-  const item = {
-    kind: 'extension' as const,
-    item_id: 'demoextensionitem',
-    package_name: null,
-    fingerprint: null,
-    accounts: [demo.users[0].email],
-  };
-  auth.storeItems.put('demo-item', { id: 'demo-item', ...item, granted_at: auth.env.now() });
-  const app = {
-    kind: 'app' as const,
-    item_id: null,
-    package_name: 'com.example.app',
-    fingerprint,
-    accounts: [demo.users[0].email],
-  };
-  auth.storeItems.put('demo-app', { id: 'demo-app', ...app, granted_at: auth.env.now() });
+  seedTrusts(auth, account.id);
+  seedStoreItems(auth);
 };

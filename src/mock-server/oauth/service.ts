@@ -44,6 +44,13 @@ const readOnly: Readonly<Record<string, readonly string[]>> = {
   [authPaths.userinfo]: ['GET', 'POST'],
 };
 
+const methodRefusal = ({ path, method }: MockRequest): MockReply | undefined => {
+  const methods = readOnly[path];
+  if (methods === undefined || methods.includes(method)) return undefined;
+  const text = `${method} is not supported; use ${methods.join(' or ')}`;
+  return jsonReply(405, { error: 'invalid_request', error_description: text }, { allow: methods.join(', ') });
+};
+
 /** Events that were not delivered when the server stopped go on with the next one. */
 const resume = (auth: Auth): void => {
   for (const delivery of auth.deliveries.filter(({ state }) => state === 'pending'))
@@ -75,15 +82,8 @@ export const makeAuth = (env: Environment): MockService => {
         isResumed = true;
         resume(auth);
       }
-      const methods = readOnly[request.path];
-      if (methods !== undefined && !methods.includes(request.method)) {
-        const text = `${request.method} is not supported; use ${methods.join(' or ')}`;
-        return jsonReply(
-          405,
-          { error: 'invalid_request', error_description: text },
-          { allow: methods.join(', ') },
-        );
-      }
+      const refused = methodRefusal(request);
+      if (refused !== undefined) return refused;
       const reply = handlerOf(request.path)?.(request) ?? jsonReply(404, { error: 'not_found' });
       sweep();
       return reply;
