@@ -1,7 +1,8 @@
 import type { Host } from '../platform/host.ts';
 import { AppError } from '../core/problem.ts';
 import { authorizeUrl } from '../auth/authorize-url.ts';
-import { listenForRedirect } from '../auth/loopback/listen.ts';
+import type { CheckedCallback } from '../auth/callback.ts';
+import { listenForRedirect, type Redirect, type Settled } from '../auth/loopback/listen.ts';
 import { successPage } from '../auth/loopback/pages.ts';
 import { secretsFrom } from '../auth/pkce.ts';
 import type { LoginServer } from '../auth/settings.ts';
@@ -29,16 +30,10 @@ export type GrantProbe = {
 
 type Got = { readonly answer: TokenResponse; readonly wire: HttpResponse; again(): Promise<HttpResponse> };
 
-/** One sign-in; the state has been checked when it comes back. */
-const login = async (probe: GrantProbe): Promise<Got> => {
-  const secrets = secretsFrom((bytes) => probe.host.random(bytes));
-  for (const secret of [secrets.verifier, secrets.state, secrets.nonce]) probe.hide(secret);
-  const redirect = await listenForRedirect(probe.host, {
-    expected: { state: secrets.state },
-    port: 0,
-    path: probe.path,
-    onIgnored: () => undefined,
-  });
+type Secrets = ReturnType<typeof secretsFrom>;
+
+/** The answer of the server, when somebody signs in in time. */
+const answerTo = async (probe: GrantProbe, redirect: Redirect, secrets: Secrets): Promise<Settled> => {
   const over = new AbortController();
   try {
     const { endpoints, clientId } = probe.server;
@@ -55,31 +50,49 @@ const login = async (probe: GrantProbe): Promise<Got> => {
     const visit = probe
       .visit(url, redirect.redirectUri, redirect.launchFrom(url))
       .then(() => new Promise<never>(() => undefined));
-    const verdict = await Promise.race([redirect.settled, time, visit]);
+    return await Promise.race([redirect.settled, time, visit]);
+  } finally {
+    over.abort();
+  }
+};
+
+/** Trades the code for tokens; the same request can be sent again. */
+const exchange = async (
+  probe: GrantProbe,
+  callback: CheckedCallback,
+  redirectUri: string,
+  secrets: Secrets,
+): Promise<Got> => {
+  const request = exchangeRequest(probe.tokenClient, callback, redirectUri, secrets.verifier);
+  const wire = await probe.send(request);
+  const nonce = probe.scopes.some(isIdentity) ? secrets.nonce : undefined;
+  const answer = await processExchange(probe.tokenClient, wire, nonce, probe.host);
+  for (const secret of [answer.accessToken, answer.refreshToken, answer.idToken])
+    if (secret !== undefined) probe.hide(secret);
+  return { answer, wire, again: () => probe.send(request) };
+};
+
+/** One sign-in; the state has been checked when it comes back. */
+const login = async (probe: GrantProbe): Promise<Got> => {
+  const secrets = secretsFrom((bytes) => probe.host.random(bytes));
+  for (const secret of [secrets.verifier, secrets.state, secrets.nonce]) probe.hide(secret);
+  const redirect = await listenForRedirect(probe.host, {
+    expected: { state: secrets.state },
+    port: 0,
+    path: probe.path,
+    onIgnored: () => undefined,
+  });
+  try {
+    const verdict = await answerTo(probe, redirect, secrets);
     if (verdict.kind === 'refused')
       throw new AppError('auth', `the sign-in was refused: ${verdict.refusal.error}`, {
         code: 'ACCESS_DENIED',
       });
     probe.hide(verdict.callback.code);
-    const request = exchangeRequest(
-      probe.tokenClient,
-      verdict.callback,
-      redirect.redirectUri,
-      secrets.verifier,
-    );
-    const wire = await probe.send(request);
-    const answer = await processExchange(
-      probe.tokenClient,
-      wire,
-      probe.scopes.some(isIdentity) ? secrets.nonce : undefined,
-      probe.host,
-    );
-    for (const secret of [answer.accessToken, answer.refreshToken, answer.idToken])
-      if (secret !== undefined) probe.hide(secret);
+    const got = await exchange(probe, verdict.callback, redirect.redirectUri, secrets);
     redirect.answer(successPage(undefined, []));
-    return { answer, wire, again: () => probe.send(request) };
+    return got;
   } finally {
-    over.abort();
     await redirect.close();
   }
 };

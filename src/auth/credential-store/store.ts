@@ -55,18 +55,27 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
 const refreshOf = (name: string): string =>
   `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 
+const write = (host: Host, path: string, data: StoredCredentials, key: Key): Promise<void> =>
+  writeGuarded(
+    host,
+    path,
+    `${JSON.stringify(encrypt(JSON.stringify(data), key.bytes, host.random(12), key.place))}\n`,
+  );
+
+/** Where the key of the profile is kept, and who is told when that is not the keychain. */
+const keyStoreOf = ({ host, settings, log }: AuthContext): KeyStore => ({
+  host,
+  directory: settings.directories.state,
+  profile: settings.profile.name,
+  allowsKeychain: host.env.OPSCTL_KEYCHAIN !== 'never',
+  log: (text) => log.warnOnce('keychain', text),
+});
+
 export const openCredentialStore = (context: AuthContext): CredentialStore => {
   const { host, settings, log } = context;
   const directory = settings.directories.state;
   const path = join(directory, 'credentials.json');
-  const allowsKeychain = host.env.OPSCTL_KEYCHAIN !== 'never';
-  const store: KeyStore = {
-    host,
-    directory,
-    profile: settings.profile.name,
-    allowsKeychain,
-    log: (text) => log.warnOnce('keychain', text),
-  };
+  const store = keyStoreOf(context);
   const hideAll = (data: StoredCredentials): StoredCredentials => {
     for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
     return data;
@@ -86,11 +95,7 @@ export const openCredentialStore = (context: AuthContext): CredentialStore => {
         const edited = edit(data);
         if (edited.data === data) return edited;
         const next = hideAll(numbered(data, edited.data));
-        await writeGuarded(
-          host,
-          path,
-          `${JSON.stringify(encrypt(JSON.stringify(next), key.bytes, host.random(12), key.place))}\n`,
-        );
+        await write(host, path, next, key);
         return { ...edited, data: next };
       } finally {
         await lock?.release();

@@ -60,42 +60,53 @@ const verified = async (
   return check();
 };
 
-/** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
-export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
-  const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
+const invalidRequest = (status: number, description: string): Outgoing =>
+  reply(status, { err: 'invalid_request', description });
+
+/** The token of a delivery, or the answer to a request that is none. */
+const deliveredIn = async (request: Incoming): Promise<{ token: string } | { refusal: Outgoing }> => {
+  if (request.method !== 'POST') return { refusal: invalidRequest(405, 'only POST is answered') };
+  if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
+    return { refusal: invalidRequest(400, 'the content type must be application/secevent+jwt') };
+  const bytes = await request.read(maxBodyBytes).catch(() => undefined);
+  return bytes === undefined
+    ? { refusal: invalidRequest(413, 'the body is too large') }
+    : { token: Buffer.from(bytes).toString('latin1') };
+};
+
+/** Stores the effect of an event once: the same event comes again when our answer was lost. */
+const takeOnce = (context: AuthContext, onEvent: ReceiverOptions['onEvent']) => {
   const seen = new Map<string, true>();
   const take = async (event: SecurityEvent): Promise<void> => {
     const { effects } = await openCredentialStore(context).swap((data) => applyEvent(data, event));
-    options.onEvent({
+    onEvent({
       id: event.id,
       types: Object.keys(event.events),
       issued_at: new Date(event.issuedMs).toISOString(),
       effects,
     });
   };
+  return async (event: SecurityEvent): Promise<void> => {
+    if (!seen.has(event.id)) await take(event);
+    seen.set(event.id, true);
+    if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
+  };
+};
+
+/** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
+export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
+  const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
+  const take = takeOnce(context, (event) => options.onEvent(event));
   const handle = async (request: Incoming): Promise<Outgoing> => {
-    if (request.method !== 'POST')
-      return reply(405, { err: 'invalid_request', description: 'only POST is answered' });
-    if (!/^application\/secevent\+jwt\b/i.test(request.headers['content-type'] ?? ''))
-      return reply(400, {
-        err: 'invalid_request',
-        description: 'the content type must be application/secevent+jwt',
-      });
-    const bytes = await request.read(maxBodyBytes).catch(() => undefined);
-    if (bytes === undefined)
-      return reply(413, { err: 'invalid_request', description: 'the body is too large' });
-    const event = await verified(context, options, cache, Buffer.from(bytes).toString('latin1')).catch(
-      () => undefined,
-    );
+    const delivered = await deliveredIn(request);
+    if ('refusal' in delivered) return delivered.refusal;
+    const event = await verified(context, options, cache, delivered.token).catch(() => undefined);
     if (event === undefined) return reply(503);
     if ('err' in event) {
       context.log.warn(`a delivery was refused: ${event.description}`);
       return reply(400, event);
     }
-    // The same event comes again when our answer was lost; its effect is there already.
-    if (!seen.has(event.id)) await take(event);
-    seen.set(event.id, true);
-    if (seen.size > mostRemembered) seen.delete(seen.keys().next().value ?? '');
+    await take(event);
     return reply(202);
   };
   return context.host.network.listen(handle, {

@@ -115,6 +115,27 @@ const receiver = (
   return { handle, settled: outcome.promise, answer: (page: Page) => lastPage.resolve(page), lastPageIsKept };
 };
 
+type Bound = Awaited<ReturnType<typeof bindLoopback>>;
+
+const closeAll = async ({ listeners }: Bound): Promise<void> => {
+  await Promise.all(listeners.map((listener) => listener.close()));
+};
+
+/** Listens where the redirect will go; a redirect to [::1] needs that family. */
+const bindFor = async (
+  host: Host,
+  handle: (request: Incoming) => Promise<Outgoing>,
+  { port, redirectHost }: ListenOptions,
+): Promise<Bound> => {
+  const bound = await bindLoopback(host, handle, port);
+  if (redirectHost !== '[::1]' || bound.without === undefined) return bound;
+  await closeAll(bound);
+  throw new AppError('config', `the redirect cannot go to [::1]: ${bound.without}`, {
+    code: 'PORT_UNAVAILABLE',
+    tryThis: ['opsctl login without --redirect-host', 'opsctl doctor auth'],
+  });
+};
+
 /** Waits for the redirect. The browser's answer is held until the outcome of the exchange is known, so that the page never lies. */
 export const listenForRedirect = async (host: Host, options: ListenOptions): Promise<Redirect> => {
   const secretPath = (under: string): string =>
@@ -129,14 +150,7 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     launch,
   );
 
-  const bound = await bindLoopback(host, handle, options.port);
-  if (options.redirectHost === '[::1]' && bound.without !== undefined) {
-    await Promise.all(bound.listeners.map((listener) => listener.close()));
-    throw new AppError('config', `the redirect cannot go to [::1]: ${bound.without}`, {
-      code: 'PORT_UNAVAILABLE',
-      tryThis: ['opsctl login without --redirect-host', 'opsctl doctor auth'],
-    });
-  }
+  const bound = await bindFor(host, handle, options);
   const literal = bound.family === 'v4' ? '127.0.0.1' : '[::1]';
   const name = options.redirectHost ?? literal;
   const authorities = ['127.0.0.1', '[::1]', ...(name === 'localhost' ? ['localhost'] : [])].map(
@@ -156,7 +170,7 @@ export const listenForRedirect = async (host: Host, options: ListenOptions): Pro
     close: async () => {
       answer(repeatedPage());
       await lastPageIsKept(host);
-      await Promise.all(bound.listeners.map((listener) => listener.close()));
+      await closeAll(bound);
     },
   };
 };

@@ -94,6 +94,25 @@ export type Checks =
   | { readonly kind: 'exchange'; readonly nonce: string | undefined }
   | { readonly kind: 'refresh' };
 
+/** The server as oauth4webapi wants it described. */
+const authorizationServerOf = (tokenClient: TokenClient, read: HttpResponse): AuthorizationServer => ({
+  // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
+  issuer: tokenClient.issuer ?? text(claimsIn(read).iss) ?? new URL(tokenClient.endpoints.token).origin,
+  token_endpoint: tokenClient.endpoints.token,
+  ...(tokenClient.jwksUri === undefined ? {} : { jwks_uri: tokenClient.jwksUri }),
+});
+
+/** spec/sign-in knows no nonce: a server without metadata may leave it out; one that gives it must give the right one. */
+const nonceCheck = (
+  { issuer }: TokenClient,
+  read: HttpResponse,
+  nonce: string | undefined,
+): { expectedNonce?: string } => {
+  const isAsked =
+    idTokenIn(read) !== undefined && (issuer !== undefined || claimsIn(read).nonce !== undefined);
+  return isAsked && nonce !== undefined ? { expectedNonce: nonce } : {};
+};
+
 /** The protocol checks of a token answer: fields and types, `Bearer`, and of an id_token issuer, audience, times, nonce and signature. */
 export const processTokenResponse = async (
   what: string,
@@ -105,12 +124,7 @@ export const processTokenResponse = async (
 ): Promise<TokenResponse> => {
   const read = { ...received, text: JSON.stringify(givenIn(what, received, host.now())) };
   const oauth = await import('oauth4webapi');
-  const server = {
-    // Without metadata the issuer is compared with itself; audience, times and nonce still hold.
-    issuer: tokenClient.issuer ?? text(claimsIn(read).iss) ?? new URL(tokenClient.endpoints.token).origin,
-    token_endpoint: tokenClient.endpoints.token,
-    ...(tokenClient.jwksUri === undefined ? {} : { jwks_uri: tokenClient.jwksUri }),
-  };
+  const server = authorizationServerOf(tokenClient, read);
   // The clock of a server and of this machine may differ by minutes without harm.
   const client = {
     client_id: tokenClient.clientId,
@@ -122,10 +136,6 @@ export const processTokenResponse = async (
     headers: { 'content-type': 'application/json' },
   });
   try {
-    // spec/sign-in knows no nonce: a server without metadata may leave it out; one that gives it must give the right one.
-    const asksNonce =
-      idTokenIn(read) !== undefined &&
-      (tokenClient.issuer !== undefined || claimsIn(read).nonce !== undefined);
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, response)
@@ -133,7 +143,7 @@ export const processTokenResponse = async (
             server,
             client,
             response,
-            asksNonce && checks.nonce !== undefined ? { expectedNonce: checks.nonce } : {},
+            nonceCheck(tokenClient, read, checks.nonce),
           );
     if (body.id_token !== undefined) await checkSignature(oauth, server, response, fetchOver(host, signal));
     return tokenResponseFrom(oauth, body);

@@ -1,7 +1,8 @@
 import { AppError } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import { listenForEvents, type Received } from '../../auth/events/receiver.ts';
-import { loginServer } from '../../auth/settings.ts';
+import { listenForEvents, type Received, type ReceiverOptions } from '../../auth/events/receiver.ts';
+import { loginServer, type LoginServer } from '../../auth/settings.ts';
+import type { Account } from '../../auth/credential-store/account.ts';
 import { openCredentialStore } from '../../auth/credential-store/store.ts';
 import { discover } from '../../auth/protocol/discovery.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
@@ -63,13 +64,10 @@ const subscribe = async (
   };
 };
 
-export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
-  const accounts = (await openCredentialStore(context).read()).accounts;
-  const server = await loginServer(context, {
-    authUrl: values['auth-url'],
-    tokenUrl: values['token-url'],
-    clientId: values['client-id'] ?? accounts[0]?.clientId,
-  });
+type Expected = { readonly issuer: string; readonly jwksUri: string };
+
+/** Who signs the events and with which keys: as given, else as the server publishes it. */
+const expectedOf = async (context: Context, server: LoginServer, values: EventsValues): Promise<Expected> => {
   const metadata = await discover(context.host, server.endpoints, context.signal);
   const issuer: string | undefined = values.issuer ?? metadata?.issuer;
   const jwksUri: string | undefined = values['jwks-url'] ?? metadata?.jwksUri;
@@ -78,25 +76,30 @@ export const runEvents = async (context: Context, values: EventsValues): Promise
       code: 'NO_METADATA',
       tryThis: ['give --issuer and --jwks-url'],
     });
-  const audiences = [
-    ...new Set([
-      server.clientId,
-      ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId),
-    ]),
-  ];
-  const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
-  const onEvent = (event: Received) => {
-    for (const effect of event.effects)
-      context.log.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
-    received.push(event);
-  };
+  return { issuer, jwksUri };
+};
+
+/** The clients that an event may be meant for: those of the stored accounts at this server too. */
+const audiencesOf = (server: LoginServer, accounts: readonly Account[]): string[] => [
+  ...new Set([
+    server.clientId,
+    ...accounts.filter((account) => account.server === server.key).map(({ clientId }) => clientId),
+  ]),
+];
+
+type Listening = { readonly url: string; close(): Promise<void> };
+
+/** Listens, and has the embedded server deliver there when that is asked for. */
+const listenAsAsked = async (
+  context: Context,
+  server: LoginServer,
+  values: EventsValues,
+  expected: Omit<ReceiverOptions, 'host' | 'port'>,
+): Promise<Listening> => {
   const listener = await listenForEvents(context, {
+    ...expected,
     host: '127.0.0.1',
     port: values.port ?? 0,
-    issuer,
-    jwksUri,
-    audiences,
-    onEvent,
   });
   const url = `http://127.0.0.1:${listener.port}/`;
   const subscribed =
@@ -107,13 +110,37 @@ export const runEvents = async (context: Context, values: EventsValues): Promise
     await listener.close();
     throw error;
   });
-  context.log.info(`Receiving security events of ${issuer} at ${url}`);
+  return {
+    url,
+    close: async () => {
+      await unsubscribe?.().catch(() => undefined);
+      await listener.close();
+    },
+  };
+};
+
+export const runEvents = async (context: Context, values: EventsValues): Promise<Result> => {
+  const accounts = (await openCredentialStore(context).read()).accounts;
+  const server = await loginServer(context, {
+    authUrl: values['auth-url'],
+    tokenUrl: values['token-url'],
+    clientId: values['client-id'] ?? accounts[0]?.clientId,
+  });
+  const expected = await expectedOf(context, server, values);
+  const received = queue(context.signal, values.count ?? Number.POSITIVE_INFINITY);
+  const onEvent = (event: Received) => {
+    for (const effect of event.effects)
+      context.log.info(`${effect.event}: ${effect.did} of account ${effect.account}`);
+    received.push(event);
+  };
+  const audiences = audiencesOf(server, accounts);
+  const listening = await listenAsAsked(context, server, values, { ...expected, audiences, onEvent });
+  context.log.info(`Receiving security events of ${expected.issuer} at ${listening.url}`);
   const rows = (async function* () {
     try {
       yield* received.events();
     } finally {
-      await unsubscribe?.().catch(() => undefined);
-      await listener.close();
+      await listening.close();
     }
   })();
   return { kind: 'rows', rows, view: { columns: ['issued_at', 'types', 'effects'] } };
