@@ -13,11 +13,12 @@ export const durationMs = (text: string): number | undefined => {
   return parts.reduce((sum, part) => sum + Number(part[1]) * (UNIT[part[2] ?? ''] ?? 0), 0);
 };
 
-/** The same for a text that must be one. Throws a usage error that names where it came from. */
-export const parseDuration = (text: string, from?: string): number => {
+/** The same for a text that must be one. `longest` is for spans that no timer waits for. Throws a usage error that names where it came from. */
+export const parseDuration = (text: string, from?: string, longest = longestMs): number => {
   const ms = durationMs(text);
-  if (ms !== undefined && ms <= longestMs) return ms;
-  const why = ms === undefined ? 'is not a duration' : 'is longer than 24 days';
+  if (ms !== undefined && ms <= longest) return ms;
+  const why =
+    ms === undefined ? 'is not a duration' : `is longer than ${Math.floor(longest / 86_400_000)} days`;
   throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} ${why}`, {
     ...(from === undefined
       ? {}

@@ -255,13 +255,13 @@ real("a disk of the operator's machine is full", () => {
       ),
     );
     expect(error(ran).hint).toContain('make room');
-    expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots']);
+    expect(filesBelow(disk).sort()).toEqual(['filler', 'snapshots', 'snapshots/test.upgrade-progress.json']);
     expect(pids()).toEqual(before);
     // Still full: said before a byte is asked for.
     const again = await kv('resume');
     expect(again.code).toBe(8);
     expect(error(again).message).toMatch(
-      /^n\d: no room for its snapshot .*: 1\.0 MiB free, \d\.\d MiB wanted$/,
+      / has 1\.0 MiB free, \d+ MiB are wanted for the snapshots of 3 members$/,
     );
     free(disk);
     await resumed();
@@ -270,7 +270,7 @@ real("a disk of the operator's machine is full", () => {
 
   it.each([
     ['before a member is touched', /"step":"n\d\.snapshot","detail/, 0],
-    ['in the moment in which a member is stopped', /"begin","step":"n\d\.stop"/, 1],
+    ['in the moment in which a member is stopped', /"kind":"placed"/, 1],
   ])(
     'the journal, %s: the member in work is brought to its end, the run stops, a resume goes on',
     async (_, fits, upgraded) => {
@@ -291,6 +291,20 @@ real("a disk of the operator's machine is full", () => {
       await nothingIsLost();
     },
   );
+
+  it('the record of what a member runs with: the member is not stopped, and a resume goes on', async () => {
+    cluster = await startCluster({ size: 3, from, to });
+    mount(disk, 4 * mib);
+    const ran = await kv('upgrade', [], whenJournal(/"begin","step":"n\d\.stop"/, fillWith), disk);
+    expect(ran.code).toBe(8);
+    expect(error(ran).code).toBe('PLACEMENT_UNWRITABLE');
+    expect(error(ran).message).toMatch(
+      /^n\d was not stopped: the record \S+ of what it runs with cannot be written: ENOSPC/,
+    );
+    expect(await versions()).toEqual([from, from, from]);
+    free(disk);
+    await resumed(disk);
+  });
 
   it('at the very end: what was done is reported as done, and what could not be written is said', async () => {
     cluster = await startCluster({ size: 3, from, to });
@@ -316,7 +330,7 @@ real("a disk of the operator's machine is full", () => {
     );
     mount(disk, 4 * mib);
     writer = startWriter(cluster.urls);
-    const ran = await kv('upgrade', [], whenJournal(/"begin","step":"n\d\.stop"/, fillWith), disk);
+    const ran = await kv('upgrade', [], whenJournal(/"kind":"placed"/, fillWith), disk);
     expect(ran.code).toBe(12);
     expect(error(ran).message).toMatch(/^(n\d) did not pass its gate: .* \1 runs .* again/);
     expect(await versions()).toEqual([from, from, from]);

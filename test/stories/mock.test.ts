@@ -247,7 +247,7 @@ describe('opsctl mock run', () => {
   });
   it('says when there is no such command', async () => {
     const { code, stderr } = await home.run(['mock', 'run', '--', 'no-such-command']);
-    expect(code).toBe(2);
+    expect(code).toBe(127);
     expect(stderr).toContain('no-such-command');
   });
 });

@@ -1,4 +1,6 @@
 import { dirname, join } from 'node:path';
+import { messageOf } from '../../core/error-message.ts';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -24,6 +26,17 @@ const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<K
 
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };
 
+const unwritable = (member: string, path: string, cause: unknown): AppError =>
+  new AppError(
+    'stopped',
+    `${member} was not stopped: the record ${path} of what it runs with cannot be written: ${messageOf(cause)}`,
+    {
+      code: 'PLACEMENT_UNWRITABLE',
+      tryThis: ['make room on its disk, then opsctl kv resume'],
+      cause,
+    },
+  );
+
 /** Written before the stop: after it the record is the only thing that says what the member ran with. */
 export const recordPlacement = async (
   { host, directory, journal }: Owner,
@@ -31,12 +44,13 @@ export const recordPlacement = async (
 ): Promise<void> => {
   const path = recordPath(directory, placement.member);
   const kept = await readKept(host, path);
-  await host.files.makeDirectory(dirname(path), 0o700);
-  await host.files.replace(
-    path,
-    `${JSON.stringify({ ...kept, [placement.previous.minor]: placement }, null, 2)}\n`,
-    0o600,
-  );
+  const text = `${JSON.stringify({ ...kept, [placement.previous.minor]: placement }, null, 2)}\n`;
+  try {
+    await host.files.makeDirectory(dirname(path), 0o700);
+    await host.files.replace(path, text, 0o600);
+  } catch (error) {
+    throw unwritable(placement.member, path, error);
+  }
   journal.write({ kind: 'placed', placement });
 };
 

@@ -127,7 +127,7 @@ test('with nothing configured: sign-in, data API, more scopes, sign-out, without
     '-o',
     'table',
   ]);
-  expect(table.stdout).toContain('SNIPPET.TITLE');
+  expect(table.stdout).toContain('TITLE');
   const refused = await opsctl.run(['media', 'get', 'assets', '--param', 'part=id']);
   expect(refused.code).toBe(4);
   const [line = ''] = /opsctl login .*--add-scope \S+/.exec(refused.stderr) ?? [];
