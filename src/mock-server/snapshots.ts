@@ -10,7 +10,7 @@ type Snapshot = {
 export type SnapshotRow = Omit<Snapshot, 'text'>;
 
 /** Where the server keeps its own records; a reset or a restore leaves them alone. */
-export const SNAPSHOT_COLLECTION = 'mock.snapshots';
+const SNAPSHOT_COLLECTION = 'mock.snapshots';
 
 const row = ({ name, saved_at, bytes }: Snapshot): SnapshotRow => ({ name, saved_at, bytes });
 
