@@ -88,7 +88,7 @@ export const delimiters = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' } as 
 export type Delimiter = keyof typeof delimiters;
 
 /** The delimiter that splits the header into the most names. */
-export const delimiterOf = (header: string): Delimiter => {
+const delimiterOf = (header: string): Delimiter => {
   const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => ({
     delimiter,
     count: csvCells(header, delimiter)?.length ?? 0,

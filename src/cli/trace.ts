@@ -21,11 +21,11 @@ const SECRET_FIELD =
   /("(?:access_token|refresh_token|id_token|client_secret|password|code|code_verifier|token)"\s*:\s*")[^"]*|((?:^|[?&])(?:access_token|refresh_token|client_secret|password|code|code_verifier|token)=)[^&\s]*/g;
 
 /** By name what is a secret wherever it comes from; secrets that the program has loaded are replaced by value besides. */
-export const hiddenHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+const hiddenHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, SECRET_HEADER.test(name) ? '***' : value]),
   );
-export const hiddenText = (text: string): string =>
+const hiddenText = (text: string): string =>
   text.replace(SECRET_FIELD, (_, json: string | undefined, form: string | undefined) => `${json ?? form}***`);
 
 const textOf = (body: HttpRequest['body']): string | undefined => {
@@ -39,7 +39,7 @@ const cut = (text: string): string =>
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A line for curl; what was hidden is left for the reader to fill in. */
-export const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string =>
+const curlOf = ({ method, url, requestHeaders, requestBody }: Exchange): string =>
   [
     'curl',
     '-i',

@@ -21,5 +21,5 @@ export const prose = (text: string): Block => ({ kind: 'text', text });
 export const terms = (rows: readonly (readonly [string, string])[]): Block => ({ kind: 'terms', rows });
 export const shell = (note: string | undefined, ...lines: string[]): Block =>
   note === undefined ? { kind: 'shell', lines } : { kind: 'shell', lines, note };
-export const literal = (note: string | undefined, ...lines: string[]): Block =>
+const literal = (note: string | undefined, ...lines: string[]): Block =>
   note === undefined ? { kind: 'literal', lines } : { kind: 'literal', lines, note };

@@ -129,7 +129,7 @@ export const upgradedIn = (plan: Plan, { members }: Pick<Observation, 'members'>
   );
 
 /** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
-export const hasMoved = (
+const hasMoved = (
   plan: Pick<Plan, 'to'>,
   { hasCrossed }: Pick<Progress, 'hasCrossed'>,
   { members }: Pick<Observation, 'members'>,

@@ -1,5 +1,5 @@
 /** How many reads are under way at a time. */
-export const parallelReads = 8;
+const parallelReads = 8;
 
 /** `use` for every item, some at a time; the results in the order of the items. The first error ends it. */
 export const inParallel = async <T, R>(

@@ -57,7 +57,7 @@ const channel = (hex: string, at: number): number => {
 const luminance = (hex: string): number =>
   0.2126 * channel(hex, 1) + 0.7152 * channel(hex, 3) + 0.0722 * channel(hex, 5);
 /** The contrast ratio of WCAG 2: 1 to 21. */
-export const contrast = (a: string, b: string): number => {
+const contrast = (a: string, b: string): number => {
   const [light = 1, dark = 1] = [luminance(a), luminance(b)].sort((x, y) => y - x);
   return (light + 0.05) / (dark + 0.05);
 };

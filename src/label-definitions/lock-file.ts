@@ -95,7 +95,7 @@ const newer = (a: DeploymentRecord | undefined, b: DeploymentRecord): Deployment
   a !== undefined && Number(a.revision) > Number(b.revision) ? a : b;
 
 /** Both sides, record by record; of one deployment the record of the newer revision. Pure. */
-export const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
+const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
   const labels: Record<string, LabelRecord> = { ...ours.labels };
   for (const [key, record] of Object.entries(theirs.labels)) {
     const known = labels[key];

@@ -20,7 +20,7 @@ const text = (lock: LockJson | undefined): string | null =>
   lock === undefined ? null : `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`;
 
 /** A label's parts, each with its own lock, and whether something around it is locked (`held`). Pure. */
-export const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
+const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
   const whole = lockAt(locks);
   const fields = label.fields.map((field): Node => {
     const own = lockAt(locks, field.id);
@@ -49,7 +49,7 @@ const mark = (node: Node): string =>
   node.lock !== null ? `  locked: ${node.lock}` : node.held ? '  held by the lock above' : '';
 
 /** Lines of a tree; choices are shown only where one of them is locked. Pure. */
-export const treeText = (node: Node, lead = '', branch = ''): string[] => {
+const treeText = (node: Node, lead = '', branch = ''): string[] => {
   const shown = node.inside.filter(
     (inner) => inner.inside.length > 0 || node.what.startsWith('label') || isOfInterest(inner),
   );

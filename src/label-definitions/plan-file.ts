@@ -75,7 +75,7 @@ const broken = (file: string, why: string): AppError =>
     [`opsctl labels plan -f <files> --out ${file}`],
   );
 
-export const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
+const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
   const text = await context.host.files.read(absolute(context, file));
   if (text === undefined) throw broken(file, 'does not exist');
   let value: unknown;

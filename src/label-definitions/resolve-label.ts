@@ -32,7 +32,7 @@ export const ambiguousTitle = (title: string, found: readonly LabelJson[], { pat
   );
 
 /** The label of a title; undefined when there is none. Two of the same title are an error that lists both. */
-export const findByTitle = async (
+const findByTitle = async (
   context: Context,
   title: string,
   asking: Asking = {},

@@ -14,7 +14,7 @@ import { withLabel } from './resolve-label.ts';
 const { labels } = labelsService.table;
 
 /** spec/labels#lifecycle-5: the label and related metadata on items are permanently removed. Pure. */
-export const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): string => {
+const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): string => {
   const fields = label.fields.map((f) => `  x the values of field ${f.name} (${f.type}) on every item`);
   return [
     `Retiring label ${label.title} (labels/${label.id}) cannot be undone. What disappears:`,

@@ -13,7 +13,7 @@ const LEAST_RIGHT = 30;
 export const helpWidth = (columns: number): number => Math.max(NARROWEST, Math.min(WIDEST, columns));
 
 /** Two columns, the second wrapped below itself; on a narrow terminal the text stands under its term. */
-export const twoColumns = (rows: readonly (readonly [string, string])[], width: number): string[] => {
+const twoColumns = (rows: readonly (readonly [string, string])[], width: number): string[] => {
   const longest = Math.max(0, ...rows.map(([left]) => left.length));
   const left = Math.min(LEFT, longest, Math.max(8, width - LEAST_RIGHT - 4));
   if (width - left - 4 < LEAST_RIGHT && longest > left && rows.some(([, text]) => text !== ''))
@@ -38,7 +38,7 @@ const shellWords = (line: string): string[] =>
   line.match(/(?:'[^']*'|"(?:\\.|[^"])*"|[^\s'"]|\\.)+/g) ?? [line];
 
 /** A command line that can be pasted: broken with a backslash where it is longer than the page. */
-export const commandLine = (line: string, width: number): string[] => {
+const commandLine = (line: string, width: number): string[] => {
   if (line.length <= width || line.includes('\n')) return [line];
   const lines: string[] = [];
   let current = '';

@@ -159,7 +159,7 @@ const MANY = 12;
 const LONG = 200;
 
 /** Fields worth a line: those of the view, and of the rest what has a value that a person reads. Pure. */
-export const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]): string[] => {
+const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]): string[] => {
   const has = (name: string): boolean => columnOf(data, name) !== undefined;
   if (first.length + rest.length <= MANY) return [...first, ...rest];
   const isRead = (name: string): boolean => {

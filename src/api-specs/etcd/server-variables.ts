@@ -57,7 +57,7 @@ const flags = [
   ],
   ...['max-learners', 'unsupported-arch'],
 ];
-export const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
+const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 const known = new Set(flags.map(variableOf));
 
 /** Whether a server reads this variable. Images put others beside them, passwords too: those are none of an upgrade's business. */

@@ -3,7 +3,7 @@ import type { AuthContext } from '../auth-context.ts';
 import { identityHints } from './identity-token.ts';
 
 /** Nobody can open a browser here: a CI job, or a program without a terminal. */
-export const isUnattended = ({ host }: Pick<AuthContext, 'host'>): boolean =>
+const isUnattended = ({ host }: Pick<AuthContext, 'host'>): boolean =>
   Boolean(host.env.CI) || !(host.terminal.stdin.isTty && host.terminal.stderr.isTty);
 
 /** The sign-in methods that would work here, the one without a stored secret first. */

@@ -15,7 +15,7 @@ const retryMs = 30_000;
 const shortestMs = 1000;
 
 /** Half of what is left, and soon enough to keep the promise of `minTtlMs`. */
-export const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
+const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
   Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
 
 /** The runtime directory of the user is in memory and ends with the session; else the temporary one. */

@@ -46,7 +46,7 @@ const safeUrl = (value: unknown): string | undefined => {
 const slashless = (text: string): string => text.replace(/\/$/, '');
 
 /** RFC 8414 3.3: metadata that name another issuer are of another server. */
-export const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
+const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
   const raw = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
   if (typeof raw.issuer !== 'string' || slashless(raw.issuer) !== slashless(issuer))
     throw fail(issuer, `its metadata name ${JSON.stringify(raw.issuer ?? null)}`);

@@ -22,7 +22,7 @@ type Texts = {
   readonly guards: Readonly<Record<string, GuardText>>;
 };
 
-export const readTexts = async (host: Host): Promise<Texts> => {
+const readTexts = async (host: Host): Promise<Texts> => {
   const text = await host.files.read(fileURLToPath(new URL('./explanations.json', import.meta.url)));
   return text === undefined ? { errors: {}, guards: {} } : (JSON.parse(text) as Texts);
 };

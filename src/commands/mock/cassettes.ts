@@ -26,7 +26,7 @@ const serviceFlags = {
   port: portFlag,
 } as const satisfies Flags;
 
-export const recordCommand = defineCommand({
+const recordCommand = defineCommand({
   path: ['mock', 'record'],
   noDryRun: 'opsctl mock record --help',
   summary: 'Record the requests to a real service and its responses',
@@ -76,7 +76,7 @@ export const recordCommand = defineCommand({
   },
 });
 
-export const replayCommand = defineCommand({
+const replayCommand = defineCommand({
   path: ['mock', 'replay'],
   noDryRun: 'opsctl mock replay --help',
   summary: 'Answer from a cassette instead of a service',
@@ -115,7 +115,7 @@ export const replayCommand = defineCommand({
 
 const columns = ['exchange', 'method', 'path', 'where', 'recorded', 'received'];
 
-export const compareCommand = defineCommand({
+const compareCommand = defineCommand({
   path: ['mock', 'compare'],
   noDryRun: 'opsctl mock compare --help',
   summary: 'Report where a service answers differently than a cassette',

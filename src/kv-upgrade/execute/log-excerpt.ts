@@ -15,7 +15,7 @@ export const markLog = async (run: Run, name: string): Promise<void> => {
 };
 
 /** The last line that reports an error, else the last line. Pure. */
-export const tellingLine = (lines: readonly string[]): string | undefined => {
+const tellingLine = (lines: readonly string[]): string | undefined => {
   const isError = (line: string): boolean => {
     const found = classify(line);
     return found !== undefined && !found.expected;

@@ -17,7 +17,7 @@ export type SharedProgress = {
 };
 
 /** Next to the lock. */
-export const progressKey = 'opsctl/upgrade-progress';
+const progressKey = 'opsctl/upgrade-progress';
 const fileName = ({ name }: ClusterFile): string => `${name}.upgrade-progress.json`;
 /** A journal of hundreds of steps has a few ten kilobytes; a store takes values up to 1.5 MiB. */
 const mostBytes = 512 * 1024;
@@ -35,12 +35,7 @@ const entryOf = (entry: JournalEntry): JournalEntry =>
   entry.kind === 'opened' ? { ...entry, plan: planOf(entry.plan) } : entry;
 
 /** Pure. */
-export const sharedText = (
-  cluster: string,
-  run: string,
-  at: string,
-  entries: readonly JournalEntry[],
-): string =>
+const sharedText = (cluster: string, run: string, at: string, entries: readonly JournalEntry[]): string =>
   JSON.stringify({
     format: 1,
     cluster,
@@ -50,7 +45,7 @@ export const sharedText = (
   } satisfies SharedProgress);
 
 /** Undefined for anything that is not progress of this format and cluster. Pure. */
-export const sharedFrom = (text: string | undefined, cluster: string): SharedProgress | undefined => {
+const sharedFrom = (text: string | undefined, cluster: string): SharedProgress | undefined => {
   try {
     const found = JSON.parse(text ?? '') as SharedProgress;
     const isOurs = found.format === 1 && found.cluster === cluster && /^\d{8}T\d{6}Z/.test(found.run);

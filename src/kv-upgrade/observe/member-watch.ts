@@ -21,7 +21,7 @@ export type MemberWatch = {
 type Watched = { isEnded: boolean; goodSince: number | undefined };
 
 const ENDED = 'MEMBER_ENDED';
-export const memberEnded = (name: string): AppError =>
+const memberEnded = (name: string): AppError =>
   new AppError('stopped', `${name} passed its gate, and its process has ended since`, { code: ENDED });
 export const isMemberEnded = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === ENDED;

@@ -22,7 +22,7 @@ const bodyKey = (body: KeptBody | undefined): string =>
 const queryKey = (query: string): string => query.split('&').sort().join('&');
 
 /** Requests that are the same to a cassette: method, path, query in any order, and body with its keys in any order. */
-export const requestKey = ({
+const requestKey = ({
   method,
   path,
   query,

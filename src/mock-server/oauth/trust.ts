@@ -5,7 +5,7 @@ import type { Signer } from './keys.ts';
 import type { Auth, Trust } from './state.ts';
 
 /** `repo:acme/*` as in the trust policies of cloud providers; everything else stands for itself. */
-export const fitsPattern = (pattern: string, text: string): boolean =>
+const fitsPattern = (pattern: string, text: string): boolean =>
   new RegExp(
     `^${pattern
       .split('*')

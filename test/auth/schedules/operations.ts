@@ -107,5 +107,5 @@ export const operations = {
 export type OperationName = keyof typeof operations;
 
 /** What is stored at the end, read by a process that was not there. */
-export const finalState = (host: Host, context: (host: Host) => AuthContext): Promise<StoredCredentials> =>
+const finalState = (host: Host, context: (host: Host) => AuthContext): Promise<StoredCredentials> =>
   openCredentialStore(context(host)).read();

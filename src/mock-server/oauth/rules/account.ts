@@ -3,12 +3,12 @@ import { OAuthPageError, RedirectError } from '../errors.ts';
 import type { AccountCall, Rule } from './rule.ts';
 
 /** spec/sign-in#errors: an account that is deleted or disabled grants nothing. */
-export const accountIsActive: Rule<AccountCall> = ({ user }) => {
+const accountIsActive: Rule<AccountCall> = ({ user }) => {
   if (user.state !== 'active') throw new RedirectError('access_denied', 'The account is disabled or deleted');
 };
 
 /** spec/sign-in#errors-4: the project is restricted to accounts of one organization. */
-export const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, user }) => {
+const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, user }) => {
   const project = auth.projects.get(client.project);
   if (project?.is_internal && project.organization !== user.organization) {
     throw new OAuthPageError(
@@ -19,7 +19,7 @@ export const accountIsOfTheOrganization: Rule<AccountCall> = ({ auth, client, us
 };
 
 /** spec/sign-in#errors-2: one forbidden scope stops the whole request, for trusted and domain-wide apps too (spec/sign-in#check-2.40, spec/sign-in#check-3.10). */
-export const policyAllowsTheScopes: Rule<AccountCall> = ({ auth, client, user, scopes }) => {
+const policyAllowsTheScopes: Rule<AccountCall> = ({ auth, client, user, scopes }) => {
   for (const policy of auth.policies.values()) {
     if (
       policy.organization !== user.organization ||

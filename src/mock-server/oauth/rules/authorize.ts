@@ -22,13 +22,13 @@ export const connectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
 };
 
 /** spec/sign-in#authorize: GET; spec/sign-in#check-2.37 leaves POST open: it is refused, because the document names no other method. */
-export const methodIsGet: Rule<RequestCall> = ({ request }) => {
+const methodIsGet: Rule<RequestCall> = ({ request }) => {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw new OAuthPageError('method_not_allowed', `${request.method} is not supported here`);
 };
 
 /** spec/sign-in#errors-8: malformed request. */
-export const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
+const requestIsWellFormed: Rule<RequestCall> = ({ params }) => {
   if (!params.isWellFormed)
     throw new OAuthPageError('invalid_request', 'A parameter is not valid percent-encoded UTF-8');
   if (params.count > 100) throw new OAuthPageError('invalid_request', 'More than 100 parameters');
@@ -63,7 +63,7 @@ const marks: readonly { readonly name: string; holds(agent: string): boolean }[]
 ];
 
 /** spec/sign-in#service-4 and spec/sign-in#errors-3. */
-export const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
+const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
   const agent = request.headers['user-agent'] ?? '';
   const mark = marks.find(({ holds }) => holds(agent));
   if (mark !== undefined)
@@ -71,31 +71,31 @@ export const userAgentIsABrowser: Rule<RequestCall> = ({ request }) => {
 };
 
 /** RFC 6749 3.1: request parameters must not be included more than once. */
-export const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
+const noParameterIsRepeated: Rule<RequestCall> = ({ params }) => {
   if (params.repeated.length > 0)
     throw new OAuthPageError('invalid_request', `Parameter given more than once: ${params.repeated[0]}`);
 };
 
 /** spec/sign-in#authorize: client_id is required. */
-export const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
+const clientIdIsGiven: Rule<RequestCall> = ({ params }) => {
   if (given(params, 'client_id') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: client_id');
 };
 
 /** spec/sign-in#check-2.3: 401 invalid_client on a page. */
-export const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
+const clientIsKnown: Rule<RequestCall> = ({ auth, params }) => {
   if (!auth.clients.has(params.get('client_id') ?? ''))
     throw new OAuthPageError('invalid_client', 'The OAuth client was not found.');
 };
 
 /** spec/sign-in#errors-5. */
-export const clientIsNotDeleted: Rule<RequestCall> = (call) => {
+const clientIsNotDeleted: Rule<RequestCall> = (call) => {
   if (!isClientActive(call.auth, clientOf(call)))
     throw new OAuthPageError('deleted_client', 'The OAuth client was deleted.');
 };
 
 /** spec/sign-in#authorize: response_type has the value `code`; spec/sign-in#check-2.18: everything else is the document's invalid_request, on a page. */
-export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
+const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
   const value = given(params, 'response_type');
   if (value === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: response_type');
@@ -107,7 +107,7 @@ export const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
 };
 
 /** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
-export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
+const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
   const scopes = askedScopes(params.get('scope') ?? '');
   if (scopes.length === 0) throw new OAuthPageError('invalid_request', 'Missing required parameter: scope');
   if (scopes.length > 30)
@@ -115,21 +115,21 @@ export const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
 };
 
 /** spec/sign-in#scope: space-delimited, case-sensitive strings; spec/sign-in#check-2.20 for the code. */
-export const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
+const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
   const unknown = unknownScopes(auth, askedScopes(params.get('scope') ?? ''));
   if (unknown.length > 0)
     throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
 };
 
 /** RFC 7636 4.4.1: an unsupported transformation is invalid_request. */
-export const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
+const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {
   const method = given(params, 'code_challenge_method');
   if (method === undefined || (challengeMethods as readonly string[]).includes(method)) return;
   throw new OAuthPageError('invalid_request', 'code_challenge_method must be S256 or plain');
 };
 
 /** spec/sign-in#errors-6: "code_challenge invalid or missing"; spec/sign-in#check-0.3: without any proof key the request goes on, unless a setting asks for one. */
-export const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
+const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
   if (given(params, 'code_challenge') !== undefined) return;
   if (given(params, 'code_challenge_method') !== undefined)
     throw new OAuthPageError('invalid_grant', 'code_challenge_method was sent without code_challenge');
@@ -138,7 +138,7 @@ export const challengeIsPresent: Rule<RequestCall> = ({ auth, params }) => {
 };
 
 /** spec/sign-in#pkce: S256 is 43 base64url characters without padding; plain is the verifier itself, and the default. */
-export const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
+const challengeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const challenge = given(params, 'code_challenge');
   if (challenge === undefined) return;
   if (given(params, 'code_challenge_method') === 'S256') {

@@ -30,7 +30,7 @@ export const codeIsOfTheClient: Rule<ExchangeCall> = ({ client, code }) => {
 };
 
 /** RFC 6749 4.1.2: a code lives ten minutes at most. */
-export const codeIsInTime: Rule<ExchangeCall> = ({ auth, code }) => {
+const codeIsInTime: Rule<ExchangeCall> = ({ auth, code }) => {
   if (isCodeOver(auth, code)) throw new OAuthError('invalid_grant', 'The code has expired.');
 };
 

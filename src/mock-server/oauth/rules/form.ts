@@ -2,13 +2,13 @@ import { OAuthError } from '../errors.ts';
 import type { RequestCall, Rule } from './rule.ts';
 
 /** spec/sign-in#refresh: "over HTTPS". A server with TLS takes no token over plain HTTP. */
-export const tokenConnectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
+const tokenConnectionIsSafe: Rule<RequestCall> = ({ auth, request }) => {
   if (!request.isTls && auth.env.origin().startsWith('https:'))
     throw new OAuthError('invalid_request', 'Plain HTTP is refused: use HTTPS');
 };
 
 /** spec/sign-in#exchange to spec/sign-in#revoke: POST. */
-export const tokenMethodIsPost: Rule<RequestCall> = ({ request }) => {
+const tokenMethodIsPost: Rule<RequestCall> = ({ request }) => {
   if (request.method !== 'POST')
     throw new OAuthError('invalid_request', `${request.method} is not supported; use POST`, 405, {
       allow: 'POST',
@@ -17,14 +17,14 @@ export const tokenMethodIsPost: Rule<RequestCall> = ({ request }) => {
 
 export const mostBytes = 64 * 1024;
 /** spec/sign-in#check-5.27: a huge body or thousands of fields end here, before they are parsed. */
-export const bodyIsSmall: Rule<RequestCall> = ({ request, params }) => {
+const bodyIsSmall: Rule<RequestCall> = ({ request, params }) => {
   if (request.body.length > mostBytes)
     throw new OAuthError('invalid_request', `The body must have at most ${mostBytes} bytes`, 413);
   if (params.count > 100) throw new OAuthError('invalid_request', 'The form must have at most 100 fields');
 };
 
 /** spec/sign-in#exchange: Content-Type application/x-www-form-urlencoded; spec/sign-in#check-5.5: JSON or no type is refused. */
-export const bodyIsAForm: Rule<RequestCall> = ({ request }) => {
+const bodyIsAForm: Rule<RequestCall> = ({ request }) => {
   const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded') {
     throw new OAuthError('invalid_request', 'Content-Type must be application/x-www-form-urlencoded');
@@ -32,7 +32,7 @@ export const bodyIsAForm: Rule<RequestCall> = ({ request }) => {
 };
 
 /** RFC 6749 3.2: "parameters … MUST NOT be included more than once"; broken percent-encoding is a malformed request. */
-export const formIsWellFormed: Rule<RequestCall> = ({ params }) => {
+const formIsWellFormed: Rule<RequestCall> = ({ params }) => {
   if (!params.isWellFormed)
     throw new OAuthError('invalid_request', 'A field is not valid percent-encoded UTF-8');
   if (params.repeated.length > 0)

@@ -21,7 +21,7 @@ const seconds = (value: unknown): number | undefined => (typeof value === 'numbe
 const invalid = (text: string): OAuthError => new OAuthError('invalid_grant', text);
 
 /** RFC 7523 3, 3: the audience is this server. */
-export const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences }) => {
+const assertionIsForThisServer: Rule<AssertionCall> = ({ jwt, what, audiences }) => {
   const given = audiencesOf(jwt);
   if (!given.some((aud) => audiences.includes(aud)))
     throw invalid(

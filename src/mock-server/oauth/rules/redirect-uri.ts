@@ -5,13 +5,13 @@ import type { Auth, Client } from '../state.ts';
 import { type RequestCall, type Rule, clientOf, given } from './rule.ts';
 
 /** spec/sign-in#authorize: redirect_uri is required. */
-export const redirectUriIsGiven: Rule<RequestCall> = ({ params }) => {
+const redirectUriIsGiven: Rule<RequestCall> = ({ params }) => {
   if (given(params, 'redirect_uri') === undefined)
     throw new OAuthPageError('invalid_request', 'Missing required parameter: redirect_uri');
 };
 
 /** spec/sign-in#versions-2: the out-of-band copy/paste flow is retired. */
-export const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
+const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
   const uri = params.get('redirect_uri') ?? '';
   if (/^urn:ietf:wg:oauth:2\.0:oob(:.*)?$/i.test(uri) || uri === 'oob') {
     throw new OAuthPageError(
@@ -22,14 +22,14 @@ export const redirectIsNotOutOfBand: Rule<RequestCall> = ({ params }) => {
 };
 
 /** spec/sign-in#redirect: a period in the scheme, a path with a single slash. */
-export const customSchemeIsWellFormed: Rule<RequestCall> = ({ params }) => {
+const customSchemeIsWellFormed: Rule<RequestCall> = ({ params }) => {
   const form = redirectForm(params.get('redirect_uri') ?? '');
   const problem = form.kind === 'custom' ? customSchemeProblem(form) : undefined;
   if (problem !== undefined) throw new OAuthPageError('invalid_request', problem);
 };
 
 /** spec/sign-in#errors-8: "a custom URI scheme that the platform … has disabled (mobile platform A default)". */
-export const customSchemeIsEnabled: Rule<RequestCall> = (call) => {
+const customSchemeIsEnabled: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const isCustom = redirectForm(call.params.get('redirect_uri') ?? '').kind === 'custom';
   if (isCustom && client.type === 'mobile-a' && !client.custom_uri_scheme) {
@@ -45,7 +45,7 @@ const allowsLoopback = (auth: Auth, client: Client): boolean =>
   (auth.settings().mobile_loopback === 'warn' && client.type.startsWith('mobile-'));
 
 /** spec/sign-in#errors-7: "is invalid for the client type"; spec/sign-in#versions-3: loopback on mobile platforms is deprecated (a setting). */
-export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
+const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const row = clientTypeRows[client.type];
   const uri = call.params.get('redirect_uri') ?? '';
@@ -62,7 +62,7 @@ export const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
 };
 
 /** spec/sign-in#limits: custom URI scheme of the universal desktop platform, at most 39 characters. */
-export const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
+const customSchemeIsShortEnough: Rule<RequestCall> = (call) => {
   const form = redirectForm(call.params.get('redirect_uri') ?? '');
   if (form.kind !== 'custom' || clientOf(call).type !== 'universal-desktop') return;
   if (form.scheme.length > clientLimits.universalScheme) {
@@ -78,7 +78,7 @@ const isRegistered = (client: Client): boolean =>
   client.redirect_uris.some((uri) => /^http:\/\/localhost(?=[:/?]|$)/.test(uri));
 
 /** spec/sign-in#authorize: "must match exactly one authorized redirect URI of the client, otherwise redirect_uri_mismatch". */
-export const redirectIsAuthorized: Rule<RequestCall> = (call) => {
+const redirectIsAuthorized: Rule<RequestCall> = (call) => {
   const client = clientOf(call);
   const settings = call.auth.settings();
   const uri = call.params.get('redirect_uri') ?? '';

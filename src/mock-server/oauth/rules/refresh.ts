@@ -11,25 +11,25 @@ export const refreshTokenIsGiven: Rule<ClientCall> = ({ params }) => {
 };
 
 /** RFC 6749 6: bound to the client it was issued to. */
-export const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family }) => {
+const refreshTokenIsOfTheClient: Rule<RefreshCall> = ({ client, family }) => {
   if (family.client !== client.id)
     throw new OAuthError('invalid_grant', 'The refresh token was issued to another client.');
 };
 
 /** spec/sign-in#states: refresh of a revoked, expired or pushed-out token fails with invalid_grant. */
-export const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
+const refreshTokenIsLive: Rule<RefreshCall> = ({ auth, family }) => {
   if (!isLive(auth, family)) throw refusedRefresh(auth, family);
 };
 
 /** spec/sign-in#check-6.18: a policy asks for a new sign-in after some time; the token itself is not over. Off unless a setting gives the time. */
-export const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
+const signInIsRecent: Rule<RefreshCall> = ({ auth, family }) => {
   const seconds = auth.settings().reauth_after_seconds;
   if (seconds === null || auth.env.now() < family.issued_at + seconds * 1000) return;
   throw new OAuthError('invalid_grant', 'reauth related error (invalid_rapt)', undefined, {}, 'invalid_rapt');
 };
 
 /** RFC 6749 6: a refresh may ask for fewer scopes, never for more. */
-export const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
+const refreshScopeIsGranted: Rule<RefreshCall> = ({ params, family }) => {
   const more = askedScopes(given(params, 'scope') ?? '').filter((scope) => !family.scopes.includes(scope));
   if (more.length > 0)
     throw new OAuthError('invalid_scope', 'The scope was not granted to this refresh token.');

@@ -13,7 +13,7 @@ const grantOf = (params: Params) => {
   const type = given(params, 'grant_type') ?? '';
   return grantTypes[isGrantType(type) ? type : 'authorization_code'];
 };
-export const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
+const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
   const type = given(params, 'grant_type');
   if (type === undefined) throw new OAuthError('invalid_request', 'Missing required field: grant_type');
   if (!isGrantType(type))
@@ -24,7 +24,7 @@ export const grantTypeIsKnown: Rule<TokenCall> = ({ params }) => {
 };
 
 /** RFC 6749 2.3: one way of authentication in a request. */
-export const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
+const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
   if (!credentials.isBasic) return;
   const id = given(params, 'client_id');
   if (given(params, 'client_secret') !== undefined)
@@ -37,19 +37,19 @@ export const credentialsAgree: Rule<TokenCall> = ({ params, credentials }) => {
 };
 
 /** spec/sign-in#authentication-1: every request to the token endpoint carries client_id. */
-export const tokenClientIsGiven: Rule<TokenCall> = ({ credentials, params }) => {
+const tokenClientIsGiven: Rule<TokenCall> = ({ credentials, params }) => {
   if (credentials.id === undefined && grantOf(params).client === 'required')
     throw new OAuthError('invalid_request', 'Missing required field: client_id');
 };
 
 /** RFC 6749 5.2 invalid_client; spec/sign-in#check-5.24 for the text. */
-export const tokenClientIsKnown: Rule<TokenCall> = ({ auth, credentials }) => {
+const tokenClientIsKnown: Rule<TokenCall> = ({ auth, credentials }) => {
   if (credentials.id !== undefined && !auth.clients.has(credentials.id))
     throw new OAuthError('invalid_client', 'The OAuth client was not found.', undefined, basicChallenge);
 };
 
 /** spec/sign-in#states: using a deleted client yields deleted_client. */
-export const tokenClientIsNotDeleted: Rule<ClientCall> = ({ auth, client }) => {
+const tokenClientIsNotDeleted: Rule<ClientCall> = ({ auth, client }) => {
   if (!isClientActive(auth, client)) throw new OAuthError('deleted_client', 'The OAuth client was deleted.');
 };
 
@@ -69,7 +69,7 @@ export const secretIsRight: Rule<ClientCall> = ({ client, credentials }) => {
  * spec/sign-in#authentication-7 and spec/sign-in#states: monitoring counts, enforcement rejects requests without a valid integrity token.
  * The token is the field `integrity_token` or the header `X-Integrity-Token`; spec/sign-in#check-10.14: rejected as unauthorized_client.
  */
-export const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }) => {
+const integrityIsVerified: Rule<ClientCall> = ({ auth, client, params, request }) => {
   const state = client.type === 'mobile-b' ? effectiveState(auth, client) : 'disabled';
   if (state === 'disabled') return;
   const token = given(params, 'integrity_token') ?? request.headers['x-integrity-token'];
