@@ -22,7 +22,7 @@ beforeAll(async () => {
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
     reply
       .setHeader('content-type', 'application/json')
-      .end(request.method === 'GET' ? '[]' : '{"id":1,"name":"x"}');
+      .end(request.method === 'GET' || request.url?.endsWith('/search') ? '[]' : '{"id":1,"name":"x"}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

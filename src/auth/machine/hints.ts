@@ -21,13 +21,17 @@ export const machineHints = (context: Pick<AuthContext, 'host'>): readonly strin
   ];
 };
 
+/** The embedded server lets a program without a browser or a terminal sign in, so there the usual line works. */
+const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
+  settings.get('auth.url') === undefined && settings.get('auth.issuer') === undefined;
+
 /** Adds them to the error that says that nobody is signed in. */
 export const withMachineHints = <T>(context: AuthContext, work: () => T): T => {
   try {
     return work();
   } catch (error) {
     const isOurs = error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN';
-    if (!isOurs || !isUnattended(context)) throw error;
+    if (!isOurs || isEmbedded(context) || !isUnattended(context)) throw error;
     const { tryThis = [], ...detail } = error.detail;
     throw new AppError(error.category, error.message, {
       ...detail,
