@@ -31,11 +31,13 @@ export const withMachineHints = <T>(context: AuthContext, work: () => T): T => {
     return work();
   } catch (error) {
     const isOurs = error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN';
-    if (!isOurs || isEmbedded(context) || !isUnattended(context)) throw error;
+    if (!isOurs || !isUnattended(context)) throw error;
     const { tryThis = [], ...detail } = error.detail;
     throw new AppError(error.category, error.message, {
       ...detail,
-      tryThis: [...machineHints(context), ...tryThis],
+      tryThis: isEmbedded(context)
+        ? [...tryThis, ...machineHints(context)]
+        : [...machineHints(context), ...tryThis],
     });
   }
 };
