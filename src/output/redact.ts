@@ -90,9 +90,12 @@ const matchesIn = (text: string, forms: readonly string[]): Match[] => {
   }
 };
 
-/** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
-const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
-  const border = text.length - openEnd(text, forms);
+/** The text with every form that starts before `border` masked, and where the last of them ends. */
+const masked = (
+  text: string,
+  forms: readonly string[],
+  border = text.length,
+): { readonly done: string; readonly at: number } => {
   let done = '';
   let at = 0;
   for (const { index, end } of matchesIn(text, forms)) {
@@ -100,18 +103,15 @@ const settle = (text: string, forms: readonly string[]): [done: string, open: st
     done += text.slice(at, index) + MASK;
     at = end;
   }
-  const cut = Math.max(at, border);
-  return [done + text.slice(at, cut), text.slice(cut)];
+  return { done, at };
 };
 
-const masked = (text: string, forms: readonly string[]): string => {
-  let done = '';
-  let at = 0;
-  for (const { index, end } of matchesIn(text, forms)) {
-    done += text.slice(at, index) + MASK;
-    at = end;
-  }
-  return at === 0 ? text : done + text.slice(at);
+/** What of `text` is decided, masked, and the rest, which may begin a form. A match that starts before that rest stands. */
+const settle = (text: string, forms: readonly string[]): [done: string, open: string] => {
+  const border = text.length - openEnd(text, forms);
+  const { done, at } = masked(text, forms, border);
+  const cut = Math.max(at, border);
+  return [done + text.slice(at, cut), text.slice(cut)];
 };
 
 /** Replaces every hidden value by `***`, in all its forms and across the borders of pieces. A secret may have any length. */
@@ -124,7 +124,10 @@ export const makeRedactor = (): Redactor => {
     // The longest first: a secret may contain another one.
     forms = [...new Set([...forms, ...formsOf(secret)])].sort((a, b) => b.length - a.length);
   };
-  const clean = (text: string): string => masked(text, forms);
+  const clean = (text: string): string => {
+    const { done, at } = masked(text, forms);
+    return at === 0 ? text : done + text.slice(at);
+  };
   const stream = (): RedactStream => {
     let held = '';
     return {

@@ -3,6 +3,7 @@ import type { Result } from '../../core/result.ts';
 import type { Handler } from '../../platform/host.ts';
 import type { Context } from '../../cli/command.ts';
 import { endAs, runChild } from './run-child.ts';
+import { untilAborted } from './until-aborted.ts';
 
 type Given = {
   readonly command?: readonly string[] | undefined;
@@ -14,12 +15,6 @@ type Ending = {
   /** After the last response; a category becomes the exit code when the command itself succeeded. */
   close(): Promise<Category | undefined>;
 };
-
-const stopped = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 /** Serves requests on 127.0.0.1 for as long as a command runs, or until Ctrl-C. */
 export const serveThrough = async (
@@ -34,7 +29,9 @@ export const serveThrough = async (
   log.info(`${what} at ${url}`);
   const variable = `OPSCTL_${service.toUpperCase()}_URL`;
   const work =
-    command.length === 0 ? stopped(signal).then(() => 0) : runChild(context, command, { [variable]: url });
+    command.length === 0
+      ? untilAborted(signal).then(() => 0)
+      : runChild(context, command, { [variable]: url });
   const code = await work.finally(() => listener.close());
   const category = await close();
   return code === 0 && category !== undefined ? { kind: 'nothing', exit: category } : endAs(context, code);

@@ -3,12 +3,7 @@ import { bool } from '../../core/field.ts';
 import { defineCommand, type Context } from '../../cli/command.ts';
 import type { Launched } from './launch.ts';
 import { portFlag, serverFlags } from './server-flags.ts';
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+import { untilAborted } from './until-aborted.ts';
 
 /** The ready line, then nothing more until the end; being stopped is how a server ends, so that is success. */
 const serve = async function* (context: Context, server: Launched): AsyncGenerator<string> {
@@ -16,7 +11,7 @@ const serve = async function* (context: Context, server: Launched): AsyncGenerat
     const { banner } = await import('./banner.ts');
     const { ready } = server;
     yield formatRow(context.format).isJson ? `${JSON.stringify(ready)}\n` : banner(ready, server.directory);
-    await Promise.race([aborted(context.signal), server.mock.shutdownAsked]);
+    await Promise.race([untilAborted(context.signal), server.mock.shutdownAsked]);
   } finally {
     await server.close();
   }
