@@ -38,6 +38,7 @@ export const characters = (text: string): number => {
 const inWords: Readonly<Record<string, string>> = {
   '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
+  '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
 };
 /** A value that is none of a closed list. */
 const checkChoice = ({ enum: choices, open }: StringField, text: string, path: string): Problem[] => {

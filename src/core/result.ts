@@ -1,3 +1,4 @@
+import type { CheckFinding } from './finding.ts';
 import type { Category } from './problem.ts';
 
 /** How a table shows data; `-o json` and the like never look at it. */
@@ -10,6 +11,8 @@ export type View = {
   readonly text?: string;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
+  /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
+  readonly findings?: () => readonly CheckFinding[];
 };
 
 /** What a command hands back. It never prints: `output` renders this, `cli` maps it to an exit code. */
@@ -33,6 +36,7 @@ export type Result =
       readonly kind: 'raw';
       readonly chunks: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
       readonly exit?: Category;
+      readonly view?: View;
       /** Text to be read: a pager may show it. */
       readonly paged?: true;
     }

@@ -3,6 +3,7 @@ import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import type { Context, Flag, Flags, Values } from '../cli/command.ts';
 import { flagName } from '../cli/table-flags.ts';
+import { createFlags, withoutNewNames } from './new-names.ts';
 
 /** How a service's things are called by name: which fields point at what, and who finds the id. */
 export type Naming = {
@@ -81,7 +82,7 @@ export const namedFlags = (naming: Naming, flags: Flags, fields: Fields): Record
       ...(isList ? { repeat: true } : {}),
     };
   }
-  return out;
+  return { ...out, ...createFlags(naming, fields) };
 };
 
 const texts = (naming: Naming, value: unknown): unknown[] =>
@@ -153,13 +154,14 @@ export const resolveValues = async (
     if (given === undefined) continue;
     delete out[alias];
     const kind = naming.fields[name]?.kind;
-    const found = naming.inputs[name]
+    const input = naming.inputs[name];
+    const found = input
       ? (given as string[]).map((text) => ({ name: text }))
       : await ids(naming, context, kind ?? alias, given, `--${alias}`);
     const before = out[flagName(name)];
     out[flagName(name)] = Array.isArray(before) && Array.isArray(found) ? [...before, ...found] : found;
   }
-  return out;
+  return withoutNewNames(naming, context, fields, out);
 };
 
 /** Path parameters given by name become ids. */

@@ -21,7 +21,7 @@ export const candidates = (things: readonly Named[], text: string): Named[] => {
 };
 
 /** Names that are kept and cached; of a longer list only those that the text may mean. */
-const MOST_KEPT = 100_000;
+const MOST_KEPT = 50_000;
 
 /** Reads the names of a list while it arrives. */
 const scan = async (
@@ -33,11 +33,14 @@ const scan = async (
   const isList = list.returns !== undefined && bare(list.returns).type === 'array';
   if (!isList)
     return { things: read(await context.call(tracker, list, input, { evenInDryRun: true })), isWhole: true };
-  const things: Named[] = [];
+  let things: Named[] = [];
   let isWhole = true;
   for await (const batch of await context.rows(tracker, list, input, { evenInDryRun: true })) {
     const found = read(batch.map(jsonRow));
-    isWhole &&= things.length + found.length <= MOST_KEPT;
+    if (isWhole && things.length + found.length > MOST_KEPT) {
+      isWhole = false;
+      things = candidates(things, text);
+    }
     things.push(...(isWhole ? found : candidates(found, text)));
   }
   return { things, isWhole };

@@ -89,7 +89,8 @@ const takeOver = async <T extends Holder>(
     if (await host.files.create(claim, JSON.stringify(mine), 0o600, true)) break;
     const claimant = await lookAt<T>(host, claim, foreignAgeMs);
     if (claimant.kind !== 'left') return false;
-    dead = claimant.id;
+    // Two that are named after the same moment are still two.
+    dead = claimant.id === dead ? `${dead}-again` : claimant.id;
   }
   const now = await lookAt<T>(host, path, foreignAgeMs);
   const isStillLeft = now.kind === 'left' && now.id === gone;

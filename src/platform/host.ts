@@ -1,4 +1,5 @@
 /** The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it; nothing else touches the machine. */
+import type { Bucket, BucketPlace } from './bucket.ts';
 import type { Terminal } from './terminal.ts';
 
 export type Bytes = Uint8Array;
@@ -18,7 +19,7 @@ export type HttpRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   /** An iterable is streamed; give `content-length` when it is known. */
   readonly body?: string | Bytes | AsyncIterable<Bytes>;
-  /** Time to the first byte of the answer and between two bytes of it (default: 30,000). */
+  /** Time to the first byte of the answer and between two bytes of it (default: 30,000). An answer that is read whole has ten times as long. */
   readonly timeoutMs?: number;
   readonly connectTimeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -98,6 +99,8 @@ export type Outgoing = {
   readonly body?: string | Bytes | AsyncIterable<Bytes>;
   /** Ends the connection in the middle instead of answering (fault injection). */
   readonly cut?: true;
+  /** Asked once the body is written; only HTTP/2 sends them. */
+  readonly trailers?: () => Readonly<Record<string, string>>;
 };
 export type Handler = (request: Incoming) => Outgoing | Promise<Outgoing>;
 export type Address = {
@@ -106,9 +109,11 @@ export type Address = {
   readonly port: number;
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly maxUrlBytes?: number;
-  /** Time a client has to send a whole request. */
+  /** Time a client has to send a whole request; less for its head. */
   readonly requestTimeoutMs?: number;
   readonly maxConnections?: number;
+  /** Takes HTTP/2 without TLS on the same port, from clients that know it beforehand (gRPC). */
+  readonly http2?: true;
 };
 export type Listener = { readonly host: string; readonly port: number; close(): Promise<void> };
 
@@ -135,7 +140,8 @@ export type RunOptions = {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   readonly maxBytes?: number;
-  /** `inherit` hands the terminal to the child (editors, ssh asking for a passphrase). */
+  /** Called when the child was started, with what sends it a signal. `inherit` hands it the terminal (editors, ssh asking for a passphrase). */
+  readonly onStart?: (kill: (signal: string) => void) => void;
   readonly stdio?: 'pipe' | 'inherit';
 };
 /** A finished child; a command that cannot be started has code null and `startError`, one that wrote more than `maxBytes` code null and `isCut`. */
@@ -234,7 +240,10 @@ export type Keychain = {
   remove(service: string, account: string): Promise<void>;
 };
 
-/** A jq that is running: JSON goes in and results come out as they flow, without a copy of the whole. */
+/** Runs a script on a Redis server: one step for all its clients. */
+export type RunScript = (script: string, keys: string[], args: (string | number)[]) => Promise<number>;
+
+/** A jq that was started with a program and flags: JSON goes in and results come out as they flow, without a copy of the whole. */
 export type JqRun = {
   /** `no`: jq ended before it asked for input. */
   readonly compiled: Promise<'yes' | 'no'>;
@@ -250,31 +259,37 @@ export type JqRun = {
 export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: 'linux' | 'darwin' | 'win32' | string;
+  /** What runs this program: `Node v20.20.2`. */
+  readonly runtime: string;
   readonly pid: number;
   readonly uid: number;
   readonly hostname: string;
   readonly cwd: string;
   /** How to start this program again: command and first arguments. */
   readonly self: readonly [string, ...string[]];
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, and milliseconds that never go back, with fractions. */
   now(): number;
-  /** Milliseconds that never go back, with fractions. */
   elapsed(): number;
   /** Rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Resolves when all that has arrived by now was handed on: what belongs together can then be done in one piece. */
   turn(): Promise<void>;
   random(bytes: number): Bytes;
-  /** Bytes of memory this process holds. */
   memoryBytes(): number;
+  /** For a run that streams much and keeps little: short-lived objects are collected sooner, at some cost of CPU. */
+  keepMemorySmall(): void;
   readonly network: Network;
   readonly processes: Processes;
   readonly files: Files;
   readonly terminal: Terminal;
   /** Absent where the system has none that could be asked without starting something. */
   readonly keychain?: Keychain;
-  /** Starts jq with a program and flags of its command line. */
+  /** Connects to a Redis server; throws when it does not answer in time. */
+  redis(url: string, timeoutMs: number): Promise<RunScript>;
+  /** A text that the build wrote for this program; undefined where it runs from its sources. */
+  buildText(name: string): Promise<string | undefined>;
   jq(program: string, args: readonly string[]): Promise<JqRun>;
+  bucket(place: BucketPlace): Promise<Bucket>;
   /** Opens the system browser; resolves with false when no launcher could be started or it failed at once. */
   openBrowser(url: string): Promise<boolean>;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called; the default action is off meanwhile. */

@@ -25,6 +25,8 @@ export type Terminal = {
     readonly isTty: boolean;
     bytes(): AsyncIterable<Uint8Array>;
     lines(signal?: AbortSignal): AsyncIterable<string>;
+    /** Keys as they are pressed, until the signal; only for terminals. */
+    keys?(signal: AbortSignal): AsyncIterable<string>;
   };
   readonly prompts: Prompts;
   /** Shows text with a pager that has the terminal until its reader leaves it; false when it cannot be started. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Holder, isGone, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
@@ -122,4 +122,15 @@ test('only its holder removes it', async () => {
   expect(files()).toEqual(['x.lock']);
   await unlock(real.host, path, mine);
   expect(files()).toEqual([]);
+});
+
+test('a lock and a claim that were left in the same millisecond are both taken over', async () => {
+  // A whole second: a file system may keep other times as a fraction less.
+  const at = new Date(Math.floor(Date.now() / 1000) * 1000 - 60_000);
+  for (const name of [path, `${path}.claim-unreadable-${at.getTime()}`]) {
+    writeFileSync(name, '');
+    utimesSync(name, at, at);
+  }
+  expect(await tryLock(real.host, path, holder({ pid: real.host.pid, mark: undefined }))).toBe(true);
+  expect(files()).toEqual(['x.lock']);
 });

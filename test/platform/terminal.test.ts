@@ -123,10 +123,11 @@ describe('in pipes', () => {
     let out = '';
     child.stdout.on('data', (chunk) => {
       out += chunk;
-      if (out === 'ready\n') child.kill('SIGTERM') && setTimeout(() => child.kill('SIGINT'), 50);
+      if (out === 'ready\n') child.kill('SIGTERM');
+      if (out === 'ready\nheard one\n') child.kill('SIGINT');
     });
     await ended(child);
-    expect(out).toBe('ready\nanswer=SIGTERM,SIGINT\n');
+    expect(out).toBe('ready\nheard one\nanswer=SIGTERM,SIGINT\n');
   });
 });
 

@@ -36,4 +36,10 @@ export const builtin = {
   get os() {
     return process.getBuiltinModule('node:os');
   },
+  get vm() {
+    return process.getBuiltinModule('node:vm');
+  },
+  get v8() {
+    return process.getBuiltinModule('node:v8');
+  },
 } as const;

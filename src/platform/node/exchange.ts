@@ -1,4 +1,5 @@
 import { type HttpReply, NetworkError } from '../host.ts';
+import { limits } from '../../core/limits.ts';
 import { networkErrorFrom } from './network-error.ts';
 import { Reply } from './reply.ts';
 import type { Attempt, Prepared, Progress, Transport, Wire } from './transport.ts';
@@ -14,6 +15,7 @@ class Call implements Progress {
   readonly #calls: Set<Call> | undefined;
   #attempt: Attempt | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #whole: NodeJS.Timeout | undefined;
   #isSent = false;
   #isAnswered = false;
   /** Set by whatever ended the request from this side; it names the failure better than the transport can. */
@@ -49,6 +51,7 @@ class Call implements Progress {
   /** Nothing more can come. */
   over(): void {
     this.answered();
+    clearTimeout(this.#whole);
     this.#calls?.delete(this);
   }
   fail(error: unknown): NetworkError {
@@ -70,6 +73,11 @@ class Call implements Progress {
     clearTimeout(this.#timer);
   }
 
+  limitWhole(): void {
+    const ms = this.#timeoutMs * limits.replyTimeouts;
+    this.#whole = setTimeout(() => this.#end(this.#endless(ms)), ms);
+  }
+
   get #connectMs(): number {
     return this.#prepared.request.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   }
@@ -85,6 +93,13 @@ class Call implements Progress {
           `cannot reach ${this.where}: no connection within ${this.#connectMs / 1000} s`,
           false,
         );
+  }
+  #endless(ms: number): NetworkError {
+    return new NetworkError(
+      'TIMEOUT',
+      `${this.where} did not finish its answer within ${ms / 1000} s, ${limits.replyTimeouts} times --timeout`,
+      true,
+    );
   }
   #end(error: NetworkError): void {
     this.#ended ??= error;

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host, Network } from '../host.ts';
+import { isSingleExecutable } from './build-files.ts';
 import { builtin } from './builtin.ts';
 import { elapsedMs } from './elapsed.ts';
 import { nodeFiles } from './files.ts';
@@ -76,27 +77,33 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
   return {
     env,
     platform: process.platform,
+    runtime: `Node ${process.version}`,
     pid: process.pid,
     uid: process.getuid?.() ?? 0,
     get hostname() {
       return builtin.os.hostname();
     },
     cwd: options.cwd ?? process.cwd(),
-    get self(): [string, string] {
-      return [process.execPath, program()];
+    get self(): [string, ...string[]] {
+      return isSingleExecutable ? [process.execPath] : [process.execPath, program()];
     },
+    buildText: async (name) => (await import('./build-text.ts')).buildText(name),
     now: () => Date.now(),
     elapsed: elapsedMs,
     sleep,
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     random: (bytes) => builtin.crypto.randomBytes(bytes),
     memoryBytes: () => process.memoryUsage.rss(),
+    // The engine would let the space of new objects grow to 16 MiB three times over.
+    keepMemorySmall: () => builtin.v8.setFlagsFromString('--semi-space-growth-factor=1'),
     network: lazyNetwork(env),
     processes: nodeProcesses(env),
     files: nodeFiles,
     terminal: nodeTerminal(env),
     keychain: nodeKeychain(env, process.platform),
+    redis: async (url, timeoutMs) => (await import('./redis.ts')).connectRedis(url, timeoutMs),
     jq: async (program, args) => (await import('./jq-run.ts')).startJq(program, args),
+    bucket: async (place) => (await import('./bucket.ts')).openBucket(place, env),
     openBrowser: async (url) => (await import('./browser.ts')).openBrowser(url, env, process.platform),
     onSignal,
     exit: (code) => process.exit(code),

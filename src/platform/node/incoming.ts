@@ -75,8 +75,11 @@ class Request implements Incoming {
   }
 
   read(limitBytes: number): Promise<Bytes> {
-    const { headers } = this.#message;
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+    const { headers, httpVersionMajor } = this.#message;
+    const hasBody =
+      headers['content-length'] !== undefined ||
+      headers['transfer-encoding'] !== undefined ||
+      httpVersionMajor === 2;
     return hasBody ? readAll(this.#message, limitBytes) : Promise.resolve(NOTHING);
   }
 }

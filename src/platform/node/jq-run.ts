@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Bytes, JqRun } from '../host.ts';
+import { buildFile, isSingleExecutable } from './build-files.ts';
+import { keepHeapSmall } from './small-heap.ts';
 
 /** Places in the memory that both threads see; jq-thread.mjs has the same. */
 const FILLED = 0;
@@ -17,6 +19,16 @@ type Message = {
   readonly stderr?: string;
 };
 
+/** A thread starts from a file; where there is none, from a URL that is its own content. */
+const threadStart = (): URL => {
+  const file = new URL('./jq-thread.mjs', import.meta.url);
+  return isSingleExecutable
+    ? new URL(`data:text/javascript;base64,${buildFile(file).toString('base64')}`)
+    : file;
+};
+const threadModule = (): Bytes | undefined =>
+  isSingleExecutable ? buildFile(new URL('./jq.wasm', import.meta.url)) : undefined;
+
 const utf8 = new TextEncoder();
 
 /** A jq that runs in a thread of its own: this one still hears signals, and jq waits where input or readers are slow. */
@@ -33,8 +45,8 @@ class Run implements JqRun {
   #onOutput: () => void = () => undefined;
 
   constructor(program: string, args: readonly string[]) {
-    this.#worker = new Worker(new URL('./jq-thread.mjs', import.meta.url), {
-      workerData: { control: this.#control, ring: this.#ring.buffer, args, program },
+    this.#worker = new Worker(threadStart(), {
+      workerData: { control: this.#control, ring: this.#ring.buffer, args, program, module: threadModule() },
       env: {},
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
@@ -61,6 +73,7 @@ class Run implements JqRun {
       if (room) this.#onRoom();
       if (code !== undefined) end(code, stderr ?? '');
     });
+    this.#worker.on('online', keepHeapSmall);
     this.#worker.on('error', (error: Error) => end(5, `jq: error: ${error.message}`));
     this.#worker.on('exit', () => end(null, ''));
   }

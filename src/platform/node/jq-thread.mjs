@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadJq } from 'jq-wasm';
 
-const { control, ring, args, program } = workerData;
+const { control, ring, args, program, module: given } = workerData;
 /** Places in `control`; jq-run.ts has the same. */
 const FILLED = 0;
 const ENDED = 1;
@@ -149,11 +149,16 @@ const roomy = (bytes) => {
   throw new Error('the jq module has no memory');
 };
 
-const load = async () => {
+/** Beside the built thread, else where the package is. */
+const moduleFile = () => {
   const beside = new URL('./jq.wasm', import.meta.url);
-  const bytes = readFileSync(
+  return readFileSync(
     existsSync(beside) ? beside : createRequire(import.meta.url).resolve('jq-wasm/jq.wasm'),
   );
+};
+
+const load = async () => {
+  const bytes = given === undefined ? moduleFile() : Buffer.from(given);
   const instantiateWasm = (imports, done) => {
     let memory;
     flowing(imports, () => memory);

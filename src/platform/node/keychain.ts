@@ -23,10 +23,13 @@ const within = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> 
 export const hasKeychain = (env: Env, platform: string): boolean =>
   platform === 'darwin' || platform === 'win32' || !!env['DBUS_SESSION_BUS_ADDRESS'];
 
-/** The package is optional: a platform without its native part has no keychain here. */
+/**
+ * The package is optional: a platform without its native part has no keychain here. Left to itself it falls back to the
+ * kernel's keyring, which forgets everything at a restart; a keychain that is away must be an error instead.
+ */
 const entry = async (service: string, account: string) => {
   const { AsyncEntry } = await import('@napi-rs/keyring');
-  return new AsyncEntry(service, account);
+  return new AsyncEntry(service, account, { linux: { store: 'secret-service' } });
 };
 
 export const nodeKeychain = (env: Env, platform: string): Keychain | undefined =>

@@ -1,13 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Address, Handler, Listener, Outgoing } from '../host.ts';
+import { limits } from '../../core/limits.ts';
 import { answer } from './answer.ts';
 import { builtin } from './builtin.ts';
 import { incomingFrom } from './incoming.ts';
+import { addHttp2 } from './listen-http2.ts';
 
-const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
-const DEFAULT_URL_BYTES = 16 * 1024;
-const HEADER_BYTES = 16 * 1024;
 /** Longer than clients keep theirs, so that a connection is not closed under a request that is on its way. */
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 1000;
@@ -24,21 +23,31 @@ const failed: Outgoing = {
   body: '{"message":"internal error"}',
 };
 
+const twoHosts: Outgoing = {
+  status: 400,
+  headers: { 'content-type': 'text/plain', connection: 'close' },
+  body: 'the request has more than one Host header',
+};
+/** RFC 9112 3.2: answered with 400. What is in front of this server may have looked at the other one. */
+const hasOneHost = ({ rawHeaders }: IncomingMessage): boolean => {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts <= 1;
+};
+
 const onRequest = (handler: Handler, at: Address) => {
-  const maxUrl = at.maxUrlBytes ?? DEFAULT_URL_BYTES;
+  const maxUrl = at.maxUrlBytes ?? limits.urlBytes;
   const isTls = at.tls !== undefined;
-  return (message: IncomingMessage, response: ServerResponse): void => {
-    const give = (outgoing: Outgoing): void => {
-      try {
-        answer(message, response, outgoing);
-      } catch {
-        // A header that cannot be written, for example text from a request in `location`.
-        if (response.headersSent) response.destroy();
-        else answer(message, response, failed);
-      }
-    };
+  return (message: IncomingMessage, response: ServerResponse, give: (outgoing: Outgoing) => void): void => {
     if ((message.url as string).length > maxUrl) {
       give(tooLong);
+      return;
+    }
+    if (!hasOneHost(message)) {
+      give(twoHosts);
       return;
     }
     try {
@@ -52,21 +61,36 @@ const onRequest = (handler: Handler, at: Address) => {
   };
 };
 
+/** Over HTTP/1.1. */
+const giver =
+  (message: IncomingMessage, response: ServerResponse) =>
+  (outgoing: Outgoing): void => {
+    try {
+      answer(message, response, outgoing);
+    } catch {
+      // A header that cannot be written, for example text from a request in `location`.
+      if (response.headersSent) response.destroy();
+      else answer(message, response, failed);
+    }
+  };
+
 const makeServer = (handler: Handler, at: Address): Server => {
-  const requestTimeout = at.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS;
+  const requestTimeout = at.requestTimeoutMs ?? limits.requestMs;
   const options = {
     requestTimeout,
-    headersTimeout: requestTimeout,
+    headersTimeout: Math.min(requestTimeout, limits.headMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: Math.max(50, Math.min(requestTimeout / 2, 30_000)),
-    maxHeaderSize: HEADER_BYTES + (at.maxUrlBytes ?? DEFAULT_URL_BYTES),
+    connectionsCheckingInterval: Math.max(50, Math.min(requestTimeout / 2, limits.headMs / 3)),
+    maxHeaderSize: limits.headerBytes + (at.maxUrlBytes ?? limits.urlBytes),
     noDelay: true,
   };
   const server =
     at.tls === undefined
       ? builtin.http.createServer(options)
       : builtin.https.createServer({ ...options, ...at.tls });
-  server.on('request', onRequest(handler, at));
+  const taken = onRequest(handler, at);
+  server.on('request', (message, response) => taken(message, response, giver(message, response)));
+  if (at.http2 === true) addHttp2(server, taken);
   if (at.maxConnections !== undefined) server.maxConnections = at.maxConnections;
   return server;
 };

@@ -1,6 +1,9 @@
-import { confirm, input, password, select } from '@inquirer/prompts';
+import { confirm, input, password, search, select } from '@inquirer/prompts';
 import type { Prompts } from '../terminal.ts';
 import { askAllowed, interrupted } from './ask-allowed.ts';
+
+/** More choices than this are searched by typing. */
+const LONG_LIST = 12;
 
 /** Its own default is stdout, which belongs to the data. */
 const context = () => ({ input: process.stdin, output: process.stderr });
@@ -28,8 +31,11 @@ export const inquirerPrompts = (): Prompts => ({
         ? password({ message, mask: '*' }, { ...context(), signal })
         : input({ message, default: fallback }, { ...context(), signal }),
     ),
-  select: (message, choices) =>
-    ask(() =>
-      select({ message, choices: choices.map(({ value, label }) => ({ value, name: label })) }, context()),
-    ),
+  select: (message, choices) => {
+    const all = choices.map(({ value, label }) => ({ value, name: label }));
+    if (all.length <= LONG_LIST) return ask(() => select({ message, choices: all }, context()));
+    // A part of the title finds a record in a long list.
+    const source = (typed = '') => all.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
+    return ask(() => search({ message, source: async (typed) => source(typed) }, context()));
+  },
 });

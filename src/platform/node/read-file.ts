@@ -1,7 +1,6 @@
 import fs from 'node:fs';
+import { limits } from '../../core/limits.ts';
 
-/** Larger than any file that is read whole; larger ones are streamed. */
-const MAX_BYTES = 512 * 1024 * 1024;
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
 const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
 
@@ -13,7 +12,8 @@ const refuseOthers = (stats: fs.Stats, path: string): void => {
   if (stats.isDirectory()) throw systemError('EISDIR', 'illegal operation on a directory', path);
   if (!stats.isFile() && path !== '/dev/null')
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
-  if (stats.size > MAX_BYTES) throw systemError('EFBIG', `larger than ${MAX_BYTES} bytes`, path);
+  if (stats.size > limits.fileBytes)
+    throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
 };
 
 /** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */

@@ -1,7 +1,7 @@
 import { type Bytes, type HttpReply, NetworkError } from '../host.ts';
+import { limits } from '../../core/limits.ts';
+import { heapKeeper } from './small-heap.ts';
 import type { Wire } from './transport.ts';
-
-const DEFAULT_REPLY_BYTES = 64 * 1024 * 1024;
 
 /** What a reply must know of the request that it answers. */
 export type Asked = {
@@ -10,10 +10,16 @@ export type Asked = {
   wind(): void;
   unwind(): void;
   over(): void;
+  /** The whole answer has to be here in time, however often a byte of it comes. */
+  limitWhole(): void;
   fail(error: unknown): NetworkError;
 };
 
-async function* bytesOf(body: AsyncIterable<Bytes>, asked: Asked): AsyncGenerator<Bytes> {
+async function* bytesOf(
+  body: AsyncIterable<Bytes>,
+  asked: Asked,
+  read?: (bytes: number) => void,
+): AsyncGenerator<Bytes> {
   const iterator = body[Symbol.asyncIterator]();
   let isDone = false;
   try {
@@ -25,6 +31,7 @@ async function* bytesOf(body: AsyncIterable<Bytes>, asked: Asked): AsyncGenerato
         isDone = true;
         return;
       }
+      read?.(next.value.length);
       yield next.value;
     }
   } catch (error) {
@@ -66,7 +73,7 @@ export class Reply implements HttpReply {
   readonly #asked: Asked;
   readonly #limit: number;
 
-  constructor({ status, headers, body, trailers }: Wire, asked: Asked, limit = DEFAULT_REPLY_BYTES) {
+  constructor({ status, headers, body, trailers }: Wire, asked: Asked, limit: number = limits.replyBytes) {
     this.status = status;
     this.headers = headers;
     if (trailers !== undefined) this.trailers = trailers;
@@ -76,12 +83,17 @@ export class Reply implements HttpReply {
     if (body instanceof Uint8Array) asked.over();
   }
   stream(): AsyncIterable<Bytes> {
-    return this.#body instanceof Uint8Array ? whole(this.#body) : bytesOf(this.#body, this.#asked);
+    if (this.#body instanceof Uint8Array) return whole(this.#body);
+    return bytesOf(this.#body, this.#asked, heapKeeper());
   }
   async bytes(): Promise<Bytes> {
-    if (!(this.#body instanceof Uint8Array)) return collect(this.stream(), (size) => this.#refuse(size));
-    this.#refuse(this.#body.length);
-    return this.#body;
+    const body = this.#body;
+    if (!(body instanceof Uint8Array)) {
+      this.#asked.limitWhole();
+      return collect(bytesOf(body, this.#asked), (size) => this.#refuse(size));
+    }
+    this.#refuse(body.length);
+    return body;
   }
   async text(): Promise<string> {
     const body = this.#body;

@@ -21,11 +21,25 @@ const inputOf = ({ input, inputFile }: RunOptions, isPiped: boolean) => {
 };
 
 const LET_GO_MS = 100;
-/** What a child started itself may hold its output open for long after it: a time limit is one for the answer, not for the child alone. */
+/** What a child started itself may hold its output open for long after it: a time limit and Ctrl-C are for the answer, not for the child alone. */
 const letGo = (child: Pick<ResultPromise, 'kill' | 'stdout' | 'stderr'>): void => {
   child.kill('SIGKILL');
   child.stdout?.destroy();
   child.stderr?.destroy();
+};
+
+/** Cuts the output shortly after the time limit or an abort; what it returns ends that. */
+const cutOutput = (child: Parameters<typeof letGo>[0], { timeoutMs, signal }: RunOptions): (() => void) => {
+  const cuts: NodeJS.Timeout[] = [];
+  const cutIn = (ms: number): number => cuts.push(setTimeout(() => letGo(child), ms));
+  const cutSoon = (): number => cutIn(LET_GO_MS);
+  if (timeoutMs !== undefined) cutIn(timeoutMs + LET_GO_MS);
+  signal?.addEventListener('abort', cutSoon, { once: true });
+  if (signal?.aborted) cutSoon();
+  return () => {
+    signal?.removeEventListener('abort', cutSoon);
+    for (const cut of cuts) clearTimeout(cut);
+  };
 };
 
 /** Runs a child to its end; see `Processes.run`. It never rejects: a child that fails is an answer too. */
@@ -48,12 +62,10 @@ export const run = async (
     cancelSignal: options.signal,
     maxBuffer: options.maxBytes ?? DEFAULT_BYTES,
   });
-  const cut =
-    options.timeoutMs === undefined || !isPiped
-      ? undefined
-      : setTimeout(() => letGo(child), options.timeoutMs + LET_GO_MS);
+  options.onStart?.((signal) => void child.kill(signal as NodeJS.Signals));
+  const keep = isPiped ? cutOutput(child, options) : undefined;
   const result = await child;
-  clearTimeout(cut);
+  keep?.();
   const startError = startErrorOf(result);
   return {
     // The child may have ended well after its output was cut; what is left of it is no answer.

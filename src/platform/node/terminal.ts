@@ -1,3 +1,4 @@
+import { isAccessible } from '../../core/accessible.ts';
 import type { Bytes } from '../host.ts';
 import type { Output, Prompts, Terminal } from '../terminal.ts';
 import { builtin } from './builtin.ts';
@@ -60,9 +61,6 @@ async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
   }
 }
 
-/** ACCESSIBLE asks for plain questions: redrawn prompts cannot be used with a screen reader. */
-const isAccessible = (env: Env): boolean => !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';
-
 const lazyPrompts = (env: Env): Prompts => {
   const load = async (): Promise<Prompts> => {
     if (isAccessible(env) || env.TERM === 'dumb') return (await import('./plain-prompts.ts')).plainPrompts();
@@ -87,6 +85,9 @@ export const nodeTerminal = (env: Env): Terminal => {
       },
       bytes: stdinBytes,
       lines: stdinLines,
+      async *keys(signal) {
+        yield* (await import('./keys.ts')).keys(signal);
+      },
     },
     prompts: lazyPrompts(env),
     page: async (command, text) => (await import('./pager.ts')).page(command, text, env),

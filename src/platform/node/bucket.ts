@@ -1,0 +1,180 @@
+/** The only file that knows the vendor's client library. It is loaded by the first command that names an `s3://` URL. */
+import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
+import { BucketError } from '../bucket.ts';
+import type { Bucket, BucketPlace } from '../bucket.ts';
+import type { Bytes } from '../host.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+type Library = typeof import('@aws-sdk/client-s3') & typeof import('@aws-sdk/lib-storage');
+
+const mebibyte = 1024 ** 2;
+/** An upload has 10,000 parts at most: large ones have larger parts, so that no size of a store is out of reach. */
+const mostParts = 9000;
+const partBytes = (sizeBytes: number): number =>
+  Math.max(8 * mebibyte, Math.ceil(sizeBytes / mostParts / mebibyte) * mebibyte);
+const partsAtOnce = 3;
+
+/** Names given in the environment win; everything else is the client's own chain: profile, web identity, container, instance. */
+const credentialsOf = (env: Env): Pick<S3ClientConfig, 'credentials'> => {
+  const [id, secret, token] = [
+    env['AWS_ACCESS_KEY_ID'],
+    env['AWS_SECRET_ACCESS_KEY'],
+    env['AWS_SESSION_TOKEN'],
+  ];
+  if (!id || !secret) return {};
+  return {
+    credentials: { accessKeyId: id, secretAccessKey: secret, ...(token ? { sessionToken: token } : {}) },
+  };
+};
+
+const configOf = ({ endpoint, region, addressing }: BucketPlace, env: Env): S3ClientConfig => {
+  const authorities = env['AWS_CA_BUNDLE'];
+  return {
+    ...credentialsOf(env),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    forcePathStyle: addressing === 'path',
+    maxAttempts: 5,
+    // A service that answers from another region says so; following it would send the credentials somewhere nobody named.
+    followRegionRedirects: false,
+    requestHandler: {
+      connectionTimeout: 10_000,
+      socketTimeout: 60_000,
+      ...(authorities ? { httpsAgent: { ca: readFileSync(authorities) } } : {}),
+    },
+  };
+};
+
+type Failure = Error & {
+  readonly code?: string;
+  readonly Code?: string;
+  readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly $response?: { readonly statusCode?: number };
+};
+const failed = (error: unknown): never => {
+  const { name, code, Code, message, $metadata, $response } = error as Failure;
+  const status = $metadata?.httpStatusCode ?? $response?.statusCode;
+  throw new BucketError(Code ?? code ?? name, message, status, error);
+};
+const isMissing = (error: unknown): boolean =>
+  ['NoSuchKey', 'NotFound'].includes((error as Failure).name) &&
+  (error as Failure & { Code?: string }).Code !== 'NoSuchBucket';
+
+const interrupted = (): Error =>
+  Object.assign(new Error('the upload was interrupted'), { name: 'AbortError' });
+
+const uploadOf = async (
+  { Upload }: Library,
+  client: S3Client,
+  params: { readonly Bucket: string; readonly Key: string; readonly Body: Readable },
+  sizeBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<void> => {
+  const upload = new Upload({
+    client,
+    params,
+    partSize: partBytes(sizeBytes),
+    queueSize: partsAtOnce,
+    leavePartsOnError: false,
+  });
+  // Not `upload.abort()`: that rejects at once, and the process may end before the parts have been discarded.
+  const stop = (): void => void params.Body.destroy(interrupted());
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    if (signal?.aborted === true) throw interrupted();
+    await upload.done();
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    params.Body.destroy();
+  }
+};
+
+async function* read(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
+  try {
+    yield* body;
+  } catch (error) {
+    failed(error);
+  }
+}
+
+async function* listed(lib: Library, client: S3Client, Bucket: string, Prefix: string) {
+  const pages = lib.paginateListObjectsV2({ client }, { Bucket, Prefix });
+  try {
+    for await (const { Contents = [] } of pages)
+      for (const { Key, Size = 0, LastModified } of Contents)
+        if (Key !== undefined) yield { key: Key, sizeBytes: Size, modifiedMs: LastModified?.getTime() ?? 0 };
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Smaller services leave this part of the API out. */
+const isUnknownCall = (error: unknown): boolean => {
+  const { name, Code, $metadata } = error as Failure;
+  return (
+    [name, Code].some((word) => word === 'NotImplemented' || word === 'MethodNotAllowed') ||
+    [405, 501].includes($metadata?.httpStatusCode ?? 0)
+  );
+};
+
+const discardUploads = async (
+  lib: Library,
+  client: S3Client,
+  place: { readonly Bucket: string; readonly Prefix: string },
+  beforeMs: number,
+): Promise<number | undefined> => {
+  const listing = await client
+    .send(new lib.ListMultipartUploadsCommand(place))
+    .catch((error: unknown) => (isUnknownCall(error) ? undefined : failed(error)));
+  if (listing === undefined) return undefined;
+  const old = (listing.Uploads ?? []).filter(
+    ({ Initiated }) => (Initiated?.getTime() ?? beforeMs) < beforeMs,
+  );
+  for (const { Key, UploadId } of old)
+    await client
+      .send(new lib.AbortMultipartUploadCommand({ Bucket: place.Bucket, Key, UploadId }))
+      .catch(failed);
+  return old.length;
+};
+
+/** The library announces on stderr which Node a later release of it will want: nothing a user of this program can do about. */
+const withoutAnnouncement = (make: () => S3Client): S3Client => {
+  const name = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED';
+  const before = process.env[name];
+  process.env[name] = 'true';
+  try {
+    return make();
+  } finally {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  }
+};
+
+export const openBucket = async (place: BucketPlace, env: Env): Promise<Bucket> => {
+  const [s3, storage] = await Promise.all([import('@aws-sdk/client-s3'), import('@aws-sdk/lib-storage')]);
+  const lib: Library = { ...s3, ...storage };
+  const client = withoutAnnouncement(() => new lib.S3Client(configOf(place, env)));
+  const Bucket = place.bucket;
+  const missing = (error: unknown): undefined => (isMissing(error) ? undefined : failed(error));
+  return {
+    put: (Key, data, sizeBytes, signal) =>
+      uploadOf(lib, client, { Bucket, Key, Body: Readable.from(data) }, sizeBytes, signal).catch(failed),
+    stream: async (Key, signal) => {
+      const asked = client.send(
+        new lib.GetObjectCommand({ Bucket, Key }),
+        signal === undefined ? {} : { abortSignal: signal },
+      );
+      const body = (await asked.catch(missing))?.Body as AsyncIterable<Bytes> | undefined;
+      return body === undefined ? undefined : read(body);
+    },
+    sizeOf: async (Key) =>
+      (await client.send(new lib.HeadObjectCommand({ Bucket, Key })).catch(missing))?.ContentLength,
+    list: (prefix) => listed(lib, client, Bucket, prefix),
+    remove: async (Key) =>
+      void (await client.send(new lib.DeleteObjectCommand({ Bucket, Key })).catch(failed)),
+    discardUploads: (Prefix, beforeMs) => discardUploads(lib, client, { Bucket, Prefix }, beforeMs),
+    close: () => client.destroy(),
+  };
+};
