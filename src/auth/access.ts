@@ -1,6 +1,5 @@
 import { AppError } from '../core/problem.ts';
 import { embeddedEndpoints, mockKey } from './settings.ts';
-import { serverKey, endpointsFrom } from './endpoints.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { Account, StoredCredentials } from './credential-store/account.ts';
 
@@ -9,13 +8,6 @@ export const notSignedIn = (why: string, account?: string): AppError =>
     code: 'NOT_SIGNED_IN',
     tryThis: [`opsctl login${account === undefined ? '' : ` --account ${account}`}`],
   });
-
-/** The server that the settings name; undefined when they name none. */
-export const configuredServer = (context: AuthContext): string | undefined => {
-  const auth = context.settings.get('auth.url')?.value;
-  if (auth !== undefined) return serverKey(endpointsFrom({ auth }));
-  return context.settings.get('auth.issuer')?.value.replace(/\/$/, '');
-};
 
 /** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */
 export const chosenAccount = (
@@ -32,9 +24,7 @@ export const chosenAccount = (
   const fitting = data.accounts.filter((account) => server === undefined || account.server === server);
   const found = fitting.find(({ name }) => name === data.current) ?? fitting[0];
   if (found !== undefined) return found;
-  throw notSignedIn(
-    server === undefined || data.accounts.length === 0 ? 'not signed in' : `not signed in at ${server}`,
-  );
+  throw notSignedIn(server === undefined ? 'not signed in' : `not signed in at ${server}`);
 };
 
 /** The embedded server listens on another port at each start: its addresses are asked for when they are needed. */

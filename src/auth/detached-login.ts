@@ -2,8 +2,9 @@ import { AppError } from '../core/problem.ts';
 import { complete } from './complete-login.ts';
 import { attemptFor, refusedByUser, showAddress } from './flow.ts';
 import type { LoginPlan } from './login-plan.ts';
-import { dropPending, readPending, savePending } from './pending-login.ts';
+import { dropPending, type Pending, readPending, savePending } from './pending-login.ts';
 import { secretsFrom } from './pkce.ts';
+import { readIssuer } from './protocol/issuer.ts';
 import { mockKey } from './settings.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { Account } from './credential-store/account.ts';
@@ -35,6 +36,9 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     server: plan.server.key,
     endpoints: plan.server.endpoints,
     clientId: plan.server.clientId,
+    clientAuth: plan.server.clientAuth,
+    issuer: plan.server.metadata?.issuer,
+    resource: plan.params?.resource,
     redirectUri,
     verifier: secrets.verifier,
     state: secrets.state,
@@ -52,6 +56,31 @@ export const startDetachedLogin = async (context: AuthContext, plan: LoginPlan):
     authorization_url: attempt.url,
     redirect_uri: redirectUri,
     expires_at: new Date(expiresMs).toISOString(),
+  };
+};
+
+/** The second half of the plan: what the first one had learnt from the metadata still holds. */
+const planOf = async (
+  context: AuthContext,
+  pending: Pending,
+  clientSecret: string | undefined,
+): Promise<Pick<LoginPlan, 'server' | 'scopes' | 'account' | 'base' | 'params'>> => {
+  const { issuer, resource } = pending;
+  const metadata = issuer === undefined ? undefined : await readIssuer(context, issuer);
+  return {
+    server: {
+      endpoints: pending.endpoints,
+      key: pending.server,
+      isMock: pending.server === mockKey,
+      clientId: pending.clientId,
+      clientSecret: clientSecret ?? context.settings.get('auth.client_secret')?.value,
+      clientAuth: pending.clientAuth,
+      ...(metadata === undefined ? {} : { metadata }),
+    },
+    scopes: pending.requested,
+    account: pending.account,
+    base: pending.base,
+    ...(resource === undefined ? {} : { params: { resource } }),
   };
 };
 
@@ -74,15 +103,7 @@ export const finishDetachedLogin = async (
     await dropPending(context);
     throw refusedByUser(verdict.refusal);
   }
-  const secret = clientSecret ?? context.settings.get('auth.client_secret')?.value;
-  const server = {
-    endpoints: pending.endpoints,
-    key: pending.server,
-    isMock: pending.server === mockKey,
-    clientId: pending.clientId,
-    clientSecret: secret,
-  };
-  const plan = { server, scopes: pending.requested, account: pending.account, base: pending.base };
+  const plan = await planOf(context, pending, clientSecret);
   const attempt = {
     redirectUri: pending.redirectUri,
     requested: pending.requested,

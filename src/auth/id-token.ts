@@ -1,10 +1,9 @@
 import { AppError } from '../core/problem.ts';
-import { chosenAccount, configuredServer } from './access.ts';
 import type { AuthContext } from './auth-context.ts';
 import type { Account } from './credential-store/account.ts';
-import { openCredentialStore } from './credential-store/store.ts';
 import { jwtView } from './programs/jwt-view.ts';
 import { renewed } from './renew.ts';
+import { storedAccount } from './server-profiles.ts';
 
 const endOf = (idToken: string): number => {
   const { exp } = jwtView(idToken, 0).claims;
@@ -22,8 +21,7 @@ export const idTokenOf = async (
   context: AuthContext,
   { account: wanted, minTtlMs }: { readonly account: string | undefined; readonly minTtlMs: number },
 ): Promise<{ readonly token: string; readonly expiresMs: number; readonly account: Account }> => {
-  const data = await openCredentialStore(context).read();
-  let account = chosenAccount(data, wanted, configuredServer(context));
+  let account = await storedAccount(context, wanted);
   const isGood = (idToken: string | undefined): idToken is string =>
     idToken !== undefined && endOf(idToken) - context.host.now() > minTtlMs;
   if (account.idToken === undefined) throw none(account, 'the scope openid was not granted');

@@ -4,6 +4,7 @@ import { type Account, freeName, type StoredCredentials } from './credential-sto
 import { swapSignedIn } from './credential-store/compare-and-swap.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { addScopeLine, missing } from './scopes.ts';
+import { prepareServerProfiles, useServerProfile } from './server-profiles.ts';
 
 /** What a sign-in with added scopes read before it began. */
 export type BaseAccount = Pick<Account, 'name' | 'signIn' | 'subject' | 'email'>;
@@ -82,13 +83,15 @@ export const keepAccount = async (
   if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject)
     throw otherPerson(base, given);
   const signIn = Buffer.from(context.host.random(12)).toString('base64url');
-  const { outcome, account, before } = await openCredentialStore(context).swap((data) => {
+  await prepareServerProfiles(context);
+  const { outcome, account, before } = await openCredentialStore(context, given.server).swap((data) => {
     const name = nameFor(data, given, naming);
     const made: Account = { ...given, name, signIn, generation: 0 };
     const previous = data.accounts.find((each) => each.name === name);
     return { ...swapSignedIn(data, made, base), account: made, before: previous };
   });
   if (outcome === 'changed') throw changedMeanwhile(given, account.name, before?.granted ?? []);
+  await useServerProfile(context, given.server);
   warnOfName(context, account, before);
   if (
     naming.name === undefined &&

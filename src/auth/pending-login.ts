@@ -3,6 +3,7 @@ import { AppError } from '../core/problem.ts';
 import type { BaseAccount } from './keep-account.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { AuthContext } from './auth-context.ts';
+import type { ClientAuthentication } from './protocol/token-client.ts';
 import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { acquire, type Lock } from './credential-store/lock.ts';
 
@@ -11,6 +12,11 @@ export type Pending = {
   readonly server: string;
   readonly endpoints: Endpoints;
   readonly clientId: string;
+  readonly clientAuth?: ClientAuthentication;
+  /** The server was named by it: what it announces holds for the second half too. */
+  readonly issuer?: string;
+  /** Of the authorization request, for the exchange. */
+  readonly resource?: string;
   readonly redirectUri: string;
   readonly verifier: string;
   readonly state: string;
@@ -60,11 +66,11 @@ export const claimLogin = async (context: AuthContext, replaces: boolean): Promi
   const taken = await take(0).catch(async (error: unknown) => {
     if (!(error instanceof AppError) || error.detail.code !== 'LOCK_BUSY') throw error;
     const pid = pidIn(await host.files.read(path));
-    if (!replaces || pid === undefined) throw alreadyWaiting(settings.profile.name, pid);
+    if (!replaces || pid === undefined) throw alreadyWaiting(settings.profile, pid);
     host.processes.signal(pid, 'SIGTERM');
     return take(5000);
   });
-  if (taken === undefined) throw alreadyWaiting(settings.profile.name, undefined);
+  if (taken === undefined) throw alreadyWaiting(settings.profile, undefined);
   return taken;
 };
 
@@ -77,10 +83,10 @@ const pidIn = (text: string | undefined): number | undefined => {
   }
 };
 
-const alreadyWaiting = (profile: string, pid: number | undefined): AppError =>
+const alreadyWaiting = (profile: AuthContext['settings']['profile'], pid: number | undefined): AppError =>
   new AppError(
     'auth',
-    `another login of profile ${profile} is waiting for the browser${pid === undefined ? '' : ` (process ${pid})`}`,
+    `another login${profile.origin === 'default' ? '' : ` of profile ${profile.name}`} is waiting for the browser${pid === undefined ? '' : ` (process ${pid})`}`,
     {
       code: 'LOGIN_WAITING',
       tryThis: ['finish it in the browser', 'opsctl login --replace (ends the other one)'],

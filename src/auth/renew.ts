@@ -57,7 +57,7 @@ const isRenewed = (now: Account, seen: Account, { minTtlMs, force }: Renewal, in
 
 /** A fresh access token, asked for by one process at a time; the others find its result in the credential store. */
 export const renewed = async (context: AuthContext, seen: Account, renewal: Renewal): Promise<Account> => {
-  const credentials = openCredentialStore(context);
+  const credentials = openCredentialStore(context, seen.server);
   const current = async (): Promise<Account> => named(await credentials.read(), seen.name);
   const shared = sharedFailure(context, credentials.failurePath(seen.name));
   const isDone = async (): Promise<boolean> => {

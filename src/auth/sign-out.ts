@@ -20,13 +20,20 @@ const publishedRevocation = async (
   context: AuthContext,
   client: TokenClient,
   issuer: string | undefined,
-): Promise<Revocation | undefined> => {
+): Promise<Revocation | 'none' | 'unknown'> => {
   const metadata = await discover(context.host, client.endpoints, context.signal, issuer);
-  const revoke = metadata?.raw.revocation_endpoint;
-  if (typeof revoke !== 'string' || !URL.canParse(revoke)) return undefined;
+  if (metadata === undefined) return 'unknown';
+  const revoke = metadata.raw.revocation_endpoint;
+  if (typeof revoke !== 'string' || !URL.canParse(revoke)) return 'none';
   const endpoints = { ...client.endpoints, revoke };
   return { client: { ...client, endpoints }, forms: [standardRevokeRequest, revokeRequest] };
 };
+
+const noRevocation = (server: string): AppError =>
+  new AppError('not-found', `${server} publishes no revocation endpoint: nothing was revoked`, {
+    code: 'NO_REVOCATION_ENDPOINT',
+    tryThis: ['opsctl login --revoke-url URL, when the server has one that it does not publish'],
+  });
 
 const sendForms = async (
   context: AuthContext,
@@ -47,23 +54,30 @@ const sendForms = async (
 const isWrongPlace = (error: unknown): boolean =>
   error instanceof AppError && (error.detail.httpStatus === 404 || error.detail.httpStatus === 405);
 
-/** Revokes one token: as the server publishes it when its metadata are known, else in the documented form, whose place may have been guessed. */
+/**
+ * Revokes one token: as the server publishes it when its metadata are known, else in the documented form, whose place may
+ * have been guessed. A server that is known by its issuer follows the standard: there a token never stands in an address first.
+ */
 export const revokeToken = async (
   context: AuthContext,
   account: Account,
   token: string,
 ): Promise<Exclude<Revoked, 'wants-standard'>> => {
   const client = await tokenClientOf(context, await withEndpoints(context, account));
-  const documented = { client, forms: [revokeRequest, standardRevokeRequest] };
-  const published =
-    account.issuer === undefined ? undefined : await publishedRevocation(context, client, account.issuer);
-  if (published !== undefined) return sendForms(context, published, token);
+  const { issuer, server } = account;
+  const isGuessed = isRevokeGuessed(client.endpoints);
+  const published = issuer === undefined ? 'unknown' : await publishedRevocation(context, client, issuer);
+  if (typeof published === 'object') return sendForms(context, published, token);
+  if (published === 'none' && isGuessed) throw noRevocation(server);
+  const forms =
+    issuer === undefined ? [revokeRequest, standardRevokeRequest] : [standardRevokeRequest, revokeRequest];
   try {
-    return await sendForms(context, documented, token);
+    return await sendForms(context, { client, forms }, token);
   } catch (error) {
-    if (!isWrongPlace(error) || !isRevokeGuessed(client.endpoints)) throw error;
-    const found = await publishedRevocation(context, client, undefined);
-    if (found === undefined) throw error;
+    if (!isWrongPlace(error) || !isGuessed) throw error;
+    const found = await publishedRevocation(context, client, issuer);
+    if (found === 'none') throw noRevocation(server);
+    if (found === 'unknown') throw error;
     return sendForms(context, found, token);
   }
 };
@@ -88,7 +102,7 @@ const maxRotations = 5;
 
 /** The refresh token takes its access tokens along; a failing network keeps the credential, so that nothing valid is forgotten. */
 export const signOut = async (context: AuthContext, read: Account, isLocal: boolean): Promise<SignedOut> => {
-  const credentials = openCredentialStore(context);
+  const credentials = openCredentialStore(context, read.server);
   let account = read;
   let revoked = false;
   for (let rotation = 0; rotation < maxRotations; rotation++) {
@@ -121,6 +135,8 @@ export const revokeSignIn = async (
 ): Promise<{ readonly revoked: Awaited<ReturnType<typeof revokeToken>>; readonly account: Account }> => {
   const revoked = await revokeToken(context, account, token);
   const why = 'revoked with opsctl auth revoke';
-  const { data } = await openCredentialStore(context).swap((latest) => swapEnded(latest, account, why));
+  const { data } = await openCredentialStore(context, account.server).swap((latest) =>
+    swapEnded(latest, account, why),
+  );
   return { revoked, account: accountNamed(data, account.name) ?? account };
 };

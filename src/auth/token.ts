@@ -1,6 +1,5 @@
 import { parseDuration } from '../core/duration.ts';
 import { AppError } from '../core/problem.ts';
-import { chosenAccount, configuredServer } from './access.ts';
 import { renewed } from './renew.ts';
 import { addScopeLine, lastPart } from './scopes.ts';
 import type { AuthContext } from './auth-context.ts';
@@ -9,8 +8,8 @@ import { configuredMethod, machineOptions, machineToken } from './machine/machin
 import { withMachineHints } from './machine/hints.ts';
 import type { MachineMethodName } from './machine/method-names.ts';
 import { type Account, isAlive, isFresh, lifeLeftMs } from './credential-store/account.ts';
-import { openCredentialStore } from './credential-store/store.ts';
 import { isSendable } from './protocol/token-body.ts';
+import { storedAccount } from './server-profiles.ts';
 
 export type TokenRequirements = {
   /** The token lives at least this long. */
@@ -124,10 +123,7 @@ const tokenOfAccount = async (
   requirements: TokenRequirements,
 ): Promise<AccessToken> => {
   const minTtlMs = requirements.minTtlMs ?? 0;
-  const stored = await openCredentialStore(context).read();
-  const seen = withMachineHints(context, () =>
-    chosenAccount(stored, requirements.account, configuredServer(context)),
-  );
+  const seen = await withMachineHints(context, () => storedAccount(context, requirements.account));
   checkScopes(seen, requirements.scopes);
   const isRefused = requirements.refused !== undefined && requirements.refused === seen.accessToken;
   /** An early refresh that meets an outage costs nothing while the token still lives. */

@@ -16,7 +16,7 @@ const others: readonly (readonly [string, string])[] = [
   ['LC_ALL, LC_CTYPE, LANG', 'Without UTF-8 in it, lines and ticks are drawn in ASCII'],
   ['COLUMNS', 'Width of help where the output is not a terminal'],
   ['CI', 'When set, nothing is asked and nothing turns'],
-  ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices'],
+  ['ACCESSIBLE', 'When set, questions are plain lines with numbered choices, and nothing is drawn over'],
   ['BROWSER', 'Command that opens the sign-in page; `none` for no browser'],
 ];
 

@@ -159,12 +159,30 @@ export const keys: readonly Key[] = [
     kind: 'duration',
     summary: 'Most time for a whole run',
   },
+  {
+    key: 'kv.versions_file',
+    env: 'OPSCTL_KV_VERSIONS_FILE',
+    kind: 'file',
+    summary: "File with newer data of the store's versions",
+  },
   { key: 'mock', env: 'OPSCTL_MOCK', summary: '`never` turns the embedded mock server off' },
   {
     key: 'rate_per_minute',
     env: 'OPSCTL_RATE_PER_MINUTE',
     summary: 'Requests a minute of all commands of this profile together, or `off`',
     fallback: '195',
+  },
+  {
+    key: 'rate_store',
+    env: 'OPSCTL_RATE_STORE',
+    secret: true,
+    summary: 'Where machines with the same token share that rate: redis://…, rediss://… or etcd://…',
+  },
+  {
+    key: 'rate_share',
+    env: 'OPSCTL_RATE_SHARE',
+    summary: 'Machines that divide the rate among them while the store cannot be reached',
+    fallback: '10',
   },
 ];
 

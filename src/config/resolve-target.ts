@@ -70,18 +70,22 @@ const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting |
   return setting && checkedToken(setting);
 };
 
-/** A profile that is named on the line and in no file is mistyped, whatever the environment holds. */
+/** A profile that is named and in no file is mistyped, whatever URL the environment holds. */
 const profileIsKnown = ({ profile, profiles }: Settings): void => {
-  if (!profile.isNew || !profile.origin.startsWith('flag')) return;
+  if (!profile.isNew) return;
   const close = nearest(profile.name, profiles);
-  throw new AppError('config', `there is no profile \`${profile.name}\`; known: ${profiles.join(', ')}`, {
-    code: 'PROFILE_UNKNOWN',
-    tryThis: [
-      close === undefined
-        ? `opsctl config set tracker.url https://… --profile ${profile.name}`
-        : `--profile ${close}`,
-    ],
-  });
+  throw new AppError(
+    'config',
+    `there is no profile \`${profile.name}\` (${profile.origin}); known: ${profiles.join(', ')}`,
+    {
+      code: 'PROFILE_UNKNOWN',
+      tryThis: [
+        close === undefined
+          ? `opsctl config set tracker.url https://… --profile ${profile.name}`
+          : `${profile.origin.startsWith('flag') ? '--profile ' : 'OPSCTL_PROFILE='}${close}`,
+      ],
+    },
+  );
 };
 
 /** Which service a command talks to (spec/program#settings). Pure; throws when neither the service nor the mock is safe to assume. */

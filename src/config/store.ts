@@ -9,7 +9,7 @@ const patienceMs = 15_000;
 /** A change takes milliseconds: a lock of another machine this old was left behind. */
 const foreignAgeMs = 10_000;
 
-/** What conf refuses to write. */
+/** What conf refuses. */
 const schema = {
   current: { type: 'string' },
   profiles: {
@@ -18,20 +18,33 @@ const schema = {
   },
 } as const;
 
-/** conf writes atomically, checks the shape, and keeps the file to its owner: profiles hold tokens. */
-const write = async (directory: string, next: Profiles): Promise<void> => {
+/**
+ * conf reads the file and checks the shape of what is to be kept. Its own way to the disk takes a short write on a full
+ * disk for a whole one and does not sync the directory, so the text goes to `Files.replace` (DECISIONS 82).
+ */
+const checkedText = async (directory: string, next: Profiles): Promise<string> => {
   const { default: Conf } = await import('conf');
+  let text: string | undefined;
   const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
     cwd: directory,
     configName: 'config',
     projectSuffix: '',
-    configFileMode: 0o600,
     accessPropertiesByDotNotation: false,
     clearInvalidConfig: false,
     schema,
   });
+  const keep = (value: unknown): void => {
+    text = `${JSON.stringify(value, undefined, '\t')}\n`;
+  };
+  Object.defineProperty(file, '_write', { value: keep });
   file.store = { ...next };
+  if (text === undefined) throw new Error('conf wrote the configuration by itself');
+  return text;
 };
+
+/** Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles hold tokens. */
+const write = async (host: Host, file: string, next: Profiles): Promise<void> =>
+  host.files.replace(file, await checkedText(dirname(file), next), 0o600);
 
 /** Two commands that change settings at once must not lose one of the changes. */
 const locked = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
@@ -57,7 +70,6 @@ const locked = async (host: Host, path: string, act: () => Promise<void>): Promi
 /** Reads, changes and writes the configuration file. */
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   const file = configFile(host);
-  const directory = dirname(file);
-  await host.files.makeDirectory(directory, 0o700);
-  await locked(host, `${file}.lock`, () => write(directory, change(readProfiles(host))));
+  await host.files.makeDirectory(dirname(file), 0o700);
+  await locked(host, `${file}.lock`, () => write(host, file, change(readProfiles(host))));
 };

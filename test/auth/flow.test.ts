@@ -97,6 +97,18 @@ test('both families answer on the same port', async () => {
   expect(page.body).toContain('You are signed in');
 });
 
+test('a code may fill the address up to its limit of 8 KiB; a longer address is refused, and the login goes on', async () => {
+  const login = await start();
+  const rest = `/?state=${login.state}&code=`.length;
+  const longest = 'c'.repeat(8192 - rest);
+  const over = await login.redirect({ state: login.state, code: `${longest}c` });
+  expect(over.status).toBe(414);
+  expect(login.isDone()).toBe(false);
+  expect((await login.redirect({ state: login.state, code: longest })).body).toContain('You are signed in');
+  expect(await login.outcome).not.toBeInstanceOf(Error);
+  expect(login.tokens.asked[0]?.form.get('code')).toBe(longest);
+});
+
 test('denied: exit 4, and the page says what to do', async () => {
   const login = await start();
   const page = await login.redirect({ error: 'access_denied', state: login.state });
@@ -124,6 +136,7 @@ test.each([
     'INVALID_GRANT',
   ],
   ['a wrong client', { status: 401, body: { error: 'invalid_client' } }, 'auth', 'INVALID_CLIENT'],
+  ['a wrong client by 400', { status: 400, body: { error: 'invalid_client' } }, 'auth', 'INVALID_CLIENT'],
   [
     'a web page in place of JSON',
     { status: 200, body: '<html>proxy</html>', type: 'text/html' },

@@ -143,6 +143,18 @@ test('a sign-out at a server with metadata uses its endpoint, and no token stand
   expect(asked.map(({ path }) => path).join()).not.toContain('rt-secret');
 });
 
+test('a sign-out at a server that publishes no revocation endpoint sends the token nowhere, and says so', async () => {
+  const { issuer, asked } = await vendor({ revocation_endpoint: undefined });
+  const context = await contextWith({});
+  const endpoints = { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/revoke` };
+  const owner = { name: 'a', signIn: 's', server: issuer, endpoints, clientId: 'c', issuer };
+  const made = accountFrom(owner, { accessToken: 'at', refreshToken: 'rt-secret' }, [], { wallMs: 1 });
+  await openCredentialStore(context).swap((data) => ({ data: withAccount(data, made) }));
+  await expect(signOut(context, made, false)).rejects.toThrow('publishes no revocation endpoint');
+  expect(asked.map(({ path, form }) => path + form).join()).not.toContain('rt-secret');
+  expect((await openCredentialStore(context).read()).accounts).toHaveLength(1);
+});
+
 const jwt = 'eyJhIjoxfQ.eyJiIjoyfQ.c2ln';
 test('auth.identity_token_file and auth.identity_token_command give the identity token of a job', async () => {
   const context = await contextWith({});

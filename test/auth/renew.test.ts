@@ -215,6 +215,7 @@ test.each([
   ['a web page', { status: 200, body: '<html>', type: 'text/html' }, 'network'],
   ['too many requests', { status: 429, body: 'x', headers: { 'retry-after': '0' } }, 'rate-limit'],
   ['a wrong client', { status: 401, body: { error: 'invalid_client' } }, 'auth'],
+  ['a wrong client by 400', { status: 400, body: { error: 'invalid_client' } }, 'auth'],
   ['a deleted client', { status: 401, body: { error: 'deleted_client' } }, 'auth'],
 ])('%s deletes nothing', async (_, answer, category) => {
   const { context, account } = await signedIn(answer);

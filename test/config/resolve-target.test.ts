@@ -69,9 +69,14 @@ describe('a configured service', () => {
     expect(resolve(service, env)).toMatchObject({ kind: 'configured', ...expected });
   });
 
-  test('a profile that is not stored is fine when the URL comes from elsewhere', () => {
-    const env = { OPSCTL_PROFILE: 'ci', OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k' };
-    expect(resolve('tracker', env)).toMatchObject({ kind: 'configured', baseUrl: 'https://t' });
+  test('a profile that is not stored is mistyped, wherever the URL comes from', () => {
+    const env = { OPSCTL_PROFILE: 'wrk', OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k' };
+    expect(() => resolve('tracker', env)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining('`wrk` (environment OPSCTL_PROFILE)'),
+        detail: expect.objectContaining({ code: 'PROFILE_UNKNOWN', tryThis: ['OPSCTL_PROFILE=work'] }),
+      }),
+    );
   });
 
   test('a tracker without a token needs a sign-in', () => {

@@ -12,6 +12,7 @@ import { loadSettings } from '../../src/config/load.ts';
 import { type Profiles, readProfiles } from '../../src/config/profiles.ts';
 import { changeProfiles } from '../../src/config/store.ts';
 import { thisProcess } from '../../src/platform/file-lock.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 let real: RealHost;
@@ -128,4 +129,18 @@ describe('values', () => {
     expect(() => knownKey('tracker.ulr')).toThrow(/did you mean tracker\.url/);
     expect(() => knownKey('zzzzzzzzzzzz')).toThrow(expect.objectContaining({ category: 'usage' }));
   });
+});
+
+test('a disk that fills up while the file is written leaves the old one', async () => {
+  await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
+  const full: Host['files'] = {
+    ...real.host.files,
+    replace: async () => {
+      throw Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' });
+    },
+  };
+  await expect(
+    changeProfiles({ ...real.host, files: full }, (stored) => withSetting(stored, 'work', timeout, '2s')),
+  ).rejects.toMatchObject({ code: 'ENOSPC' });
+  expect(readProfiles(real.host).profiles['work']).toEqual({ timeout: '1s' });
 });

@@ -48,10 +48,10 @@ export const decrypt = (encrypted: EncryptedCredentials, key: Uint8Array): strin
   }
 };
 
-export const damaged = (path: string, why: string): AppError =>
+export const damaged = (path: string, why: string, first: readonly string[] = []): AppError =>
   new AppError('config', `the stored credentials ${path} cannot be read: ${why}`, {
     code: 'CREDENTIALS_UNREADABLE',
-    tryThis: [`remove ${path} and run opsctl login`, 'opsctl doctor auth'],
+    tryThis: [...first, `remove ${path} and run opsctl login`, 'opsctl doctor auth'],
   });
 
 export const parseEncrypted = (text: string, path: string): EncryptedCredentials => {

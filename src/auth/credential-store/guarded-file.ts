@@ -21,7 +21,7 @@ export const distrust = (
   return undefined;
 };
 
-export const checkTrust = async (host: Host, path: string): Promise<boolean> => {
+const checkTrust = async (host: Host, path: string): Promise<boolean> => {
   const info = await host.files.info(path);
   if (info === undefined) return false;
   const found = distrust(info, host.uid, host.platform);

@@ -8,9 +8,10 @@ import { serverKey } from '../endpoints.ts';
 import { makePrivateDirectory, orUnwritable, readGuarded, writeGuarded } from './guarded-file.ts';
 import { type Key, type KeyStore, makeKey, readKey } from './key.ts';
 import { acquire, type Lock, type LockOptions } from './lock.ts';
+import { type Place, placeOf } from './place.ts';
 import { damaged, type KeyLocation, encrypt, parseEncrypted, decrypt } from './encryption.ts';
 
-/** The credentials of one profile. Every read is fresh: another process may have refreshed meanwhile. */
+/** The credentials of one place. Every read is fresh: another process may have refreshed meanwhile. */
 export type CredentialStore = {
   readonly path: string;
   read(): Promise<StoredCredentials>;
@@ -63,19 +64,23 @@ const write = (host: Host, path: string, data: StoredCredentials, key: Key): Pro
   );
 
 /** Where the key of the profile is kept, and who is told when that is not the keychain. */
-const keyStoreOf = ({ host, settings, log }: AuthContext): KeyStore => ({
+const keyStoreOf = ({ host, log }: AuthContext, { profile, directory }: Place): KeyStore => ({
   host,
-  directory: settings.directories.state,
-  profile: settings.profile.name,
+  directory,
+  profile,
   allowsKeychain: host.env.OPSCTL_KEYCHAIN !== 'never',
   log: (text) => log.warnOnce('keychain', text),
 });
 
-export const openCredentialStore = (context: AuthContext): CredentialStore => {
-  const { host, settings, log } = context;
-  const directory = settings.directories.state;
+/** Of the server that is given, else of the one that the settings name, else of the last sign-in. */
+export const openCredentialStore = (context: AuthContext, server?: string): CredentialStore =>
+  openStoreAt(context, placeOf(context, server));
+
+export const openStoreAt = (context: AuthContext, place: Place): CredentialStore => {
+  const { host, log } = context;
+  const { directory } = place;
   const path = join(directory, 'credentials.json');
-  const store = keyStoreOf(context);
+  const store = keyStoreOf(context, place);
   const hideAll = (data: StoredCredentials): StoredCredentials => {
     for (const account of data.accounts) for (const secret of secretsOf(account)) log.hide(secret);
     return data;

@@ -9,6 +9,8 @@ export type ReceiverOptions = {
   readonly host: string;
   readonly port: number;
   readonly issuer: string;
+  /** Whose accounts the events are about. */
+  readonly server: string;
   readonly jwksUri: string;
   readonly audiences: readonly string[];
   onEvent(event: Received): void;
@@ -75,10 +77,10 @@ const deliveredIn = async (request: Incoming): Promise<{ token: string } | { ref
 };
 
 /** Stores the effect of an event once: the same event comes again when our answer was lost. */
-const takeOnce = (context: AuthContext, onEvent: ReceiverOptions['onEvent']) => {
+const takeOnce = (context: AuthContext, { server, onEvent }: Pick<ReceiverOptions, 'server' | 'onEvent'>) => {
   const seen = new Map<string, true>();
   const take = async (event: SecurityEvent): Promise<void> => {
-    const { effects } = await openCredentialStore(context).swap((data) => applyEvent(data, event));
+    const { effects } = await openCredentialStore(context, server).swap((data) => applyEvent(data, event));
     onEvent({
       id: event.id,
       types: Object.keys(event.events),
@@ -96,7 +98,7 @@ const takeOnce = (context: AuthContext, onEvent: ReceiverOptions['onEvent']) => 
 /** RFC 8935 2: accepts a push of one event, with 202 once its effect is stored. */
 export const listenForEvents = async (context: AuthContext, options: ReceiverOptions): Promise<Listener> => {
   const cache: { keys: readonly Key[] } = { keys: await readKeys(context, options.jwksUri) };
-  const take = takeOnce(context, (event) => options.onEvent(event));
+  const take = takeOnce(context, options);
   const handle = async (request: Incoming): Promise<Outgoing> => {
     const delivered = await deliveredIn(request);
     if ('refusal' in delivered) return delivered.refusal;

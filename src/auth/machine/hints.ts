@@ -23,12 +23,12 @@ export const machineHints = (context: Pick<AuthContext, 'host'>): readonly strin
 
 /** The embedded server lets a program without a browser or a terminal sign in, so there the usual line works. */
 const isEmbedded = ({ settings }: Pick<AuthContext, 'settings'>): boolean =>
-  settings.get('auth.url') === undefined && settings.get('auth.issuer') === undefined;
+  ['auth.url', 'auth.issuer', 'auth.token_url', 'mock'].every((key) => settings.get(key) === undefined);
 
 /** Adds them to the error that says that nobody is signed in. */
-export const withMachineHints = <T>(context: AuthContext, work: () => T): T => {
+export const withMachineHints = async <T>(context: AuthContext, work: () => Promise<T>): Promise<T> => {
   try {
-    return work();
+    return await work();
   } catch (error) {
     const isOurs = error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN';
     if (!isOurs || !isUnattended(context)) throw error;

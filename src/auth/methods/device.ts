@@ -71,13 +71,15 @@ export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefi
   };
 };
 
-/** The picture is for a phone beside a terminal; elsewhere the address and the code are enough. */
+/** The picture is for a phone beside a terminal; elsewhere the address and the code are enough. All of it fits on 24 rows. */
 const show = async (context: AuthContext, device: DeviceAuthorization): Promise<void> => {
   const { stderr } = context.host.terminal;
   const lines = `On any device open:\n\n  ${device.verificationUri}\n\nand type the code:\n\n  ${device.userCode}\n\n`;
   if (!stderr.isTty) return stderr.write(lines);
   const { renderUnicodeCompact } = await import('uqr');
-  await stderr.write(`${lines}${renderUnicodeCompact(device.completeUri, { border: 2 })}\n\n`);
+  const picture = renderUnicodeCompact(device.completeUri, { border: 2 });
+  const below = `Scan this, or open on any device:  ${device.verificationUri}\nand type the code:  ${device.userCode}\n`;
+  await stderr.write(`${picture}\n${below}`);
 };
 
 type Answer = 'wait' | 'wait longer' | HttpResponse;

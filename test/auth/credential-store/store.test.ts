@@ -131,3 +131,10 @@ test('a keychain that is gone later is an error that names it', async () => {
   keychain.kept.clear();
   await expect(openCredentialStore(run).read()).rejects.toThrow('no longer in the keychain');
 });
+
+test('a key that a killed command wrote half of does not keep anybody from signing in', async () => {
+  const run = await context({ env: { OPSCTL_KEYCHAIN: 'never' } });
+  await writeFile(join(run.directory, 'credentials.key'), 'AAAA', { mode: 0o600 });
+  await openCredentialStore(run).swap((data) => ({ data: withAccount(data, account('ada')) }));
+  expect((await openCredentialStore(run).read()).accounts[0]?.name).toBe('ada');
+});

@@ -26,26 +26,26 @@ const context = async (options: AuthContextOptions = {}): Promise<TestAuthContex
 
 test('free ports are fine; a taken one is named with the way to its holder', async () => {
   const run = await context();
-  expect((await portFindings(run, 0))[0]).toMatchObject({ state: 'ok' });
+  expect((await portFindings(run, 0))[0]).toMatchObject({ state: 'pass' });
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   closers.push(() => new Promise((resolve) => server.close(() => resolve())));
   expect((await portFindings(run, port))[0]).toMatchObject({
-    state: 'fails',
+    state: 'fail',
     found: 'EADDRINUSE',
     remedy: expect.stringContaining(String(port)),
   });
 });
 
 test.each([
-  ['a desktop', { DISPLAY: ':0' }, true, 'ok', ''],
-  ['no terminal', { DISPLAY: ':0' }, false, 'warns', '--no-browser'],
+  ['a desktop', { DISPLAY: ':0' }, true, 'pass', ''],
+  ['no terminal', { DISPLAY: ':0' }, false, 'warn', '--no-browser'],
   [
     'SSH',
     { SSH_CONNECTION: '1 2 10.0.0.9 22', USER: 'ada' },
     true,
-    'warns',
+    'warn',
     'ssh -N -L 8400:127.0.0.1:8400 ada@10.0.0.9',
   ],
 ])('browser on %s', async (_, env, hasTerminal, state, remedy) => {
@@ -64,15 +64,15 @@ test('a keychain that does not answer has a way context it', async () => {
     env: { OPSCTL_KEYCHAIN: undefined },
     host: (host) => ({ ...host, hostname: host.hostname, keychain: dead }),
   });
-  expect(await keychainFinding(run)).toMatchObject({ state: 'warns', found: 'no answer within 3 s' });
+  expect(await keychainFinding(run)).toMatchObject({ state: 'warn', found: 'no answer within 3 s' });
 });
 
 test('a credential store that cannot be trusted is a failure with the remedy', async () => {
   const run = await context();
-  expect(await credentialStoreFinding(run)).toMatchObject({ state: 'ok' });
+  expect(await credentialStoreFinding(run)).toMatchObject({ state: 'pass' });
   await writeFile(join(run.directory, 'credentials.json'), '{}', { mode: 0o644 });
   expect(await credentialStoreFinding(run)).toMatchObject({
-    state: 'fails',
+    state: 'fail',
     remedy: expect.stringContaining('chmod 600'),
   });
 });
@@ -103,7 +103,7 @@ test('a server that answers as it should', async () => {
       ? tokenError
       : { status: 302, body: '', headers: { location: 'http://127.0.0.1:49152?error=login_required' } },
   );
-  expect(Object.values(found).map(({ state }) => state)).toEqual(Object.values(found).map(() => 'ok'));
+  expect(Object.values(found).map(({ state }) => state)).toEqual(Object.values(found).map(() => 'pass'));
 });
 
 test.each([
@@ -115,16 +115,16 @@ test.each([
     url === '/token' ? tokenError : { status: 400, body: `<p>Error: ${code}</p>`, type: 'text/html' },
   );
   expect(found['redirect URI']).toMatchObject({
-    state: 'fails',
+    state: 'fail',
     found: expect.stringContaining(code),
     remedy: expect.stringContaining(remedy),
   });
 });
 
 test.each([
-  [10, 'ok'],
-  [120, 'warns'],
-  [4000, 'fails'],
+  [10, 'pass'],
+  [120, 'warn'],
+  [4000, 'fail'],
 ])('a clock that is %i s off: %s', async (seconds, state) => {
   const found = await findings({
     ...tokenError,
@@ -137,7 +137,7 @@ test('a web page is no token endpoint', async () => {
   expect(
     (await findings({ status: 200, body: '<html>', type: 'text/html' }))['token endpoint'],
   ).toMatchObject({
-    state: 'fails',
+    state: 'fail',
     remedy: 'check --token-url',
   });
 });

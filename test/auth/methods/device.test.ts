@@ -48,6 +48,9 @@ test('RFC 8628 3.5: asks at the interval, less often when told so, and stores wh
 test('a terminal gets the address as a QR code as well', async () => {
   const { host } = await run([{ body: tokens }], ['stderr']);
   expect(host.err()).toMatch(/[▀▄█]{5}/);
+  // Picture, address and code are on the screen together.
+  expect(host.err().split('\n').length).toBeLessThan(24);
+  expect(host.err()).toMatch(/▀\n.*https:\/\/a\.example\/device\n.*BCDF-GHJK\n/);
 });
 
 test.each([

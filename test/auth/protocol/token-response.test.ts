@@ -50,6 +50,7 @@ test.each([
   [400, { error: 'invalid_token' }, 'was-invalid'],
   [400, { error: 'invalid_request' }, 'wants-standard'],
   [401, { error: 'invalid_client' }, 'wants-standard'],
+  [400, { error: 'invalid_client' }, 'wants-standard'],
 ])('spec/sign-in#revoke answered with %i %j: %s', (status, body, outcome) => {
   expect(processRevoke(json(status, body), 0)).toBe(outcome);
 });

@@ -21,7 +21,7 @@ export type Environment = {
 export const contextOn = (host: Host): AuthContext => ({
   host,
   settings: {
-    profile: { name: 'mock', origin: 'default' },
+    profile: { name: 'work', origin: 'flag --profile' },
     directories: { config: '/state', state: '/state', cache: '/state' },
     get: () => undefined,
   },

@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import { chosenAccount } from './access.ts';
+import type { AuthContext } from './auth-context.ts';
+import { configuredServer } from './configured-server.ts';
+import type { Account, StoredCredentials } from './credential-store/account.ts';
+import { makePrivateDirectory, writeGuarded } from './credential-store/guarded-file.ts';
+import { acquire } from './credential-store/lock.ts';
+import {
+  allPlaces,
+  indexPath,
+  ownPlace,
+  type Place,
+  placeIndex,
+  type PlaceIndex,
+  placeNamed,
+  profileOfServer,
+} from './credential-store/place.ts';
+import { type CredentialStore, openCredentialStore, openStoreAt } from './credential-store/store.ts';
+import { mockKey } from './settings.ts';
+
+const isNamed = ({ settings }: AuthContext): boolean => settings.profile.origin !== 'default';
+
+/** One writer of the index at a time. */
+const underLock = async (context: AuthContext, work: () => Promise<void>): Promise<void> => {
+  const path = indexPath(context);
+  await makePrivateDirectory(context.host, join(path, '..'));
+  const lock = await acquire(context.host, `${path}.lock`, { waitMs: 120_000, signal: context.signal });
+  try {
+    await work();
+  } finally {
+    await lock?.release();
+  }
+};
+
+const writeIndex = ({ host }: AuthContext, path: string, index: PlaceIndex): Promise<void> =>
+  writeGuarded(
+    host,
+    path,
+    `${JSON.stringify({ ...index, profiles: [...new Set(index.profiles)].sort() })}\n`,
+  );
+
+/** Moves one account as a whole: nobody refreshes it meanwhile, and a crash between the two writes leaves it in both places. */
+const moveAccount = async (
+  context: AuthContext,
+  from: CredentialStore,
+  account: Account,
+  isCurrent: boolean,
+): Promise<string> => {
+  const profile = profileOfServer(account.server, context.settings.profile.name);
+  const to = openStoreAt(context, placeNamed(context, profile));
+  const lock = await from.lockAccount(account.name, { waitMs: 120_000, signal: context.signal });
+  try {
+    const { accounts } = await from.read();
+    const latest = accounts.find(({ name }) => name === account.name);
+    if (latest === undefined) return profile;
+    await to.swap((data) => ({
+      data: {
+        ...data,
+        ...(isCurrent || data.current === undefined ? { current: latest.name } : {}),
+        accounts: [...data.accounts.filter(({ name }) => name !== latest.name), latest],
+      },
+    }));
+    await from.swap((data) => ({
+      data: { ...data, accounts: data.accounts.filter(({ name }) => name !== latest.name) },
+    }));
+  } finally {
+    await lock?.release();
+  }
+  return profile;
+};
+
+/** Sign-ins that an earlier version kept under `mock` move to the profiles of their servers, once. */
+const splitByServer = async (context: AuthContext): Promise<PlaceIndex> => {
+  const own = ownPlace(context);
+  const from = openStoreAt(context, own);
+  const { accounts, current } = await from.read();
+  const profiles = [own.profile];
+  let last = own.profile;
+  for (const account of accounts.filter(({ server }) => server !== mockKey)) {
+    const profile = await moveAccount(context, from, account, account.name === current);
+    profiles.push(profile);
+    if (account.name === current) last = profile;
+  }
+  return { current: last, profiles };
+};
+
+/** Before an account is stored: the index is there, and what an earlier version stored is in its place. */
+export const prepareServerProfiles = async (context: AuthContext): Promise<void> => {
+  if (isNamed(context) || placeIndex(context) !== undefined) return;
+  await underLock(context, async () => {
+    if (placeIndex(context) === undefined)
+      await writeIndex(context, indexPath(context), await splitByServer(context));
+  });
+};
+
+/** Commands that name no server mean this one from now on. */
+export const useServerProfile = async (context: AuthContext, server: string): Promise<void> => {
+  if (isNamed(context)) return;
+  const name = profileOfServer(server, context.settings.profile.name);
+  const isUsed = (index: PlaceIndex | undefined): boolean =>
+    index?.current === name && index.profiles.includes(name);
+  if (isUsed(placeIndex(context))) return;
+  await underLock(context, async () => {
+    const index = placeIndex(context);
+    await writeIndex(context, indexPath(context), {
+      current: name,
+      profiles: [...(index?.profiles ?? []), name],
+    });
+  });
+};
+
+export type StoredPlace = { readonly place: Place; readonly data: StoredCredentials };
+
+/** What every place of this run holds, the one of the last sign-in first. */
+export const storedEverywhere = (context: AuthContext): Promise<StoredPlace[]> =>
+  Promise.all(
+    allPlaces(context).map(async (place) => ({ place, data: await openStoreAt(context, place).read() })),
+  );
+
+/** The account that a command means: by its name wherever it is stored, else the current one of the server in use. */
+export const storedAccount = async (context: AuthContext, wanted?: string): Promise<Account> => {
+  const data = await openCredentialStore(context).read();
+  const isElsewhere = wanted !== undefined && !data.accounts.some(({ name }) => name === wanted);
+  if (!isElsewhere || placeIndex(context) === undefined)
+    return chosenAccount(data, wanted, configuredServer(context));
+  const accounts = (await storedEverywhere(context)).flatMap((stored) => stored.data.accounts);
+  return chosenAccount({ ...data, accounts }, wanted, undefined);
+};

@@ -1,0 +1,88 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { Account } from '../../../src/auth/credential-store/account.ts';
+import { keepAccount } from '../../../src/auth/keep-account.ts';
+import { openTokenFile } from '../../../src/auth/programs/token-file.ts';
+import { makeAuthContext } from '../auth-context.ts';
+import { goodTokens, tokenServer } from '../token-server.ts';
+
+let closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers) await close();
+  closers = [];
+});
+
+const until = async (isSo: () => boolean): Promise<void> => {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** An account whose token lives ten minutes, and a machine on which the waits for its refresh pass when the test says so. */
+const setUp = async () => {
+  let count = 1;
+  const tokens = await tokenServer(() => ({
+    ...goodTokens,
+    body: { ...(goodTokens.body as object), access_token: `at-${++count}`, expires_in: 600 },
+  }));
+  closers.push(() => tokens.close());
+  const waits: { readonly ms: number; pass(): void }[] = [];
+  const context = await makeAuthContext({
+    host: (host) => ({
+      ...host,
+      hostname: host.hostname,
+      sleep: (ms, signal) =>
+        ms < 60_000
+          ? host.sleep(ms, signal)
+          : new Promise((pass, reject) => {
+              waits.push({ ms, pass });
+              signal?.addEventListener('abort', () => reject(signal.reason));
+            }),
+    }),
+  });
+  closers.push(() => context.close());
+  const endpoints = { authorize: `${tokens.url}/a`, token: `${tokens.url}/token`, revoke: `${tokens.url}/r` };
+  const now = context.host.now();
+  const account: Omit<Account, 'generation' | 'signIn'> = {
+    name: 'work',
+    server: tokens.url,
+    endpoints,
+    clientId: 'c',
+    requested: [],
+    granted: [],
+    obtainedMs: now,
+    accessToken: 'at-1',
+    accessExpiresMs: now + 600_000,
+    refreshToken: 'rt',
+  };
+  await keepAccount(context, account);
+  return { context, tokens, waits };
+};
+
+test('the token in the file is replaced before it ends, again and again, and the file goes with the program', async () => {
+  const { context, waits } = await setUp();
+  const file = await openTokenFile(context, { minTtlMs: 60_000 });
+  const held = (): string => readFileSync(file.path, 'utf8');
+  expect(held()).toBe('at-1');
+  expect(statSync(file.path).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(file.path)).mode & 0o777).toBe(0o700);
+  for (const [round, next] of ['at-2', 'at-3'].entries()) {
+    await until(() => waits.length === round + 1);
+    // Before less than the promised minute is left.
+    expect(waits[round]?.ms).toBeLessThan(540_000);
+    waits[round]?.pass();
+    await until(() => held() === next);
+  }
+  await file.close();
+  expect(existsSync(dirname(file.path))).toBe(false);
+});
+
+test('a refresh that fails leaves the token that still lives, says so, and is tried again', async () => {
+  const { context, tokens, waits } = await setUp();
+  const file = await openTokenFile(context, { minTtlMs: 60_000 });
+  tokens.answer({ status: 400, body: { error: 'invalid_request' } });
+  await until(() => waits.length === 1);
+  waits[0]?.pass();
+  await until(() => context.said.text().includes('could not be refreshed'));
+  expect(readFileSync(file.path, 'utf8')).toBe('at-1');
+  await file.close();
+});
