@@ -19,9 +19,13 @@ const versionsIn = (text: string): Versions | undefined => {
   const first = (names: readonly string[]): string | undefined =>
     names.map((name) => body?.[name]).find((value) => typeof value === 'string') as string | undefined;
   const server = first(versionFields.server);
-  return server === undefined
-    ? undefined
-    : { server, cluster: first(versionFields.cluster) ?? 'not_decided' };
+  if (server === undefined) return undefined;
+  const storage = first(versionFields.storage);
+  return {
+    server,
+    cluster: first(versionFields.cluster) ?? 'not_decided',
+    ...(storage === undefined ? {} : { storage }),
+  };
 };
 
 export const parsed = (text: string): unknown => {

@@ -3,7 +3,7 @@ import type { Endpoint, Json } from './endpoint.ts';
 import { receiveLimitError } from './errors.ts';
 import { type PastGateway, grpcCall } from './grpc-call.ts';
 import { directCalls } from './messages.ts';
-import { decode, encode } from './protobuf.ts';
+import { decode, encode } from '../core/protobuf.ts';
 
 /** The same call as through the gateway, and the same answer, by the store's own interface. */
 export const callDirect = async (connection: PastGateway, path: string, body: Json): Promise<Json> => {

@@ -17,7 +17,8 @@ export type Endpoint = {
   readonly maxReceiveBytes?: number;
 };
 export type Json = Readonly<Record<string, any>>;
-export type Versions = { readonly server: string; readonly cluster: string };
+/** `storage`: the version of the data, from 3.6 on. */
+export type Versions = { readonly server: string; readonly cluster: string; readonly storage?: string };
 
 export type Connection = {
   readonly endpoint: Endpoint;

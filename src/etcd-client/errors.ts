@@ -47,7 +47,7 @@ const known: readonly Known[] = [
     text: /database space exceeded/,
     code: 'NO_SPACE',
     category: 'refused',
-    tryThis: ['compact and defragment, or raise the quota; then `opsctl kv alarm disarm`'],
+    tryThis: ['opsctl kv recover-space', 'raise the quota, then opsctl kv alarm disarm'],
   },
   { text: /no leader/, code: 'NO_LEADER', category: 'network', tryThis: ['opsctl kv status'] },
   {

@@ -1,21 +1,18 @@
-import { isUtf8 } from 'node:buffer';
 import type { Host } from '../platform/host.ts';
 import { connect } from './connection.ts';
 import type { Connection, Endpoint, Json } from './endpoint.ts';
 import { parsed } from './connection.ts';
 import { sendLimitError } from './errors.ts';
 import { grpcCall } from './grpc-call.ts';
+import { keyValueFrom } from './key-value.ts';
+import type { KeyValue } from './key-value.ts';
+import { listedFrom, operationCalls } from './operation-calls.ts';
+import type { ListedMember } from './operation-calls.ts';
 import { bytesField, numberField, numberMessage } from './grpc-stream.ts';
 
+export type { KeyValue } from './key-value.ts';
+export type { ListedMember } from './operation-calls.ts';
 export type AlarmSeen = { readonly member_id: string; readonly alarm: 'NOSPACE' | 'CORRUPT' | string };
-export type ListedMember = {
-  readonly id: string;
-  readonly name: string;
-  readonly peer_urls: readonly string[];
-  readonly client_urls: readonly string[];
-  readonly is_learner: boolean;
-};
-
 export type Health = { readonly is_healthy: boolean; readonly reason?: string; readonly status: number };
 export type Status = {
   readonly version?: string;
@@ -30,17 +27,8 @@ export type Status = {
   readonly db_size_bytes: number;
   readonly db_in_use_bytes?: number;
   readonly errors: readonly string[];
-};
-export type KeyValue = {
-  readonly key: string;
-  readonly value: string;
-  /** Present when key or value is not text: what was shown of it lost bytes. */
-  readonly key_base64?: string;
-  readonly value_base64?: string;
-  readonly create_revision: number;
-  readonly mod_revision: number;
-  readonly version: number;
-  readonly lease?: string;
+  /** The version that a downgrade of the cluster goes to, while one is on. Members before 3.6 do not say it. */
+  readonly downgrade_to?: string;
 };
 export type RangeOptions = {
   readonly rangeEnd?: string | Uint8Array;
@@ -139,18 +127,6 @@ const requestPut = (key: string, value: string, lease: string) => ({
   requestPut: { key: base64(key), value: base64(value), lease },
 });
 
-const isText = (data: unknown): boolean => isUtf8(Buffer.from(String(data ?? ''), 'base64'));
-const keyValueFrom = (kv: Json): KeyValue => ({
-  key: plain(kv['key']),
-  value: plain(kv['value']),
-  ...(isText(kv['key']) ? {} : { key_base64: String(kv['key']) }),
-  ...(isText(kv['value']) ? {} : { value_base64: String(kv['value']) }),
-  create_revision: number(kv['create_revision']),
-  mod_revision: number(kv['mod_revision']),
-  version: number(kv['version']),
-  ...(kv['lease'] === undefined || kv['lease'] === '0' ? {} : { lease: String(kv['lease']) }),
-});
-
 const leaseCalls = ({ call }: Connection) => ({
   grant: async (ttlSeconds: number): Promise<string> =>
     idOf((await call('/lease/grant', { TTL: String(ttlSeconds), ID: '0' }))['ID']),
@@ -175,14 +151,6 @@ const leaseCalls = ({ call }: Connection) => ({
   },
 });
 
-const listedFrom = (member: Json): ListedMember => ({
-  id: idOf(member['ID']),
-  name: String(member['name'] ?? ''),
-  peer_urls: (member['peerURLs'] ?? []) as string[],
-  client_urls: (member['clientURLs'] ?? []) as string[],
-  is_learner: member['isLearner'] === true,
-});
-
 const statusFrom = (answer: Json): Status => ({
   ...(answer['version'] === undefined ? {} : { version: String(answer['version']) }),
   member_id: idOf(answer['header']?.member_id),
@@ -198,6 +166,9 @@ const statusFrom = (answer: Json): Status => ({
   db_size_bytes: number(answer['dbSize']),
   ...(answer['dbSizeInUse'] === undefined ? {} : { db_in_use_bytes: number(answer['dbSizeInUse']) }),
   errors: (answer['errors'] ?? []) as string[],
+  ...(answer['downgradeInfo']?.enabled === true
+    ? { downgrade_to: String(answer['downgradeInfo'].targetVersion) }
+    : {}),
 });
 
 /** /health: `"true"` or, in release candidates, the boolean. A 3.2 member says 200 true even with an alarm raised. */
@@ -239,6 +210,7 @@ const hashCalls = (connection: Connection) => ({
   },
 });
 
+export type DowngradeAction = 'VALIDATE' | 'ENABLE' | 'CANCEL';
 const clusterCalls = ({ call, get }: Connection) => ({
   health: async (): Promise<Health> => {
     const { status, text } = await get('/health');
@@ -256,6 +228,12 @@ const clusterCalls = ({ call, get }: Connection) => ({
   moveLeader: async (target: string): Promise<void> =>
     void (await call((row) => (row.can.moveLeader ? '/maintenance/transfer-leadership' : undefined), {
       targetID: target,
+    })),
+  /** From 3.6 on. Never sent to 3.5, where it answers an error and takes effect all the same. */
+  downgrade: async (action: DowngradeAction, version: string): Promise<void> =>
+    void (await call((row) => (row.can.downgrade ? '/maintenance/downgrade' : undefined), {
+      action,
+      ...(action === 'CANCEL' ? {} : { version }),
     })),
   authIsOn: async (): Promise<boolean> =>
     (await call((row) => (row.can.authStatus ? '/auth/status' : undefined), {}))['enabled'] === true,
@@ -279,6 +257,7 @@ export const openStore = (host: Host, endpoint: Endpoint) => {
     ...leaseCalls(connection),
     ...clusterCalls(connection),
     ...hashCalls(connection),
+    ...operationCalls(connection),
   };
 };
 export type Store = ReturnType<typeof openStore>;

@@ -1,7 +1,5 @@
-import type { Shape } from './protobuf.ts';
-
-/** The store's own calls behind the paths of its gateway, with the fields that are used here (its rpc.proto, the same from 3.2 to 3.5). */
-export type DirectCall = { readonly method: string; readonly request: Shape; readonly answer: Shape };
+import { member, operationMessages } from './operation-messages.ts';
+import type { DirectCall, Shape } from '../core/protobuf.ts';
 
 const header = [
   1,
@@ -45,13 +43,6 @@ const alarm: Shape = {
   memberID: [2, 'uint64'],
   alarm: [3, alarms],
 };
-const member: Shape = {
-  ID: [1, 'uint64'],
-  name: [2, 'text'],
-  peerURLs: [3, 'text', 'many'],
-  clientURLs: [4, 'text', 'many'],
-  isLearner: [5, 'flag'],
-};
 const status: Shape = {
   header,
   version: [2, 'text'],
@@ -63,6 +54,8 @@ const status: Shape = {
   errors: [8, 'text', 'many'],
   dbSizeInUse: [9, 'int64'],
   isLearner: [10, 'flag'],
+  storageVersion: [11, 'text'],
+  downgradeInfo: [13, { shape: { enabled: [1, 'flag'], targetVersion: [2, 'text'] } }],
 };
 
 const revoke: DirectCall = { method: 'Lease/LeaseRevoke', request: { ID: [1, 'int64'] }, answer: { header } };
@@ -137,6 +130,11 @@ export const directCalls: Readonly<Record<string, DirectCall>> = {
     request: { targetID: [1, 'uint64'] },
     answer: { header },
   },
+  '/maintenance/downgrade': {
+    method: 'Maintenance/Downgrade',
+    request: { action: [1, ['VALIDATE', 'ENABLE', 'CANCEL']], version: [2, 'text'] },
+    answer: { header, version: [2, 'text'] },
+  },
   '/maintenance/hashkv': {
     method: 'Maintenance/HashKV',
     request: { revision: [1, 'int64'] },
@@ -147,5 +145,6 @@ export const directCalls: Readonly<Record<string, DirectCall>> = {
     request: { name: [1, 'text'], password: [2, 'text'] },
     answer: { header, token: [2, 'text'] },
   },
+  ...operationMessages,
   '/auth/status': { method: 'Auth/AuthStatus', request: {}, answer: { header, enabled: [2, 'flag'] } },
 };

@@ -35,13 +35,16 @@ type Meta = {
   readonly pages: number;
 };
 const metaBytes = 80;
+const pageSizes = [4096, 8192, 16384, 32768, 65536];
 const metaAt = (file: PageSource, at: number): Meta | undefined => {
   if (file.size < at + metaBytes) return undefined;
   const page = file.read(at, metaBytes);
   if (page.readUInt32LE(headerBytes) !== magic) return undefined;
   const number = (offset: number): number => Number(page.readBigUInt64LE(headerBytes + offset));
+  const pageSize = page.readUInt32LE(headerBytes + 8);
+  if (!pageSizes.includes(pageSize)) return undefined;
   return {
-    pageSize: page.readUInt32LE(headerBytes + 8),
+    pageSize,
     root: number(16),
     pages: number(40),
     txid: page.readBigUInt64LE(headerBytes + 48),
@@ -51,7 +54,7 @@ const metaAt = (file: PageSource, at: number): Meta | undefined => {
 /** The newer of the two meta pages; the second one lies one page further, whatever a page is there. */
 const metaOf = (file: PageSource): Meta => {
   const first = metaAt(file, 0);
-  const sizes = first === undefined ? [4096, 8192, 16384, 65536] : [first.pageSize];
+  const sizes = first === undefined ? pageSizes : [first.pageSize];
   const second = sizes.map((size) => metaAt(file, size)).find((meta) => meta !== undefined);
   const both = [first, second]
     .filter((meta) => meta !== undefined)
@@ -89,7 +92,32 @@ const pageAt = (file: PageSource, id: number, pageSize: number): Buffer => {
   if (from + headerBytes > file.size) throw damaged(`page ${id} lies behind its end`);
   const page = file.read(from, pageSize);
   const overflow = page.readUInt32LE(12);
-  return overflow === 0 ? page : file.read(from, (overflow + 1) * pageSize);
+  if (overflow === 0) return page;
+  if (from + (overflow + 1) * pageSize > file.size) throw damaged(`page ${id} goes on behind its end`);
+  return file.read(from, (overflow + 1) * pageSize);
+};
+
+/** A tree has each page once. In a damaged file a page may lead back to itself, and then reading does not end. */
+const eachPageOnce = (file: PageSource): PageSource => {
+  let left = 2 * Math.ceil(file.size / (pageSizes[0] as number)) + 16;
+  return {
+    size: file.size,
+    read: (from, length) => {
+      left -= 1;
+      if (left < 0) throw damaged('its pages lead in a circle');
+      return file.read(from, length);
+    },
+  };
+};
+/** Numbers of a damaged page point outside of it. */
+const inWords = (error: unknown): unknown =>
+  error instanceof RangeError ? damaged(`a record points outside of its page (${error.message})`) : error;
+const readingFrom = <T>(file: PageSource, read: (file: PageSource) => T): T => {
+  try {
+    return read(eachPageOnce(file));
+  } catch (error) {
+    throw inWords(error);
+  }
 };
 
 /** A bucket's value holds the number of its root page, or, when it is small, the page itself. */
@@ -111,11 +139,16 @@ const crc = (bytes: Buffer, before: number): number => {
 };
 
 /** The records of one bucket in key order; nothing when the file has no such bucket. */
-export function* bucketRecords(file: PageSource, name: string): Generator<Entry> {
-  const meta = metaOf(file);
-  for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
-    if (bucket.key.toString() === name)
-      yield* entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize);
+export function* bucketRecords(source: PageSource, name: string): Generator<Entry> {
+  const file = eachPageOnce(source);
+  try {
+    const meta = metaOf(file);
+    for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
+      if (bucket.key.toString() === name)
+        yield* entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize);
+    }
+  } catch (error) {
+    throw inWords(error);
   }
 }
 
@@ -129,7 +162,8 @@ const lastEntry = (file: PageSource, page: Buffer, pageSize: number): Entry | un
 };
 
 /** The revision of a verified snapshot file: its newest record is the last one of its bucket, and a few pages lead there. */
-export const snapshotRevision = (file: PageSource): number => {
+export const snapshotRevision = (file: PageSource): number => readingFrom(file, revisionIn);
+const revisionIn = (file: PageSource): number => {
   const { root, pageSize } = metaOf(file);
   for (const bucket of entries(file, pageAt(file, root, pageSize), pageSize)) {
     if (bucket.key.toString() !== 'key') continue;
@@ -140,7 +174,8 @@ export const snapshotRevision = (file: PageSource): number => {
 };
 
 /** Reads a verified snapshot file without the store's own program. `file` is the whole file with its trailer. */
-export const snapshotContent = (file: PageSource): SnapshotContent => {
+export const snapshotContent = (file: PageSource): SnapshotContent => readingFrom(file, contentIn);
+const contentIn = (file: PageSource): SnapshotContent => {
   const meta = metaOf(file);
   let [hash, revision, totalKey] = [0, 0, 0];
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {

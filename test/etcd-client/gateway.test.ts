@@ -43,7 +43,7 @@ const serve = async (version: string, answer: Answer): Promise<string> => {
   return `http://127.0.0.1:${((server as Server).address() as { port: number }).port}`;
 };
 const store = (url: string, more: Partial<Endpoint> = {}) =>
-  openStore(real.host, { url, timeoutMs: 2000, ...more });
+  openStore(real.host, { url, timeoutMs: 20_000, ...more });
 
 describe('what goes over the wire', () => {
   it.each([

@@ -111,7 +111,7 @@ describe('a snapshot over the own interface of the store', () => {
     return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   };
   const save = (url: string) =>
-    saveSnapshot(real.host, openStore(real.host, { url, timeoutMs: 2000 }), join(real.directory, 's.db'));
+    saveSnapshot(real.host, openStore(real.host, { url, timeoutMs: 20_000 }), join(real.directory, 's.db'));
   const ok = { ':status': 200, 'content-type': 'application/grpc' };
 
   it('is verified and written like the other', async () => {
@@ -227,7 +227,7 @@ describe('a question past the gateway', () => {
   ) => {
     const store = openStore(real.host, {
       url,
-      timeoutMs: 1000,
+      timeoutMs: 20_000,
       ...(given === undefined ? {} : { user: given.user }),
     });
     const { connection } = store;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { directCalls } from '../../src/etcd-client/messages.ts';
-import { type Shape, decode, encode } from '../../src/etcd-client/protobuf.ts';
+import { type Shape, decode, encode } from '../../src/core/protobuf.ts';
 
 const shape: Shape = {
   key: [1, 'bytes'],

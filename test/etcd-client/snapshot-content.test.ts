@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   bucketRecords,
   inMemory,
@@ -46,4 +46,26 @@ test('records of one bucket, in order; nothing where there is none', () => {
   const names = [...bucketRecords(inMemory(file(2)), 'meta')].map(({ key, value }) => `${key}=${value}`);
   expect(names).toEqual(['consistent_index=12345678', 'term=1']);
   expect([...bucketRecords(inMemory(file(2)), 'auth')]).toEqual([]);
+});
+
+describe('a damaged file is named as that', () => {
+  const page = 4096;
+  /** A branch page at the place of the root, with one element that leads to a page. */
+  const leadingTo = (target: number): Buffer => {
+    const whole = Buffer.from(file(3));
+    const root = Number(whole.readBigUInt64LE(16 + 16)) * page;
+    whole.writeUInt16LE(1, root + 8);
+    whole.writeUInt16LE(1, root + 10);
+    whole.writeBigUInt64LE(BigInt(target), root + 16 + 8);
+    return whole;
+  };
+  const rootOf = (whole: Buffer): number => Number(whole.readBigUInt64LE(16 + 16));
+  test.each([
+    ['a page that leads to itself', leadingTo(rootOf(file(3)))],
+    ['a page far behind the end', leadingTo(2 ** 40)],
+    ['cut in the middle', file(3).subarray(0, 3 * page + 100)],
+  ])('%s', (_, whole) => {
+    for (const read of [snapshotContent, snapshotRevision])
+      expect(() => read(inMemory(whole))).toThrow(expect.objectContaining({ category: 'no' }));
+  });
 });
