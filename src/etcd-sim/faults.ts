@@ -1,17 +1,27 @@
 import type { Host } from '../platform/host.ts';
 import { minorOf } from './forms.ts';
 
-/** What can go wrong on demand. A fault may be bound to one version, so that only the new (or the old) binary has it. */
+/** What can go wrong on demand, and the time of those that have one. A fault may be bound to one version, so that only the new (or the old) binary has it. */
 export const faultKinds = {
-  'crash-at-start': 'the process ends with an error as soon as it starts',
-  'exit-after': 'the process ends with an error so many milliseconds after its start',
-  'never-healthy': 'the process runs but never takes part in the cluster',
-  'ignore-sigterm': 'the process does not end on SIGTERM',
-  slow: 'every answer to a client waits so many milliseconds',
-  cut: 'nothing reaches the other members and nothing comes from them',
-} as const;
+  'crash-at-start': { says: 'the process ends with an error as soon as it starts' },
+  'slow-start': { says: 'the process runs so many milliseconds before it listens', ms: 4_000 },
+  'exit-after': { says: 'the process ends with an error so many milliseconds after its start', ms: 1_000 },
+  'never-healthy': { says: 'the process runs but never takes part in the cluster' },
+  'ignore-sigterm': { says: 'the process does not end on SIGTERM' },
+  'disk-full': { says: 'the next write to its log fails, and the process ends with an error' },
+  'clock-skew': { says: 'the clock of the member is so many milliseconds ahead', ms: 60_000 },
+  slow: { says: 'every answer to a client waits so many milliseconds', ms: 100 },
+  cut: { says: 'nothing reaches the other members and nothing comes from them' },
+  'cut-in': { says: 'nothing comes from the other members; what it sends reaches them' },
+  'cut-out': { says: 'nothing reaches the other members; what they send reaches it' },
+} as const satisfies Readonly<Record<string, { readonly says: string; readonly ms?: number }>>;
 export type FaultKind = keyof typeof faultKinds;
 export type Fault = { readonly kind: FaultKind; readonly ms?: number; readonly version?: string };
+/** The time that a fault has when none is given. */
+export const defaultMs = (kind: FaultKind): number | undefined => {
+  const row = faultKinds[kind];
+  return 'ms' in row ? row.ms : undefined;
+};
 
 export const faultFile = (directory: string, member: string): string => `${directory}/${member}.json`;
 
@@ -37,10 +47,19 @@ export class Faults {
         fault.kind === kind && (fault.version === undefined || minorOf(fault.version) === this.#minor),
     );
   }
-  get isCut(): boolean {
-    return this.find('cut') !== undefined || this.find('never-healthy') !== undefined;
+  #has(...kinds: readonly FaultKind[]): boolean {
+    return kinds.some((kind) => this.find(kind) !== undefined);
+  }
+  get sendsNothing(): boolean {
+    return this.#has('cut', 'never-healthy', 'cut-out');
+  }
+  get hearsNothing(): boolean {
+    return this.#has('cut', 'never-healthy', 'cut-in');
   }
   get delayMs(): number {
     return this.find('slow')?.ms ?? 0;
+  }
+  get skewMs(): number {
+    return this.find('clock-skew')?.ms ?? 0;
   }
 }

@@ -26,11 +26,16 @@ export type Form = {
     readonly transferLeader: boolean;
     readonly hashKv: boolean;
     readonly appliedIndex: boolean;
+    readonly learners: boolean;
     readonly authStatus: boolean;
     readonly v2: boolean;
     readonly readyz: boolean;
     readonly alarmHeader: boolean;
+    /** The version of the data, and a way to lower the cluster's version again. */
+    readonly downgrade: boolean;
   };
+  /** The second gateway: other HTTP codes, JSON also for paths that it does not know, tokens with and without `Bearer`. */
+  readonly isGateway2: boolean;
 };
 
 const compact = (isHealthy: boolean): string => (isHealthy ? '{"health":"true"}' : '{"health":"false"}\n');
@@ -45,6 +50,7 @@ const base = {
   takesNothing: false,
   snapshotNewlines: true,
   logLines: 'text',
+  isGateway2: false,
 } as const;
 const nothing = {
   leases: false,
@@ -52,14 +58,17 @@ const nothing = {
   transferLeader: false,
   hashKv: false,
   appliedIndex: false,
+  learners: false,
   authStatus: false,
   v2: false,
   readyz: false,
   alarmHeader: false,
+  downgrade: false,
 };
 const since33 = { ...nothing, leases: true, transferLeader: true };
-const since34 = { ...since33, newLeasePaths: true, appliedIndex: true };
+const since34 = { ...since33, newLeasePaths: true, appliedIndex: true, learners: true };
 
+const since35 = { ...since34, hashKv: true, authStatus: true, readyz: true, alarmHeader: true };
 const forms: readonly Form[] = [
   {
     ...base,
@@ -98,9 +107,23 @@ const forms: readonly Form[] = [
     isSpaced: true,
     takesNothing: true,
     logLines: 'json',
-    has: { ...since34, hashKv: true, authStatus: true, readyz: true, alarmHeader: true },
+    has: since35,
+  },
+  {
+    ...base,
+    minor: '3.6',
+    prefixes: ['/v3', '/v3beta'],
+    health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
+    errorBody: 'code+message',
+    isSpaced: true,
+    takesNothing: true,
+    logLines: 'json',
+    isGateway2: true,
+    has: { ...since35, downgrade: true },
   },
 ];
+
+export const simulatedMinors: readonly string[] = forms.map(({ minor }) => minor);
 
 export const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');
 /** Negative, 0 or positive. */
@@ -111,3 +134,9 @@ export const compareMinors = (a: string, b: string): number => {
 };
 export const formOf = (version: string): Form | undefined =>
   forms.find((form) => form.minor === minorOf(version));
+const latest = forms[forms.length - 1] as Form;
+/** Every capability at once. */
+export const everyForm: Form = {
+  ...latest,
+  has: Object.fromEntries(Object.keys(latest.has).map((name) => [name, true])) as Form['has'],
+};

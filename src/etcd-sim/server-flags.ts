@@ -11,10 +11,15 @@ export type ServerSettings = {
   /** Name → peer URLs of every member. */
   readonly cluster: ReadonlyMap<string, readonly string[]>;
   readonly token: string;
+  /** It joins members that are there. */
+  readonly joins: boolean;
+  /** Changes of the members that could cost the majority are refused. */
+  readonly isStrict: boolean;
   readonly heartbeatMs: number;
   readonly electionMs: number;
   readonly quotaBytes: number;
   readonly maxRequestBytes: number;
+  readonly v2Deprecation: string;
 };
 /** Why the server does not start: exit code 2 for its command line, 1 for everything else (spec/store#measured-configuration). */
 export class StartRefused extends Error {
@@ -33,6 +38,31 @@ type Known = {
 const text: Known = { kind: 'text' };
 const number: Known = { kind: 'number' };
 const boolean: Known = { kind: 'boolean' };
+const oldNames = [
+  ...['compaction-batch-limit', 'compaction-sleep-interval', 'compact-hash-check-time', 'corrupt-check-time'],
+  ...['downgrade-check-time', 'snapshot-catchup-entries', 'warning-apply-duration', 'memory-mlock'],
+  ...['warning-unary-request-duration', 'watch-progress-notify-interval'],
+];
+const oldSwitches: Readonly<Record<string, string>> = {
+  'experimental-initial-corrupt-check': 'InitialCorruptCheck',
+  'experimental-compact-hash-check-enabled': 'CompactHashCheck',
+  'experimental-enable-lease-checkpoint': 'LeaseCheckpoint',
+  'experimental-enable-lease-checkpoint-persist': 'LeaseCheckpointPersist',
+  'experimental-stop-grpc-service-on-defrag': 'StopGRPCServiceOnDefrag',
+  'experimental-txn-mode-write-with-shared-buffer': 'TxnModeWriteWithSharedBuffer',
+};
+const gates = new Set([...Object.values(oldSwitches), 'SetMemberLocalAddr']);
+/** Seen on a real 3.6: the old names of 3.5 still serve, the new ones are not known before. */
+const knownFrom35: Readonly<Record<string, Known>> = {
+  ...Object.fromEntries(oldNames.map((name) => [`experimental-${name}`, { kind: 'text', since: '3.5' }])),
+  ...Object.fromEntries(oldNames.map((name) => [name, { kind: 'text', since: '3.6' }])),
+  ...Object.fromEntries(Object.keys(oldSwitches).map((name) => [name, { kind: 'boolean', since: '3.3' }])),
+  'feature-gates': { kind: 'text', since: '3.6' },
+  'max-learners': { kind: 'number', since: '3.6' },
+  'log-format': { kind: 'text', since: '3.6' },
+  'v2-deprecation': { kind: 'text', since: '3.5' },
+  'discovery-fallback': text,
+};
 const knownFlags: Readonly<Record<string, Known>> = {
   name: text,
   'data-dir': text,
@@ -52,14 +82,15 @@ const knownFlags: Readonly<Record<string, Known>> = {
   'quota-backend-bytes': number,
   'max-request-bytes': number,
   'strict-reconfig-check': boolean,
-  'enable-v2': boolean,
+  'enable-v2': { kind: 'boolean', until: '3.5' },
+  proxy: { kind: 'text', until: '3.5' },
   'force-new-cluster': boolean,
   metrics: text,
   'auth-token': text,
   'config-file': text,
   'auto-compaction-retention': { kind: 'retention' },
   'auto-compaction-mode': { kind: 'text', since: '3.3' },
-  'experimental-initial-corrupt-check': { kind: 'boolean', since: '3.3' },
+  ...knownFrom35,
   debug: { kind: 'boolean', until: '3.4' },
   'log-package-levels': { kind: 'text', until: '3.4' },
   'log-output': { kind: 'text', until: '3.4' },
@@ -92,7 +123,24 @@ export const flagsFrom = (words: readonly string[], minor: string): Map<string, 
     }
     checkFlag(name, given.get(name) as string, minor);
   }
+  if (minor === '3.6') check36(given);
   return given;
+};
+
+/** Two names of one setting, gates that are none, values that are gone. */
+const check36 = (given: ReadonlyMap<string, string>): void => {
+  const named = (given.get('feature-gates') ?? '').split(',').map((one) => one.split('=')[0] ?? '');
+  const stray = named.find((gate) => gate !== '' && !gates.has(gate));
+  if (stray !== undefined) throw new StartRefused(2, `unrecognized feature gate: ${stray}`);
+  const twice =
+    oldNames.find((name) => given.has(name) && given.has(`experimental-${name}`)) ??
+    Object.entries(oldSwitches).find(([name, gate]) => given.has(name) && named.includes(gate))?.[1];
+  if (twice !== undefined)
+    throw new StartRefused(1, `cannot set --experimental-${twice} and --${twice} at the same time`);
+  if (given.get('v2-deprecation') === 'not-yet')
+    throw new StartRefused(2, 'invalid value "not-yet" for flag -v2-deprecation');
+  if (given.get('discovery-fallback') === 'proxy')
+    throw new StartRefused(1, 'unrecognized discovery fallback "proxy"');
 };
 
 const checkFlag = (name: string, value: string, minor: string): void => {
@@ -143,6 +191,13 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
   if (retention !== undefined && minor === '3.2' && !retention.isNumber)
     throw unmarshalError('string', name, 'int');
   if (retention?.isNumber && minor !== '3.2') throw unmarshalError('number', name, 'string');
+  const list = config.get('log-outputs')?.text ?? '';
+  if (compareMinors(minor, '3.4') >= 0 && list !== '' && !list.startsWith('['))
+    throw unmarshalError('string', 'log-outputs', '[]string');
+  const duration = [...config].find(
+    ([one, { text }]) => /-(time|interval|duration)$/.test(one) && isDuration(text),
+  );
+  if (minor === '3.6' && duration !== undefined) throw unmarshalError('string', duration[0], 'time.Duration');
   if (minor === '3.4' && config.has('log-output')) throw unmarshalError('string', 'log-output', '[]string');
   const known = [...config].filter(([one]) => isKnown(one, minor));
   for (const [one, value] of known)
@@ -153,7 +208,8 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
 const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h))+$/.test(value);
 /** spec/store#items: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
-  if (minor !== '3.2') checkRetentionMode(given, isFile);
+  // From 3.6 on a file has the flag's default mode too.
+  if (minor !== '3.2') checkRetentionMode(given, isFile && minor !== '3.6');
 };
 
 const checkRetentionMode = (given: ReadonlyMap<string, string>, isFile: boolean): void => {
@@ -204,10 +260,13 @@ export const settingsFrom = (given: ReadonlyMap<string, string>): ServerSettings
     advertisedPeerUrls,
     cluster,
     token: given.get('initial-cluster-token') ?? 'etcd-cluster',
+    joins: given.get('initial-cluster-state') === 'existing',
+    isStrict: given.get('strict-reconfig-check') !== 'false',
     heartbeatMs: Number(given.get('heartbeat-interval') ?? 100),
     electionMs: Number(given.get('election-timeout') ?? 1000),
     quotaBytes: Number(given.get('quota-backend-bytes') ?? 0) || 2 * 1024 ** 3,
     // spec/store#limits: default 1.5 MiB, configurable.
     maxRequestBytes: Number(given.get('max-request-bytes') ?? 1.5 * 1024 ** 2),
+    v2Deprecation: given.get('v2-deprecation') ?? '',
   };
 };

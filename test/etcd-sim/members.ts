@@ -32,6 +32,8 @@ export type TestCluster = {
   /** Members by name. */
   member(name: string): TestMember;
   leader(): Promise<TestMember>;
+  /** The peer URL of a member, also of one that is not there yet. */
+  peerUrl(name: string): string;
   start(name: string, version: string, more?: readonly string[]): Promise<TestMember>;
   stop(name: string): Promise<number>;
   fault(name: string, faults: readonly Fault[]): Promise<void>;
@@ -47,7 +49,7 @@ type Options = {
 
 export const b64 = (text: string): string => Buffer.from(text).toString('base64');
 export const until = async (what: string, test: () => boolean | Promise<boolean>): Promise<void> => {
-  for (let i = 0; i < 1500; i += 1) {
+  for (let i = 0; i < 2500; i += 1) {
     if (await test()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -65,13 +67,15 @@ const ask = async (url: string, init?: RequestInit): Promise<Answer> => {
   return { status: reply.status, text, headers: reply.headers, json };
 };
 
+/** Members that may be added: n4 after three. */
+const SPARE = 2;
 /** Members in this process: real HTTP, real files; only signals and the log are taken from them. */
 export const testCluster = async (
   versions: readonly string[],
   options: Options = {},
 ): Promise<TestCluster> => {
   const real: RealHost = await realHost();
-  const free = await real.host.network.freePorts(2 * versions.length);
+  const free = await real.host.network.freePorts(2 * (versions.length + SPARE));
   const names = versions.map((_, i) => `n${i + 1}`);
   const peer = (i: number): string => `http://127.0.0.1:${free[2 * i + 1]}`;
   const initial = names.map((name, i) => `${name}=${peer(i)}`).join(',');
@@ -80,7 +84,7 @@ export const testCluster = async (
   const faultPath = (name: string): string => faultFile(`${real.directory}/faults`, name);
 
   const launch = async (name: string, version: string, more: readonly string[] = []): Promise<TestMember> => {
-    const i = names.indexOf(name);
+    const i = Number(name.slice(1)) - 1;
     const own = await realHost();
     hosts.push(own);
     const log: string[] = [];
@@ -112,7 +116,7 @@ export const testCluster = async (
         '--initial-cluster',
         initial,
       ],
-      ...['--heartbeat-interval', '20', '--election-timeout', '200'],
+      ...['--heartbeat-interval', '40', '--election-timeout', '800'],
       ...(options.args ?? []),
       ...more,
     ];
@@ -167,6 +171,7 @@ export const testCluster = async (
       });
       return leads as TestMember;
     },
+    peerUrl: (name) => peer(Number(name.slice(1)) - 1),
     start: launch,
     async stop(name) {
       const member = found.get(name) as TestMember;

@@ -1,3 +1,4 @@
+import { storedObject } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Rehearsal, type RehearsalMember, binaryPath, markerFile } from './layout.ts';
 
@@ -5,7 +6,14 @@ export type Which = 'old' | 'new';
 
 export const readRehearsal = async (host: Host, directory: string): Promise<Rehearsal | undefined> => {
   const text = await host.files.read(markerFile(directory));
-  return text === undefined ? undefined : (JSON.parse(text) as Rehearsal);
+  return text === undefined
+    ? undefined
+    : storedObject<Rehearsal>(
+        markerFile(directory),
+        text,
+        ['directory', 'options', 'members'],
+        [`opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`],
+      );
 };
 
 /** The process of a member, as long as it is really this member's. */

@@ -1,9 +1,17 @@
 import type { AppendFile, Host } from '../../platform/host.ts';
-import type { Entry, HardState } from '../raft/message.ts';
+import type { Entry, HardState, Ready } from '../raft/message.ts';
 import type { Proposal } from '../state/command.ts';
+import type { MemberRecord } from '../state/membership.ts';
 
 type Line =
-  | { readonly meta: { readonly member: string; readonly cluster: string } }
+  | {
+      readonly meta: {
+        readonly member: string;
+        readonly cluster: string;
+        /** Those with whom the log begins. */
+        readonly members?: readonly MemberRecord[];
+      };
+    }
   | { readonly hard: HardState }
   | { readonly cut: number }
   | { readonly e: readonly [index: number, term: number, data?: Proposal] }
@@ -11,14 +19,22 @@ type Line =
 export type Stored = {
   readonly member?: string;
   readonly cluster?: string;
+  readonly members?: readonly MemberRecord[];
   readonly hard?: HardState;
   readonly entries: Entry<Proposal>[];
   readonly commit: number;
 };
 
+const KINDS = ['meta', 'hard', 'cut', 'e', 'commit'] as const;
+const isLine = (value: unknown): value is Line =>
+  typeof value === 'object' &&
+  value !== null &&
+  KINDS.some((kind) => kind in value) &&
+  (!('e' in value) || Array.isArray(value.e));
 const parsed = (line: string): Line | undefined => {
   try {
-    return JSON.parse(line) as Line;
+    const value: unknown = JSON.parse(line);
+    return isLine(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -48,6 +64,8 @@ export const walPath = (dataDir: string): string =>
 
 /** The member's log on disk: one JSON line an event, only appended. */
 export class Wal {
+  /** A fault makes the disk full. */
+  isFull = (): boolean => false;
   readonly #file: AppendFile;
   constructor(file: AppendFile) {
     this.#file = file;
@@ -71,3 +89,10 @@ export class Wal {
 export const entryLine = (entry: Entry<Proposal>): Line => ({
   e: entry.data === undefined ? [entry.index, entry.term] : [entry.index, entry.term, entry.data],
 });
+/** What the agreement wants on the disk before anybody hears of it. */
+export const linesOf = (ready: Ready<Proposal>, commit: number): Line[] => [
+  ...(ready.hard === undefined ? [] : [{ hard: ready.hard }]),
+  ...(ready.cutAfter === undefined ? [] : [{ cut: ready.cutAfter }]),
+  ...ready.entries.map(entryLine),
+  ...(ready.committed.length === 0 ? [] : [{ commit }]),
+];

@@ -1,11 +1,11 @@
+import { limits } from '../../core/limits.ts';
 import { messageOf } from '../../core/error-message.ts';
 import type { Handler, Incoming, Outgoing } from '../../platform/host.ts';
 import { requestIn } from './go-json.ts';
-import { health, metrics, v2Keys, v2Members, v2Missing, v2Stats, version } from './plain.ts';
+import { health, metrics, readiness, v2Keys, v2Members, v2Missing, v2Stats, version } from './plain.ts';
+import { refuseForLearner } from './membership.ts';
 import { type Api, type Rpc, RpcError, errorText, httpCode, spaced } from './rpc.ts';
 
-/** Larger than any request a member takes; what is above ends the connection. */
-const MOST_BYTES = 64 * 1024 * 1024;
 const json = { 'content-type': 'application/json', 'x-simulated': 'a rehearsal, not a database' };
 const plain = { 'content-type': 'text/plain; charset=utf-8', 'x-simulated': 'a rehearsal, not a database' };
 const notFound: Outgoing = { status: 404, headers: plain, body: '404 page not found\n' };
@@ -14,13 +14,18 @@ const notAllowed: Outgoing = { status: 405, headers: plain, body: 'Method Not Al
 const tokenOf = (api: Api, request: Incoming): string | undefined =>
   api.form.tokenHeaders
     .map((name) => request.headers[name])
-    .find((value) => value !== undefined && value !== '');
+    .find((value) => value !== undefined && value !== '')
+    ?.replace(api.form.isGateway2 ? /^Bearer / : /^$/, '');
 
-const gateway = async (api: Api, rpc: Rpc, request: Incoming): Promise<Outgoing> => {
+const gateway = async (api: Api, path: string, rpc: Rpc, request: Incoming): Promise<Outgoing> => {
   try {
+    const text = Buffer.from(await request.read(limits.memberBytes)).toString('utf8');
+    const body = requestIn(text, api.form.takesNothing);
+    refuseForLearner(api, path, body);
     const result = await rpc(api, {
-      body: requestIn(Buffer.from(await request.read(MOST_BYTES)).toString('utf8'), api.form.takesNothing),
+      body,
       token: tokenOf(api, request),
+      signal: request.signal,
     });
     if ('stream' in result)
       return { status: 200, headers: json, body: result.stream as AsyncIterable<Uint8Array> };
@@ -45,7 +50,6 @@ const root: Page = () => ({
   headers: plain,
   body: 'A simulated member for rehearsals. It is not a database: do not keep data in it.\n',
 });
-const probe: Page = ({ form }) => (form.has.readyz ? { status: 200, headers: plain, body: 'ok' } : notFound);
 
 /** Paths of every version, outside the gateway. */
 const pages: Readonly<Record<string, Page>> = {
@@ -54,10 +58,10 @@ const pages: Readonly<Record<string, Page>> = {
   '/health': getOnly((api) => health(api, plain)),
   '/version': getOnly((api) => ({ status: 200, headers: json, body: version(api) })),
   '/metrics': (api) => ({ status: 200, headers: plain, body: metrics(api) }),
-  '/readyz': probe,
-  '/livez': probe,
+  '/readyz': (api) => (api.form.has.readyz ? readiness(api, plain) : notFound),
+  '/livez': ({ form }) => (form.has.readyz ? { status: 200, headers: plain, body: 'ok\n' } : notFound),
   '/config/local/log': ({ form }, { method }) => {
-    if (form.minor === '3.5') return { status: 404, headers: plain };
+    if (form.logLines === 'json') return { status: 404, headers: plain };
     return { status: method === 'PUT' ? 204 : 405, headers: plain };
   },
 };
@@ -90,13 +94,26 @@ const atPlainPath = (
 };
 
 /** Calls that real members carry out and a rehearsal does not: said in so many words, not as a path that does not exist. */
-const isLeftOut = (path: string): boolean =>
-  /^\/(watch|auth\/(user|role)\/[a-z]+|cluster\/member\/(add|remove|update))$/.test(path);
+const isLeftOut = (path: string): boolean => /^\/auth\/(user|role)\/[a-z]+$/.test(path);
 const leftOut =
   (path: string): Rpc =>
   async () => {
     throw new RpcError(12, `a simulated member is a rehearsal and does not carry out ${path}`);
   };
+
+/** spec/program#choices: spec/store says that requests to /v3alpha redirect; 308 keeps method and body. */
+const movedTo = ({ form }: Api, path: string): string | undefined => {
+  const moved = Object.entries(form.redirects).find(([from]) => path.startsWith(`${from}/`));
+  return moved && `${moved[1]}${path.slice(moved[0].length)}`;
+};
+const noSuchCall = ({ form }: Api): Outgoing =>
+  form.isGateway2
+    ? { status: 404, headers: json, body: errorText(form, 5, 'Not Found') }
+    : { status: 404, headers: plain, body: 'Not Found\n' };
+const wrongMethod = ({ form }: Api): Outgoing =>
+  form.isGateway2
+    ? { status: 501, headers: json, body: errorText(form, 12, 'Method Not Allowed') }
+    : notAllowed;
 
 /** Everything a member says to its clients. `ready` is fulfilled once it has joined the cluster; requests wait for it. */
 export const clientHandler =
@@ -105,16 +122,12 @@ export const clientHandler =
     await ready;
     if (api.faults.delayMs > 0) await api.host.sleep(api.faults.delayMs);
     const [path = '', query = ''] = request.url.split('?');
-    for (const [from, to] of Object.entries(api.form.redirects)) {
-      // spec/program#choices: spec/store says that requests to /v3alpha redirect; 308 keeps method and body.
-      if (path.startsWith(`${from}/`))
-        return { status: 308, headers: { location: `${to}${path.slice(from.length)}` } };
-    }
+    const location = movedTo(api, path);
+    if (location !== undefined) return { status: 308, headers: { location } };
     const prefix = api.form.prefixes.find((one) => path.startsWith(`${one}/`));
     if (prefix === undefined) return atPlainPath(api, path, query, request);
-    const rpc = routes[path.slice(prefix.length)];
-    if (rpc === undefined && !isLeftOut(path.slice(prefix.length)))
-      return { status: 404, headers: plain, body: 'Not Found\n' };
-    if (request.method !== 'POST') return notAllowed;
-    return gateway(api, rpc ?? leftOut(path), request);
+    const call = path.slice(prefix.length);
+    const rpc = routes[call] ?? (isLeftOut(call) ? leftOut(path) : undefined);
+    if (rpc === undefined) return noSuchCall(api);
+    return request.method === 'POST' ? gateway(api, call, rpc, request) : wrongMethod(api);
   };

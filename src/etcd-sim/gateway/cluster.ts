@@ -1,6 +1,6 @@
 import { decimal } from '../disk/identity.ts';
 import { textField } from './fields.ts';
-import { agreed, checkToken, header } from './kv.ts';
+import { agreed, checkLooking, checkToken, header } from './kv.ts';
 import { type Api, type Body, type Call, RpcError, filled } from './rpc.ts';
 import { passwordHash } from './tokens.ts';
 
@@ -9,20 +9,25 @@ export type Listed = {
   readonly name: string;
   readonly peerURLs: readonly string[];
   readonly clientURLs: readonly string[];
+  readonly isLearner: boolean;
 };
 /** A member without a name has not started yet. */
-export const listedMembers = ({ settings, ids, node }: Pick<Api, 'settings' | 'ids' | 'node'>): Listed[] =>
-  [...settings.cluster].map(([name, peerURLs]) => {
-    const id = ids.get(name) ?? '';
-    const published = node.machine.members.get(id);
-    return { id, name: published?.name ?? '', peerURLs, clientURLs: published?.clientUrls ?? [] };
+export const listedMembers = ({ node: { machine } }: Pick<Api, 'node'>): Listed[] =>
+  machine.membership.all.map(({ id, peerUrls, isLearner }) => {
+    const published = machine.published.get(id);
+    const [name, clientURLs] = [published?.name ?? '', published?.clientUrls ?? []];
+    return { id, name, peerURLs: peerUrls, clientURLs, isLearner };
   });
 
-export const memberList = async (api: Api): Promise<Body> => {
-  const members = listedMembers(api).map(({ id, name, peerURLs, clientURLs }) =>
-    filled({ ID: decimal(id), name, peerURLs, clientURLs }),
-  );
-  return { header: header(api, 0), members };
+export const memberBody = ({ id, ...rest }: Listed): Body => filled({ ID: decimal(id), ...rest });
+/** The answer of every call about members: all of them, and a header without a revision. */
+export const membersBody = (api: Api): Body => ({
+  header: header(api, 0),
+  members: listedMembers(api).map(memberBody),
+});
+export const memberList = async (api: Api, call: Call): Promise<Body> => {
+  checkLooking(api, call);
+  return membersBody(api);
 };
 
 export const authenticate = async (api: Api, call: Call): Promise<Body> => {

@@ -35,6 +35,13 @@ export const checkToken = (api: Api, call: Call): string | undefined => {
   return user;
 };
 
+/** From these patches on also calls that only look need a user. */
+const strictFrom: Readonly<Record<string, number>> = { '3.4': 42, '3.5': 28, '3.6': 9 };
+export const checkLooking = (api: Api, call: Call): void => {
+  const strict = strictFrom[api.form.minor];
+  if (strict !== undefined && Number(api.version.split('.')[2]) >= strict) checkToken(api, call);
+};
+
 /** spec/store#limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
 export const checkSize = (api: Api, bytes: number): void => {
   const transport = api.settings.maxRequestBytes + 512 * 1024;
@@ -43,13 +50,19 @@ export const checkSize = (api: Api, bytes: number): void => {
   if (bytes > api.settings.maxRequestBytes) throw new RpcError(3, 'etcdserver: request is too large');
 };
 
+/** Until 3.5 the member itself gives up; the second gateway ends the call with its own deadline. */
+const timedOut = ({ form }: Api): RpcError =>
+  form.isGateway2
+    ? new RpcError(4, 'context deadline exceeded')
+    : new RpcError(14, 'etcdserver: request timed out');
+
 export const agreed = async (api: Api, command: Command): Promise<Extract<Applied, { ok: true }>> => {
   try {
     const result = await api.node.propose(command);
     if (!result.ok) throw new RpcError(result.failure.code, result.failure.message);
     return result;
   } catch (error) {
-    if (error instanceof TimedOut) throw new RpcError(14, 'etcdserver: request timed out');
+    if (error instanceof TimedOut) throw timedOut(api);
     throw error;
   }
 };
@@ -57,7 +70,7 @@ export const linearized = async (api: Api): Promise<void> => {
   try {
     await api.node.linearize();
   } catch (error) {
-    if (error instanceof TimedOut) throw new RpcError(14, 'etcdserver: request timed out');
+    if (error instanceof TimedOut) throw timedOut(api);
     throw error;
   }
 };

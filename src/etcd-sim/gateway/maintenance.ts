@@ -4,12 +4,21 @@ import { decimal, hexFrom } from '../disk/identity.ts';
 import { snapshotFile } from '../disk/snapshot.ts';
 import type { Command } from '../state/command.ts';
 import { bigField, enumField, unsignedField } from './fields.ts';
-import { agreed, checkToken, header } from './kv.ts';
+import { agreed, checkLooking, checkToken, header } from './kv.ts';
 import { type Api, type Body, type Call, RpcError, type Stream, filled, once } from './rpc.ts';
 
 const CHUNK = 32 * 1024;
 
-export const status = async (api: Api): Promise<Body> => {
+/** What 3.6 says of its data and of a downgrade that is on. */
+const status36 = ({ node: { machine }, settings }: Api): Body => ({
+  storageVersion: machine.clusterVersion ?? '',
+  dbSizeQuota: String(settings.quotaBytes),
+  downgradeInfo:
+    machine.downgradeTo === undefined ? {} : { enabled: true, targetVersion: machine.downgradeTo },
+});
+
+export const status = async (api: Api, call: Call): Promise<Body> => {
+  checkLooking(api, call);
   const { raft, machine } = api.node;
   const more = {
     raftAppliedIndex: String(machine.applied),
@@ -22,11 +31,13 @@ export const status = async (api: Api): Promise<Body> => {
   return filled({
     header: header(api),
     version: api.version,
-    dbSize: String(machine.sizeBytes),
+    dbSize: String(machine.fileBytes),
     leader: raft.leader === undefined ? '0' : decimal(raft.leader),
     raftIndex: String(api.form.has.appliedIndex ? raft.log.lastIndex : machine.applied),
     raftTerm: String(raft.term),
     ...(api.form.has.appliedIndex ? more : {}),
+    ...(api.form.has.learners ? { isLearner: machine.membership.isLearner(api.node.id) } : {}),
+    ...(api.form.has.downgrade ? status36(api) : {}),
   });
 };
 
@@ -48,7 +59,10 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
       .map((one) => filled({ memberID: one.member, alarm: one.alarm }));
     return { ...(api.form.has.alarmHeader ? { header: header(api) } : {}), ...filled({ alarms }) };
   };
-  if (action === 'GET') return shown();
+  if (action === 'GET') {
+    checkLooking(api, call);
+    return shown();
+  }
   checkToken(api, call);
   const wasRaised = machine.alarms.some(
     (one) => one.alarm === kind && (one.member === member || member === '0'),
@@ -86,6 +100,7 @@ const noUser = (call: Call, api: Api): void => {
 };
 export const defragment = async (api: Api, call: Call): Promise<Body> => {
   noUser(call, api);
+  api.node.machine.defragment();
   return {};
 };
 
@@ -122,17 +137,13 @@ export const snapshot = async (api: Api, call: Call): Promise<Stream> => {
 
 export const transferLeader = async (api: Api, call: Call): Promise<Body> => {
   checkToken(api, call);
-  const { raft, links } = api.node;
+  const { raft, links, machine } = api.node;
   if (!raft.isLeading) throw new RpcError(9, 'etcdserver: not leader');
   const target = hexFrom(unsignedField(call.body, 'targetID'));
   if (target === api.node.id) return { header: header(api) };
-  if (!links.has(target)) throw new RpcError(9, 'etcdserver: bad leader transferee');
+  if (!links.has(target) || machine.membership.isLearner(target))
+    throw new RpcError(9, 'etcdserver: bad leader transferee');
   if (!(await api.node.handOver(target)))
     throw new RpcError(14, 'etcdserver: request timed out, possibly due to previous leader failure');
   return { header: header(api) };
-};
-
-export const downgrade = async (api: Api, call: Call): Promise<Body> => {
-  checkToken(api, call);
-  return { header: header(api), version: api.node.machine.clusterVersion ?? '' };
 };

@@ -1,3 +1,4 @@
+import { compareVersions } from '../../api-specs/etcd/versions.ts';
 import type { Outgoing } from '../../platform/host.ts';
 import { decimal } from '../disk/identity.ts';
 import { listedMembers } from './cluster.ts';
@@ -29,11 +30,34 @@ export const health = async (api: Api, headers: Readonly<Record<string, string>>
 };
 
 /** spec/store#interfaces: string fields kvserver and kvcluster; the same without a quorum. */
-export const version = (api: Api): string =>
+export const version = ({ word, version: own, form, node: { machine } }: Api): string =>
   JSON.stringify({
-    [`${api.word}server`]: api.version,
-    [`${api.word}cluster`]: api.node.machine.clusterVersion ?? 'not_decided',
+    [`${word}server`]: own,
+    [`${word}cluster`]: machine.clusterVersion ?? 'not_decided',
+    // It follows the cluster's version within the same look of the monitor.
+    ...(form.has.downgrade ? { storage: machine.clusterVersion ?? '' } : {}),
   });
+
+/** A learner is not ready from 3.5.18 on (spec/store#measured-answers). */
+const isUnreadyLearner = ({ node, version: own }: Api): boolean =>
+  node.machine.membership.isLearner(node.id) && compareVersions(own, '3.5.18') >= 0;
+
+/** Whether it can serve: a linearizable read. Of the alarms only damaged data counts. */
+export const readiness = async (api: Api, headers: Readonly<Record<string, string>>): Promise<Outgoing> => {
+  const { machine } = api.node;
+  const isReading = await api.node.linearize().then(
+    () => true,
+    () => false,
+  );
+  if (isReading && !machine.has('CORRUPT') && !isUnreadyLearner(api))
+    return { status: 200, headers, body: 'ok\n' };
+  if (isReading && isUnreadyLearner(api))
+    return { status: 503, headers, body: '[-]non_learner failed: not supported for learner\n' };
+  const failed = isReading
+    ? 'data_corruption failed: alarm activated: CORRUPT'
+    : 'linearizable_read failed: context deadline exceeded';
+  return { status: 503, headers, body: `[-]${failed}\n` };
+};
 
 export const metrics = (api: Api): string => {
   const { raft, machine } = api.node;
@@ -43,7 +67,7 @@ export const metrics = (api: Api): string => {
     ['server_is_leader', raft.isLeading ? 1 : 0],
     ['server_proposals_applied_total', machine.applied],
     ['server_proposals_committed_total', raft.commit],
-    ['mvcc_db_total_size_in_bytes', machine.sizeBytes],
+    ['mvcc_db_total_size_in_bytes', machine.fileBytes],
     ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
   ];
   const text = lines.map(([name, value]) => `${api.word}_${name} ${value}\n`);
@@ -51,7 +75,8 @@ export const metrics = (api: Api): string => {
 };
 
 export const v2Members = (api: Api): string => {
-  return JSON.stringify({ members: listedMembers(api) });
+  const members = listedMembers(api).map(({ isLearner: _, ...member }) => member);
+  return JSON.stringify({ members });
 };
 
 export const v2Stats = (api: Api, path: string): string => {

@@ -1,19 +1,13 @@
-import type { Form } from '../forms.ts';
+import { everyForm, type Form } from '../forms.ts';
 import { authDisable, authEnable, authStatus, authenticate, memberList, userAdd } from './cluster.ts';
+import { memberAdd, memberPromote, memberRemove, memberUpdate } from './membership.ts';
 import { compaction, deleteRange, put, range } from './kv.ts';
 import { grant, keepAlive, leases, revoke, timeToLive } from './lease.ts';
-import {
-  alarm,
-  defragment,
-  downgrade,
-  hash,
-  hashKv,
-  snapshot,
-  status,
-  transferLeader,
-} from './maintenance.ts';
+import { alarm, defragment, hash, hashKv, snapshot, status, transferLeader } from './maintenance.ts';
+import { downgrade } from './downgrade.ts';
 import type { Rpc } from './rpc.ts';
 import { txn } from './txn.ts';
+import { watch } from './watch.ts';
 
 type Routes = Readonly<Record<string, Rpc>>;
 /** What each version answers below its gateway prefix (spec/store#measured-versions). */
@@ -22,6 +16,7 @@ export const routesOf = (form: Form): Routes => ({
   '/kv/range': range,
   '/kv/deleterange': deleteRange,
   '/kv/txn': txn,
+  '/watch': watch,
   '/kv/compaction': compaction,
   '/lease/grant': grant,
   '/lease/keepalive': keepAlive,
@@ -33,6 +28,10 @@ export const routesOf = (form: Form): Routes => ({
   '/maintenance/defragment': defragment,
   '/maintenance/snapshot': snapshot,
   '/cluster/member/list': memberList,
+  '/cluster/member/add': memberAdd,
+  '/cluster/member/update': memberUpdate,
+  '/cluster/member/remove': memberRemove,
+  ...(form.has.learners ? { '/cluster/member/promote': memberPromote } : {}),
   '/auth/authenticate': authenticate,
   '/auth/enable': authEnable,
   '/auth/disable': authDisable,
@@ -45,3 +44,5 @@ export const routesOf = (form: Form): Routes => ({
   ...(form.has.hashKv ? { '/maintenance/hashkv': hashKv, '/maintenance/downgrade': downgrade } : {}),
   ...(form.has.authStatus ? { '/auth/status': authStatus } : {}),
 });
+/** What any version answers: its own interface has calls that its gateway has not. */
+export const allRoutes: Routes = routesOf(everyForm);

@@ -4,6 +4,7 @@ import type { Form } from '../forms.ts';
 import type { MemberLog } from '../log.ts';
 import type { Lessor } from '../node/lessor.ts';
 import type { Node } from '../node/node.ts';
+import type { MemberRecord } from '../state/membership.ts';
 import type { ServerSettings } from '../server-flags.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -19,8 +20,8 @@ export type Api = {
   readonly tokens: Tokens;
   readonly version: string;
   readonly clusterId: string;
-  /** Member ids by name. */
-  readonly ids: ReadonlyMap<string, string>;
+  /** The members with whom the log begins. */
+  readonly first: readonly MemberRecord[];
   /** `kv` (spec/store) or the word of real servers. */
   readonly word: string;
   /** Bytes that /v2/keys answers with. */
@@ -28,7 +29,12 @@ export type Api = {
 };
 export type Body = Readonly<Record<string, unknown>>;
 export type Stream = { readonly stream: AsyncIterable<Uint8Array> };
-export type Call = { readonly body: Body; readonly token: string | undefined };
+export type Call = {
+  readonly body: Body;
+  readonly token: string | undefined;
+  /** Aborted when the client has gone. */
+  readonly signal?: AbortSignal;
+};
 export type Rpc = (api: Api, call: Call) => Promise<Body | Stream>;
 
 /** A refusal with the gRPC code and text that the gateway passes on. */
@@ -58,7 +64,11 @@ const httpCodes: Readonly<Record<number, number>> = {
 };
 /** spec/store#measured-versions, spec/store#measured-answers: gateway status of a gRPC code. */
 export const httpCode = (code: number, form: Form): number =>
-  code === 9 && form.errorBody === 'code+message' ? 400 : (httpCodes[code] ?? 500);
+  form.isGateway2 && code === 8
+    ? 429
+    : code === 9 && form.errorBody === 'code+message'
+      ? 400
+      : (httpCodes[code] ?? 500);
 
 export const errorText = (form: Form, code: number, message: string): string => {
   if (form.errorBody === 'error+code') return JSON.stringify({ error: message, code });

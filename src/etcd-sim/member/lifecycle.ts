@@ -55,12 +55,19 @@ export const leave = async (host: Host, api: Api, signal: string): Promise<void>
   );
 };
 
-/** Waits for a signal, an error that ends the member, or the fault that ends it. */
+/** A member that was removed ends by itself, with exit code 0. */
+export const logRemoval = ({ log, word }: Api): void => {
+  log('W', `${word}server`, 'server error: the member has been permanently removed from the cluster');
+  log('W', `${word}server`, 'data-dir used by this member must be removed');
+};
+
+/** Waits for a signal, an error that ends the member, its removal, or the fault that ends it. */
 export const untilTheEnd = (
   host: Host,
   api: Api,
   fatal: Promise<string>,
-): Promise<{ signal?: string; error?: string }> => {
+  removal: Promise<void>,
+): Promise<{ signal?: string; error?: string; isRemoved?: true }> => {
   const { log, faults } = api;
   const signalled = new Promise<{ signal: string }>((resolve) => {
     host.onSignal((signal) => {
@@ -74,5 +81,6 @@ export const untilTheEnd = (
     exitAfter === undefined
       ? []
       : [host.sleep(exitAfter).then(() => ({ error: `ended on demand ${exitAfter} ms after the start` }))];
-  return Promise.race([signalled, fatal.then((error) => ({ error })), ...ended]);
+  const removed = removal.then(() => ({ isRemoved: true }) as const);
+  return Promise.race([signalled, fatal.then((error) => ({ error })), removed, ...ended]);
 };

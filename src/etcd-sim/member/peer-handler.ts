@@ -1,17 +1,20 @@
-import type { Handler, Host, Outgoing } from '../../platform/host.ts';
+import { limits } from '../../core/limits.ts';
+import type { Handler, Host, Incoming, Outgoing } from '../../platform/host.ts';
 import { listedMembers } from '../gateway/cluster.ts';
+import { promoteHere } from '../gateway/membership.ts';
 import { version } from '../gateway/plain.ts';
 import type { Api } from '../gateway/rpc.ts';
 import type { Message } from '../raft/message.ts';
 import type { Proposal } from '../state/command.ts';
-import type { PeerInfo } from '../node/peer-link.ts';
+import { GONE, OWN_ID, type PeerInfo } from '../node/peer-link.ts';
 
-const MOST_BYTES = 64 * 1024 * 1024;
 const answered = (value: unknown): Outgoing => ({
   status: 200,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(value),
 });
+/** A connection that ends without an answer. */
+const lost: Outgoing = { status: 503, cut: true };
 
 const messagesIn = (api: Api, body: { messages: Message<Proposal>[] }): Message<Proposal>[] => {
   const from = body.messages[0]?.from;
@@ -26,6 +29,10 @@ const peerCalls: Readonly<Record<string, (api: Api, body: never) => unknown>> = 
     name: api.settings.name,
     version: api.version,
     applied: api.node.machine.applied,
+    now: api.host.now(),
+  }),
+  '/raft/promote': async (api, body: { member: string }) => ({
+    failure: await promoteHere(api, body.member),
   }),
   '/raft/lease': async (api, body: { id: string }) => ({
     seconds: await api.lessor.remainingSeconds(body.id),
@@ -33,8 +40,29 @@ const peerCalls: Readonly<Record<string, (api: Api, body: never) => unknown>> = 
   '/raft/lease-renew': async (api, body: { id: string }) => ({ seconds: await api.lessor.renew(body.id) }),
 };
 
+/** What peers may read with any method; undefined where a version has no such page. */
+const peerPages: Readonly<Record<string, (api: Api) => unknown>> = {
+  '/version': (api) => JSON.parse(version(api)),
+  '/downgrade/enabled': ({ form, node }) =>
+    form.logLines === 'json' ? node.machine.downgradeTo !== undefined : undefined,
+  '/members': listedMembers,
+  '/membership': (api) => ({ cluster: api.clusterId, first: api.first, members: listedMembers(api) }),
+};
+const gone: Outgoing = {
+  status: GONE,
+  body: 'the member has been permanently removed from the cluster\n',
+};
+const isFromRemoved = (api: Api, { headers }: Pick<Incoming, 'headers'>): boolean =>
+  api.node.machine.membership.wasRemoved(headers[OWN_ID] ?? '');
+const stateOf = ({ node }: Api): unknown => ({
+  id: node.id,
+  leader: node.raft.leader,
+  term: node.raft.term,
+  applied: node.machine.applied,
+});
+
 const readBody = async (request: { read(limit: number): Promise<Uint8Array> }): Promise<unknown> => {
-  const text = Buffer.from(await request.read(MOST_BYTES)).toString('utf8');
+  const text = Buffer.from(await request.read(limits.memberBytes)).toString('utf8');
   return text === '' ? {} : JSON.parse(text);
 };
 
@@ -46,19 +74,15 @@ export const peerHandler =
       await changeFaults();
       return answered({ ok: true });
     }
-    if (request.url === '/simulation/state')
-      return answered({
-        id: api.node.id,
-        leader: api.node.raft.leader,
-        term: api.node.raft.term,
-        applied: api.node.machine.applied,
-      });
-    if (api.faults.isCut) return { status: 503, cut: true };
-    if (request.url === '/version') return answered(JSON.parse(version(api)));
-    if (request.url === '/members') return answered(listedMembers(api));
+    if (request.url === '/simulation/state') return answered(stateOf(api));
+    if (api.faults.hearsNothing) return lost;
+    const known = peerPages[request.url]?.(api);
+    if (known !== undefined) return answered(known);
+    if (isFromRemoved(api, request)) return gone;
     const call = peerCalls[request.url];
     if (call === undefined || request.method !== 'POST') return { status: 404, body: '404 page not found\n' };
-    return answered(await call(api, (await readBody(request)) as never));
+    const answer = answered(await call(api, (await readBody(request)) as never));
+    return api.faults.sendsNothing ? lost : answer;
   };
 
 /** True when a member that has no data here is known to others as one that ran: its directory is wrong or empty. */

@@ -1,19 +1,20 @@
-import type { Host, Listener } from '../../platform/host.ts';
-import { clusterId, memberId } from '../disk/identity.ts';
+import type { Handler, Host, Listener } from '../../platform/host.ts';
 import { Faults, readFaults } from '../faults.ts';
 import { type Form, formOf, minorOf } from '../forms.ts';
 import { clientHandler } from '../gateway/client-handler.ts';
 import type { Api } from '../gateway/rpc.ts';
 import { routesOf } from '../gateway/routes.ts';
+import { grpcHandler, isGrpcCall } from '../grpc/handler.ts';
 import { Tokens } from '../gateway/tokens.ts';
 import { type MemberLog, memberLog } from '../log.ts';
 import { type Fatal, announce, follow, mustNotBeOlder, logVersion } from './announce.ts';
-import { leave, publish, untilTheEnd } from './lifecycle.ts';
+import { leave, publish, logRemoval, untilTheEnd } from './lifecycle.ts';
 import { openData, v2Sizes, writeDatabase } from './data-dir.ts';
 import { Lessor } from '../node/lessor.ts';
 import { watch } from './monitor.ts';
 import { Node } from '../node/node.ts';
-import { isKnownToOthers, peerHandler } from './peer-handler.ts';
+import { identify } from './bootstrap.ts';
+import { peerHandler } from './peer-handler.ts';
 import {
   type ServerSettings,
   StartRefused,
@@ -62,9 +63,10 @@ const listenOn = async (
   host: Host,
   url: string,
   handler: Parameters<Host['network']['listen']>[0],
+  protocols: { readonly http2?: true } = {},
 ): Promise<Listener> => {
   try {
-    return await host.network.listen(handler, { ...portOf(url), requestTimeoutMs: 300_000 });
+    return await host.network.listen(handler, { ...portOf(url), requestTimeoutMs: 300_000, ...protocols });
   } catch {
     throw new StartRefused(1, `listen tcp ${new URL(url).host}: bind: address already in use`);
   }
@@ -78,25 +80,24 @@ const assemble = async (
   faults: Faults,
   settings: ServerSettings,
 ) => {
-  const ids = new Map([...settings.cluster].map(([name, urls]) => [name, memberId(urls, settings.token)]));
-  const id = ids.get(settings.name) as string;
-  const peers = new Map(
-    [...settings.cluster].map(([name, urls]) => [ids.get(name) as string, urls[0] as string]),
-  );
   const { wal, stored, isNew } = await openData(host, settings, log, options.word);
-  const cluster = clusterId([...ids.values()]);
-  if (isNew) {
-    const others = [...peers].filter(([peer]) => peer !== id).map(([, url]) => url);
-    if (await isKnownToOthers(host, id, others, 300))
-      throw new StartRefused(1, `member ${id} has already been bootstrapped`);
-    wal.write([{ meta: { member: id, cluster } }]);
-  }
-  const node = new Node(host, { ...settings, id, peers }, { wal, stored, log, faults });
+  wal.isFull = () => faults.find('disk-full') !== undefined;
+  const { id, cluster, first } = await identify(host, settings, stored);
+  if (isNew) wal.write([{ meta: { member: id, cluster, members: first } }]);
+  const node = new Node(host, { ...settings, id, first }, { wal, stored, log, faults });
   const lessor = new Lessor(host, node);
   const v2Bytes = Math.max(0, ...(await v2Sizes(host, settings.dataDir)));
-  const common = { host, form, settings, faults, log, lessor, node, ids, v2Bytes, clusterId: cluster };
+  const common = { host, form, settings, faults, log, lessor, node, first, v2Bytes, clusterId: cluster };
   const api: Api = { ...common, tokens: new Tokens(host), version: options.version, word: options.word };
   return { api, stored, isNew };
+};
+/** 3.6 has no v2 interface and does not start on data of it, unless it is told not to look. */
+const refuseV2Data = ({ form, v2Bytes, settings }: Api): void => {
+  if (!form.has.downgrade || v2Bytes === 0 || settings.v2Deprecation === 'write-only-skip-check') return;
+  throw new StartRefused(
+    1,
+    'illegal v2store content: detected disallowed custom content in v2store for stage --v2-deprecation=write-only',
+  );
 };
 /** False when the member must not start: the cluster is newer than it. */
 const isAllowed = (api: Api): boolean => {
@@ -105,55 +106,85 @@ const isAllowed = (api: Api): boolean => {
   return allowed;
 };
 
+/** Both interfaces share the port of the clients. */
+const clients = (api: Api, ready: Promise<void>): Handler => {
+  const [grpc, json] = [grpcHandler(api, ready), clientHandler(api, routesOf(api.form), ready)];
+  return (request) => (isGrpcCall(request) ? grpc(request) : json(request));
+};
+
 /** Everything a running member does, until a signal or an error ends it. */
 const live = async (api: Api, options: MemberOptions, changeFaults: () => Promise<void>): Promise<number> => {
   const { host, settings } = api;
-  let fatal: Fatal = () => {};
+  let [fatal, removed]: [Fatal, () => void] = [() => {}, () => {}];
   const fatalEnd = new Promise<string>((resolve) => (fatal = resolve));
-  follow(api, fatal);
+  const removal = new Promise<void>((resolve) => (removed = resolve));
+  follow(api, fatal, removed);
   const stopping = new AbortController();
   const ready = publish(api, stopping.signal);
   const listeners = await Promise.all([
     ...settings.peerUrls.map((url) => listenOn(host, url, peerHandler(api, changeFaults))),
-    ...settings.clientUrls.map((url) => listenOn(host, url, clientHandler(api, routesOf(api.form), ready))),
+    ...settings.clientUrls.map((url) => listenOn(host, url, clients(api, ready), { http2: true })),
   ]);
   const working = [
     ticks(host, api, stopping.signal),
     watch(host, api, { everyMs: options.monitorMs }, stopping.signal),
   ];
-  const end = await untilTheEnd(host, api, fatalEnd);
-  if (end.signal === undefined) api.log('C', `${api.word}main`, end.error ?? '');
+  const end = await untilTheEnd(host, api, fatalEnd, removal);
+  if (end.isRemoved) logRemoval(api);
+  else if (end.signal === undefined) api.log('C', `${api.word}main`, end.error ?? '');
   else await leave(host, api, end.signal);
   // Requests under way get their answers; kept-alive connections are not waited for.
   await Promise.race([Promise.all(listeners.map((one) => one.close())), host.sleep(100)]);
-  if (end.signal !== undefined) await writeDatabase(host, api);
+  if (end.error === undefined) await writeDatabase(host, api);
   stopping.abort();
   await Promise.all(working);
   api.node.stop();
-  return end.signal === undefined ? 1 : 0;
+  return end.error === undefined ? 0 : 1;
 };
 
-const serve = async (host: Host, options: MemberOptions, form: Form, log: MemberLog): Promise<number> => {
+/** The host as a member with a wrong clock sees it. */
+type Skewed = { readonly host: Host; readonly skew: { ms: number } };
+const skewed = (host: Host): Skewed => {
+  const skew = { ms: 0 };
+  return { host: { ...host, now: () => host.now() + skew.ms }, skew };
+};
+
+const serve = async (
+  { host, skew }: Skewed,
+  options: MemberOptions,
+  form: Form,
+  log: MemberLog,
+): Promise<number> => {
   const settings = await readSettings(host, options);
   const currentFaults = async () =>
     options.faultFile === undefined ? [] : readFaults(host, options.faultFile(settings.name));
   const faults = new Faults(await currentFaults(), options.version);
+  skew.ms = faults.skewMs;
   log('I', `${options.word}main`, `${options.word} Version: ${options.version}`);
   log('I', `${options.word}main`, 'Simulated: this is a rehearsal, not a database');
   if (faults.find('crash-at-start') !== undefined)
     throw new StartRefused(1, 'crashed on demand at its start');
+  await host.sleep(faults.find('slow-start')?.ms ?? 0);
   const { api, stored, isNew } = await assemble(host, options, form, log, faults, settings);
   announce(api, stored, isNew);
+  refuseV2Data(api);
   if (!isAllowed(api)) return 1;
   if (api.node.machine.clusterVersion !== undefined)
     logVersion(api, undefined, api.node.machine.clusterVersion);
   if ((await host.files.info(`${settings.dataDir}/member/snap/db`)) === undefined)
     await writeDatabase(host, api);
-  return live(api, options, async () => faults.replace(await currentFaults()));
+  return live(api, options, async () => {
+    faults.replace(await currentFaults());
+    skew.ms = faults.skewMs;
+  });
 };
 const ticks = async (host: Host, api: Api, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
-    api.node.tick();
+    try {
+      api.node.tick();
+    } catch {
+      // onFailure has ended the member.
+    }
     await host.sleep(TICK_MS, signal).catch(() => {});
   }
 };
@@ -162,9 +193,10 @@ const ticks = async (host: Host, api: Api, signal: AbortSignal): Promise<void> =
 export const runMember = async (host: Host, options: MemberOptions): Promise<number> => {
   const form = formOf(options.version);
   if (form === undefined) throw new StartRefused(2, `there is no simulated version ${options.version}`);
-  const log = memberLog(host, form);
+  const own = skewed(host);
+  const log = memberLog(own.host, form);
   try {
-    return await serve(host, options, form, log);
+    return await serve(own, options, form, log);
   } catch (error) {
     if (!(error instanceof StartRefused)) throw error;
     if (error.code === 2 && error.message.startsWith('flag'))

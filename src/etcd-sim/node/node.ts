@@ -1,42 +1,37 @@
 import type { Host } from '../../platform/host.ts';
 import type { Faults } from '../faults.ts';
 import type { MemberLog } from '../log.ts';
-import { type Stored, type Wal, entryLine } from '../disk/wal.ts';
-import type { Message, Ready } from '../raft/message.ts';
+import { type Stored, type Wal, linesOf } from '../disk/wal.ts';
+import type { Entry, Message, Ready } from '../raft/message.ts';
 import { Raft } from '../raft/raft.ts';
-import type { Applied, Command, Proposal } from '../state/command.ts';
+import { type Applied, type Command, type Proposal, isMembershipChange } from '../state/command.ts';
 import { Machine } from '../state/machine.ts';
+import type { MemberRecord } from '../state/membership.ts';
+import { Behind } from './behind.ts';
+import { ChangeGate } from './change-gate.ts';
 import { PeerLink } from './peer-link.ts';
+import { PeerLinks } from './peer-links.ts';
+import { type Waiting, requestLimitMs } from './waiting.ts';
 
 export type NodeOptions = {
   readonly id: string;
   readonly name: string;
-  /** Id → peer URL of every member. */
-  readonly peers: ReadonlyMap<string, string>;
+  /** The members with which the log begins; what changed since stands in the log. */
+  readonly first: readonly MemberRecord[];
   readonly heartbeatMs: number;
   readonly electionMs: number;
   readonly quotaBytes: number;
 };
-/** spec/store#measured-answers: without a quorum a write or a linearizable read fails after 7 s: 5 s and two election times. */
-const requestLimitMs = (electionMs: number): number => 5_000 + 2 * electionMs;
 const REOFFER_MS = 25;
 /** No quorum or no leader within the limit. */
 export class TimedOut extends Error {}
-
-type Waiting = {
-  readonly until: number;
-  offeredAt: number;
-  term: number;
-  readonly offer: () => void;
-  readonly fail: (error: Error) => void;
-};
 
 /** One member: the agreement, its disk, the state it leads to, and the links to the other members. */
 export class Node {
   readonly id: string;
   readonly machine: Machine;
   readonly raft: Raft<Proposal>;
-  readonly links = new Map<string, PeerLink>();
+  readonly links: PeerLinks;
   readonly #host: Host;
   readonly #o: NodeOptions;
   readonly #wal: Wal;
@@ -44,12 +39,17 @@ export class Node {
   readonly #waiting = new Map<string, Waiting & { readonly done: (result: Applied) => void }>();
   readonly #reads = new Map<number, Waiting & { readonly done: () => void }>();
   readonly #leaderReads = new Map<number, (index: number | undefined) => void>();
-  readonly #behind: { readonly index: number; readonly done: () => void }[] = [];
+  readonly #behind = new Behind();
   readonly #boot: string;
   #counter = 0;
+  readonly #gate = new ChangeGate();
   #isStopped = false;
   /** Called for each applied command, in order; not for those read back from the disk. */
   onApplied: (command: Command, result: Applied) => void = () => {};
+  /** Called once when its log cannot be written: nothing may be answered after that. */
+  onFailure: (text: string) => void = () => {};
+  /** Called when this member does not belong to the cluster any more. */
+  onRemoved: () => void = () => {};
 
   constructor(
     host: Host,
@@ -61,32 +61,32 @@ export class Node {
     this.id = options.id;
     this.#wal = parts.wal;
     this.#log = parts.log;
-    this.machine = new Machine(options.quotaBytes);
+    this.machine = new Machine(options.quotaBytes, options.first);
     this.#boot = Buffer.from(host.random(6)).toString('hex');
     const jitter = (): number => (host.random(1)[0] ?? 0) / 256;
     const raftOptions = {
       id: options.id,
-      members: [...options.peers.keys()],
+      configuration: this.machine.membership.configuration,
       heartbeatMs: options.heartbeatMs,
       electionMs: options.electionMs,
       jitter,
     };
     this.raft = new Raft(raftOptions, parts.stored, host.elapsed());
-    for (const [id, url] of options.peers) {
-      if (id !== options.id)
-        this.links.set(
-          id,
-          new PeerLink(host, {
-            id,
-            url,
-            timeoutMs: options.electionMs,
-            faults: parts.faults,
-            log: parts.log,
-          }),
-        );
-    }
+    const { faults, log } = parts;
+    const common = { own: options.id, timeoutMs: options.electionMs, faults, log };
+    const onRemoved = (): void => this.onRemoved();
+    this.links = new PeerLinks(
+      options.id,
+      (id, url) => new PeerLink(host, { ...common, id, url, onRemoved }),
+    );
     const { committed } = this.raft.take();
     for (const entry of committed) this.#apply(entry.index, entry.data);
+    this.#follow();
+  }
+  /** The agreement and the links go by who belongs to the cluster now. */
+  #follow(): void {
+    this.links.keep(this.machine.membership.all);
+    this.raft.reconfigure(this.machine.membership.configuration, this.#host.elapsed());
   }
 
   #apply(index: number, proposal: Proposal | undefined): Applied | undefined {
@@ -111,11 +111,8 @@ export class Node {
       if (message.to === to) answers.push(message);
       else void this.#post(message);
     }
-    for (const entry of ready.committed) {
-      const result = this.#apply(entry.index, entry.data);
-      if (entry.data !== undefined && result !== undefined) this.onApplied(entry.data.command, result);
-    }
-    if (ready.committed.length > 0) this.#wakeBehind();
+    for (const entry of ready.committed) this.#commit(entry);
+    if (ready.committed.length > 0) this.#behind.reached(this.machine.applied);
     for (const { id, index } of ready.reads) {
       this.#leaderReads.get(id)?.(index);
       this.#leaderReads.delete(id);
@@ -127,17 +124,24 @@ export class Node {
     for (const link of this.links.values()) void this.#pump(link);
     return answers;
   }
+  #commit({ index, data }: Entry<Proposal>): void {
+    const result = this.#apply(index, data);
+    if (data === undefined || result === undefined) return;
+    if (isMembershipChange(data.command)) this.#follow();
+    this.onApplied(data.command, result);
+  }
   #giveUpLeaderReads(): void {
     for (const answer of this.#leaderReads.values()) answer(undefined);
     this.#leaderReads.clear();
   }
   #store(ready: Ready<Proposal>): void {
-    this.#wal.write([
-      ...(ready.hard === undefined ? [] : [{ hard: ready.hard }]),
-      ...(ready.cutAfter === undefined ? [] : [{ cut: ready.cutAfter }]),
-      ...ready.entries.map(entryLine),
-      ...(ready.committed.length === 0 ? [] : [{ commit: this.raft.commit }]),
-    ]);
+    const lines = linesOf(ready, this.raft.commit);
+    if (lines.length > 0 && this.#wal.isFull()) {
+      this.#isStopped = true;
+      this.onFailure('no space left on device');
+      throw new Error('no space left on device');
+    }
+    this.#wal.write(lines);
   }
   async #pump(link: PeerLink): Promise<void> {
     if (link.isBusy || this.#isStopped) return;
@@ -163,9 +167,13 @@ export class Node {
   }
   /** Called every few milliseconds. */
   tick(): void {
+    if (this.#isStopped) return;
     this.raft.tick(this.#host.elapsed());
     this.#drain();
     this.#reoffer(false);
+  }
+  get isStopped(): boolean {
+    return this.#isStopped;
   }
   stop(): void {
     this.#isStopped = true;
@@ -205,7 +213,11 @@ export class Node {
   }
   /** A proposal of this or another member; false when this member does not lead. The same one may come again: the id makes it harmless. */
   accept(proposal: Proposal): boolean {
+    const isChange = isMembershipChange(proposal.command);
+    const { term, log } = this.raft;
+    if (isChange && !this.#gate.isOpen(term, log.lastIndex, this.machine.applied)) return false;
     const index = this.raft.propose(proposal);
+    if (isChange && index !== undefined) this.#gate.taken(index);
     if (index !== undefined) this.#drain();
     return index !== undefined;
   }
@@ -255,7 +267,7 @@ export class Node {
           : await this.links.get(leader)?.readIndex();
     if (index === undefined) waiting.term = -1;
     else {
-      await this.#reached(index);
+      await this.#behind.until(index, this.machine.applied);
       if (this.#reads.delete(id)) waiting.done();
     }
   }
@@ -272,16 +284,6 @@ export class Node {
       }
     });
   }
-  #reached(index: number): Promise<void> {
-    if (this.machine.applied >= index) return Promise.resolve();
-    return new Promise((done) => this.#behind.push({ index, done }));
-  }
-  #wakeBehind(): void {
-    for (let i = this.#behind.length - 1; i >= 0; i -= 1) {
-      if (this.machine.applied >= (this.#behind[i]?.index ?? 0)) this.#behind.splice(i, 1)[0]?.done();
-    }
-  }
-
   /** Hands the leadership to the member with the longest log (or to `to`) and waits for it; false when that failed. */
   async handOver(to?: string): Promise<boolean> {
     const target = to ?? this.raft.successor(this.#host.elapsed());

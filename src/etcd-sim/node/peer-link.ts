@@ -9,14 +9,23 @@ export type PeerInfo = {
   readonly name: string;
   readonly version: string;
   readonly applied: number;
+  /** Its clock, in milliseconds since 1970. */
+  readonly now: number;
 };
 export type LinkOptions = {
+  /** Who asks. */
+  readonly own: string;
   readonly id: string;
   readonly url: string;
   readonly timeoutMs: number;
   readonly faults: Faults;
   readonly log: MemberLog;
+  /** The other one says that this member was removed. */
+  readonly onRemoved: () => void;
 };
+/** How a member is told that it does not belong to the cluster any more. */
+export const GONE = 410;
+export const OWN_ID = 'x-member-id';
 
 /** The way to one other member. Failures are values; the loss of a link and its return are said in the log (spec/store#measured-upgrade). */
 export class PeerLink {
@@ -24,6 +33,8 @@ export class PeerLink {
   /** An append is on its way; the next one waits for its answer. */
   isBusy = false;
   isActive = false;
+  /** Since when; undefined while it does not answer. */
+  activeSince: number | undefined;
   readonly #host: Host;
   readonly #o: LinkOptions;
   constructor(host: Host, options: LinkOptions) {
@@ -31,17 +42,24 @@ export class PeerLink {
     this.#o = options;
     this.id = options.id;
   }
+  get url(): string {
+    return this.#o.url;
+  }
   async #ask<T>(path: string, body: unknown): Promise<T | undefined> {
     try {
-      if (this.#o.faults.isCut) throw new Error('i/o timeout');
+      if (this.#o.faults.sendsNothing) throw new Error('i/o timeout');
       const request = {
         method: 'POST',
         url: `${this.#o.url}${path}`,
+        headers: { [OWN_ID]: this.#o.own },
         body: JSON.stringify(body),
         timeoutMs: this.#o.timeoutMs,
       };
       const reply = await this.#host.network.request(request);
       const text = await reply.text();
+      // The other one did what it was asked; only its answer is lost.
+      if (this.#o.faults.hearsNothing) throw new Error('i/o timeout');
+      if (reply.status === GONE) this.#o.onRemoved();
       if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
       this.#up();
       return JSON.parse(text) as T;
@@ -64,6 +82,7 @@ export class PeerLink {
         'rafthttp',
         `established a TCP streaming connection with peer ${this.id} (stream Message writer)`,
       );
+      this.activeSince = this.#host.elapsed();
     }
     this.isActive = true;
   }
@@ -82,6 +101,7 @@ export class PeerLink {
       this.#o.log('I', 'rafthttp', `peer ${this.id} became inactive`);
     }
     this.isActive = false;
+    this.activeSince = undefined;
   }
   async raft(messages: readonly Message<Proposal>[]): Promise<Message<Proposal>[]> {
     return (await this.#ask<Message<Proposal>[]>('/raft', { messages })) ?? [];

@@ -27,10 +27,12 @@ export type Message<D> = Envelope &
 export type Draft<D> =
   Message<D> extends infer M ? (M extends Envelope ? Omit<M, keyof Envelope> : never) : never;
 
+/** Who votes and who only gets the log. It changes by one member at a time, as soon as the entry that says so is applied. */
+export type Configuration = { readonly voters: readonly string[]; readonly learners: readonly string[] };
+
 export type RaftOptions = {
   readonly id: string;
-  /** Ids of all members, this one included. */
-  readonly members: readonly string[];
+  readonly configuration: Configuration;
   readonly heartbeatMs: number;
   readonly electionMs: number;
   /** 0 to 1, other at each call: spreads the election times. */

@@ -1,4 +1,8 @@
+import type { Configuration } from './message.ts';
+
 type Peer = {
+  /** Learners get the log, and count for nothing. */
+  votes: boolean;
   next: number;
   match: number;
   ackedRound: number;
@@ -12,9 +16,25 @@ export class Progress {
   readonly #peers = new Map<string, Peer>();
 
   /** A new leader knows nothing yet: it tries its own last entry first. */
-  reset(ids: readonly string[], next: number, now: number): void {
-    for (const id of ids)
-      this.#peers.set(id, { next, match: 0, ackedRound: 0, heardAt: now, wantsMessage: true });
+  reset(own: string, configuration: Configuration, next: number, now: number): void {
+    this.#peers.clear();
+    this.keep(own, configuration, next, now);
+  }
+  /** Members that left are forgotten, new ones begin at `next`, a promoted one keeps what it has. */
+  keep(own: string, { voters, learners }: Configuration, next: number, now: number): void {
+    const others = [...voters, ...learners].filter((id) => id !== own);
+    for (const id of this.#peers.keys()) if (!others.includes(id)) this.#peers.delete(id);
+    for (const id of others) {
+      const known = this.#peers.get(id);
+      const fresh = { next, match: 0, ackedRound: 0, heardAt: now, wantsMessage: true };
+      this.#peers.set(id, { ...(known ?? fresh), votes: voters.includes(id) });
+    }
+  }
+  get #voters(): Peer[] {
+    return [...this.#peers.values()].filter(({ votes }) => votes);
+  }
+  votes(id: string): boolean {
+    return this.#peers.get(id)?.votes === true;
   }
   has(id: string): boolean {
     return this.#peers.has(id);
@@ -33,25 +53,25 @@ export class Progress {
     peer.wantsMessage = false;
     return peer.next;
   }
-  /** The highest index that so many members have; the leader's own log ends at `last`. */
-  reachedBy(members: number, last: number): number {
-    const matches = [last, ...[...this.#peers.values()].map(({ match }) => match)];
+  /** The highest index that so many voters have; `own` is where the leader's log ends, if it votes. */
+  reachedBy(members: number, own: readonly number[]): number {
+    const matches = [...own, ...this.#voters.map(({ match }) => match)];
     return matches.sort((a, b) => b - a)[members - 1] ?? 0;
   }
   matchOf(id: string): number {
     return this.#peers.get(id)?.match ?? 0;
   }
-  /** How many members were heard since then. */
+  /** How many voters were heard since then. */
   heardSince(time: number): number {
-    return [...this.#peers.values()].filter(({ heardAt }) => heardAt >= time).length;
+    return this.#voters.filter(({ heardAt }) => heardAt >= time).length;
   }
-  /** How many members have acknowledged that round of messages. */
+  /** How many voters have acknowledged that round of messages. */
   ackedSince(round: number): number {
-    return [...this.#peers.values()].filter(({ ackedRound }) => ackedRound >= round).length;
+    return this.#voters.filter(({ ackedRound }) => ackedRound >= round).length;
   }
-  /** The member with the longest log of those heard since then; undefined when there is none. */
+  /** The voter with the longest log of those heard since then; undefined when there is none. */
   longest(time: number): string | undefined {
-    const live = [...this.#peers].filter(([, { heardAt }]) => heardAt >= time);
+    const live = [...this.#peers].filter(([, { heardAt, votes }]) => votes && heardAt >= time);
     return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];
   }
   /** A member's response to an append: how far it is, and whether it needs another message. */

@@ -1,7 +1,12 @@
 import { RaftLog } from './log.ts';
 import { PendingReads } from './pending-reads.ts';
 import { Progress } from './progress.ts';
-import type { Draft, Entry, HardState, Message, RaftOptions, Ready, Role } from './message.ts';
+import { campaignTexts, followText, leadTexts } from './texts.ts';
+import { Voters } from './voters.ts';
+import type { Configuration, Draft, Entry, HardState, Message, RaftOptions, Ready, Role } from './message.ts';
+
+/** A learner that has nine tenths of the log is promoted, as the real servers do. */
+const IN_SYNC = 0.9;
 
 /**
  * One member's part of the agreement: terms, votes, the log, what is committed. No clock and no network of its own: times come in
@@ -9,6 +14,7 @@ import type { Draft, Entry, HardState, Message, RaftOptions, Ready, Role } from 
  */
 export class Raft<D> {
   readonly #o: RaftOptions;
+  readonly #voters: Voters;
   readonly #progress = new Progress();
   readonly #reads = new PendingReads();
   readonly log: RaftLog<D>;
@@ -25,7 +31,7 @@ export class Raft<D> {
   #round = 0;
   #handingTo: { readonly id: string; readonly until: number } | undefined;
   #hardChanged = false;
-  #handed: number;
+  #handed = 0;
   #outbox: Message<D>[] = [];
   #said: string[] = [];
 
@@ -35,26 +41,29 @@ export class Raft<D> {
     now: number,
   ) {
     this.#o = options;
+    this.#voters = new Voters(options.id, options.configuration);
     this.log = new RaftLog(stored.entries);
     this.term = stored.hard?.term ?? 0;
     this.#vote = stored.hard?.vote;
     this.commit = Math.min(stored.commit ?? 0, this.log.lastIndex);
-    this.#handed = 0;
     // A member that starts asks early: with a live leader the others say no at once, without one nobody waits a whole second.
     this.#electionAt = now + options.heartbeatMs * (0.5 + 1.5 * options.jitter());
   }
-  get #majority(): number {
-    return Math.floor(this.#o.members.length / 2) + 1;
+  /** The members from now on. A leader may have a majority where it had none before. */
+  reconfigure(configuration: Configuration, now: number): void {
+    this.#voters.change(configuration);
+    if (this.role !== 'leader') return;
+    this.#progress.keep(this.#o.id, configuration, this.log.lastIndex + 1, now);
+    this.#advance();
+    this.#releaseReads();
   }
-  get #others(): string[] {
-    return this.#o.members.filter((id) => id !== this.#o.id);
+  /** Whether a learner has nearly all that this leader has; undefined for who is no other member. */
+  isInSync(id: string): boolean | undefined {
+    return this.#progress.has(id) ? this.#progress.matchOf(id) >= IN_SYNC * this.log.lastIndex : undefined;
   }
   /** True when this member leads and has heard from a majority lately. */
   get isLeading(): boolean {
     return this.role === 'leader';
-  }
-  get isHandingOver(): boolean {
-    return this.#handingTo !== undefined;
   }
 
   tick(now: number): void {
@@ -67,11 +76,12 @@ export class Raft<D> {
       this.leader = undefined;
       this.#lastLeader = undefined;
     }
-    if (now >= this.#electionAt) this.#campaign(now, true, false);
+    // A learner, and a member that has not seen yet that it is one, leaves elections to the others.
+    if (this.#voters.own === 1 && now >= this.#electionAt) this.#campaign(now, true, false);
   }
   #leaderTick(now: number): void {
     if (this.#handingTo !== undefined && now > this.#handingTo.until) this.#handingTo = undefined;
-    if (this.#progress.heardSince(now - this.#o.electionMs) + 1 < this.#majority) {
+    if (this.#progress.heardSince(now - this.#o.electionMs) + this.#voters.own < this.#voters.majority) {
       this.#said.push(`${this.#o.id} stepped down to follower since quorum is not active`);
       this.#follow(this.term, undefined, now);
       return;
@@ -92,13 +102,8 @@ export class Raft<D> {
     this.role = 'follower';
     this.#handingTo = undefined;
     if (term !== this.term) this.#setTerm(term, undefined);
-    if (leader !== undefined && leader !== lastLeader) {
-      this.#said.push(
-        lastLeader === undefined
-          ? `raft.node: ${this.#o.id} elected leader ${leader} at term ${term}`
-          : `raft.node: ${this.#o.id} changed leader from ${lastLeader} to ${leader} at term ${term}`,
-      );
-    }
+    if (leader !== undefined && leader !== lastLeader)
+      this.#said.push(followText(this.#o.id, lastLeader, leader, term));
     this.leader = leader;
     this.#lastLeader = leader ?? lastLeader;
     this.#electionAt = now + this.#o.electionMs * (1 + this.#o.jitter());
@@ -108,20 +113,17 @@ export class Raft<D> {
     this.leader = undefined;
     if (!isPre) {
       this.#setTerm(this.term + 1, this.#o.id);
-      this.#said.push(
-        `${this.#o.id} is starting a new election at term ${this.term - 1}`,
-        `${this.#o.id} became candidate at term ${this.term}`,
-      );
+      this.#said.push(...campaignTexts(this.#o.id, this.term));
     }
     this.#votes = new Set([this.#o.id]);
     this.#electionAt = now + this.#o.electionMs * (0.3 + 0.7 * this.#o.jitter());
     const { lastIndex, lastTerm } = this.log;
     const asked = { type: 'vote', lastIndex, lastTerm, isPre, isForced } as const;
-    for (const to of this.#others) this.#send(to, asked, isPre ? this.term + 1 : this.term);
+    for (const to of this.#voters.others) this.#send(to, asked, isPre ? this.term + 1 : this.term);
     this.#countVotes(now);
   }
   #countVotes(now: number): void {
-    if (this.#votes.size < this.#majority) return;
+    if (this.#votes.size < this.#voters.majority) return;
     if (this.role === 'pre-candidate') this.#campaign(now, false, false);
     else if (this.role === 'candidate') this.#lead(now);
   }
@@ -129,12 +131,9 @@ export class Raft<D> {
     this.role = 'leader';
     this.leader = this.#o.id;
     this.#lastLeader = this.#o.id;
-    this.#said.push(
-      `${this.#o.id} became leader at term ${this.term}`,
-      `raft.node: ${this.#o.id} elected leader ${this.#o.id} at term ${this.term}`,
-    );
+    this.#said.push(...leadTexts(this.#o.id, this.term));
     this.#reads.drop();
-    this.#progress.reset(this.#others, this.log.lastIndex + 1, now);
+    this.#progress.reset(this.#o.id, this.#voters.configuration, this.log.lastIndex + 1, now);
     // An entry of its own term commits what earlier leaders left behind.
     this.log.push(this.term, undefined);
     this.#beatAt = now + this.#o.heartbeatMs;
@@ -162,22 +161,25 @@ export class Raft<D> {
     return true;
   }
   #releaseReads(): void {
-    this.#reads.release((round) => this.#progress.ackedSince(round) + 1 >= this.#majority);
+    this.#reads.release(
+      (round) => this.#progress.ackedSince(round) + this.#voters.own >= this.#voters.majority,
+    );
   }
   #advance(): void {
-    const reached = this.#progress.reachedBy(this.#majority, this.log.lastIndex);
+    const own = this.#voters.own === 1 ? [this.log.lastIndex] : [];
+    const reached = this.#progress.reachedBy(this.#voters.majority, own);
     // Only entries of the own term are counted (the others follow).
     if (reached <= this.commit || this.log.term(reached) !== this.term) return;
     this.commit = reached;
     this.#progress.wakeAll();
   }
-  /** The member with the longest log of those heard lately; undefined when there is none. */
+  /** The member with the longest log of those that are not lost, so for as long as a follower waits for a leader; undefined when there is none. */
   successor(now: number): string | undefined {
-    return this.#progress.longest(now - 3 * this.#o.heartbeatMs);
+    return this.#progress.longest(now - this.#o.electionMs);
   }
-  /** Starts to hand the leadership over; the target must be another member. */
+  /** Starts to hand the leadership over; the target must be another member that votes. */
   handOver(to: string, now: number): boolean {
-    if (this.role !== 'leader' || !this.#progress.has(to)) return false;
+    if (this.role !== 'leader' || !this.#progress.votes(to)) return false;
     this.#handingTo = { id: to, until: now + this.#o.electionMs };
     this.#said.push(`${this.#o.id} [term ${this.term}] starts to transfer leadership to ${to}`);
     this.#progress.wake(to);
@@ -220,7 +222,8 @@ export class Raft<D> {
     if (message.type === 'append') this.#onAppend(message, now);
     else if (message.type === 'appended') this.#onAppended(message, now);
     else if (message.type === 'voted') this.#onVoted(message, now);
-    else if (message.type === 'take-over' && this.role !== 'leader') this.#campaign(now, false, true);
+    else if (message.type === 'take-over' && this.role !== 'leader' && this.#voters.own === 1)
+      this.#campaign(now, false, true);
   }
   #onVote(message: Message<D> & { type: 'vote' }, now: number): void {
     const hasLeader =
@@ -231,20 +234,16 @@ export class Raft<D> {
       return;
     }
     if (!message.isPre && message.term > this.term) this.#follow(message.term, undefined, now);
-    const isCurrent = this.log.isCoveredBy(message.lastIndex, message.lastTerm);
     const isFree = message.isPre
       ? message.term > this.term
       : message.term === this.term && (this.#vote ?? message.from) === message.from;
-    const granted = isCurrent && isFree;
+    const granted = isFree && this.log.isCoveredBy(message.lastIndex, message.lastTerm);
     if (granted && !message.isPre) {
       this.#setTerm(this.term, message.from);
       this.#electionAt = now + this.#o.electionMs * (1 + this.#o.jitter());
     }
-    this.#send(
-      message.from,
-      { type: 'voted', granted, isPre: message.isPre },
-      granted ? message.term : this.term,
-    );
+    const term = granted ? message.term : this.term;
+    this.#send(message.from, { type: 'voted', granted, isPre: message.isPre }, term);
   }
   #onVoted(message: Message<D> & { type: 'voted' }, now: number): void {
     const counts = this.role === (message.isPre ? 'pre-candidate' : 'candidate') && message.granted;
@@ -253,14 +252,13 @@ export class Raft<D> {
     this.#countVotes(now);
   }
   #onAppend(message: Message<D> & { type: 'append' }, now: number): void {
-    if (message.term < this.term) {
-      this.#send(message.from, { type: 'appended', ok: false, match: 0, round: message.round });
-      return;
+    const isOld = message.term < this.term;
+    if (!isOld) {
+      this.#follow(message.term, message.from, now);
+      this.#heardLeaderAt = now;
     }
-    this.#follow(message.term, message.from, now);
-    this.#heardLeaderAt = now;
-    if (this.log.term(message.prevIndex) !== message.prevTerm) {
-      const match = Math.min(this.log.lastIndex, message.prevIndex - 1);
+    if (isOld || this.log.term(message.prevIndex) !== message.prevTerm) {
+      const match = isOld ? 0 : Math.min(this.log.lastIndex, message.prevIndex - 1);
       this.#send(message.from, { type: 'appended', ok: false, match, round: message.round });
       return;
     }

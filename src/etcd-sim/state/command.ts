@@ -41,7 +41,20 @@ export type StoredKey = {
   readonly lease?: string;
 };
 
+/** Who belongs to the cluster: one member at a time. Ids are hexadecimal. */
+export type MembershipChange =
+  | {
+      readonly op: 'member-add';
+      readonly member: string;
+      readonly peerUrls: readonly string[];
+      readonly isLearner: boolean;
+    }
+  | { readonly op: 'member-promote'; readonly member: string }
+  | { readonly op: 'member-update'; readonly member: string; readonly peerUrls: readonly string[] }
+  | { readonly op: 'member-remove'; readonly member: string };
+
 export type Command =
+  | MembershipChange
   | Put
   | Delete
   | Txn
@@ -55,6 +68,8 @@ export type Command =
       readonly alarm: AlarmType;
     }
   | { readonly op: 'cluster-version'; readonly version: string }
+  /** Without a target none is on any more. */
+  | { readonly op: 'downgrade'; readonly target?: string }
   | {
       readonly op: 'publish';
       readonly member: string;
@@ -92,3 +107,11 @@ export type TxnResponse =
   | { readonly op: 'delete'; readonly deleted: number; readonly prev: readonly KeyValue[] }
   | ({ readonly op: 'txn' } & TxnResult)
   | ({ readonly op: 'range' } & RangeResult);
+
+const changes: ReadonlySet<Command['op']> = new Set([
+  'member-add',
+  'member-promote',
+  'member-update',
+  'member-remove',
+]);
+export const isMembershipChange = (command: Command): command is MembershipChange => changes.has(command.op);

@@ -58,6 +58,9 @@ const fits = ({ target, result, value }: Compare, kv: KeyValue | undefined): boo
   return { EQUAL: a === b, NOT_EQUAL: a !== b, GREATER: a > b, LESS: a < b }[result];
 };
 
+/** A version of a key, with what it was before; without `kv` it was deleted. */
+export type Change = Version & { readonly key: string; readonly previous?: StoredKey | undefined };
+
 /** Every version of every key since the last compaction. */
 export class Keyspace {
   readonly #keys = new Map<string, Version[]>();
@@ -160,6 +163,16 @@ export class Keyspace {
   restore(keys: readonly StoredKey[], revision: number): void {
     for (const kv of keys) this.#add(kv.key, { mod: kv.mod, sub: 0, kv });
     this.revision = Math.max(revision, 1);
+  }
+  /** What happened from a revision on, in order. */
+  changesFrom(range: KeyRange, revision: number): Change[] {
+    const found = this.#names(range).flatMap((key) => {
+      const versions = this.#keys.get(key) ?? [];
+      return versions.flatMap((version, i) =>
+        version.mod < revision ? [] : [{ ...version, key, previous: versions[i - 1]?.kv }],
+      );
+    });
+    return found.toSorted((a, b) => a.mod - b.mod || a.sub - b.sub);
   }
   /** Everything there is, for the snapshot file. */
   *versions(): Iterable<Version & { readonly name: string }> {

@@ -1,5 +1,17 @@
-import type { AlarmType, Applied, Command, Delete, Failure, Put, TxnResult } from './command.ts';
+import { isMembershipChange } from './command.ts';
+import type {
+  AlarmType,
+  Applied,
+  Command,
+  Delete,
+  Failure,
+  MembershipChange,
+  Put,
+  TxnResult,
+} from './command.ts';
 import { Keyspace, failures } from './keyspace.ts';
+import { Membership } from './membership.ts';
+import type { MemberRecord } from './membership.ts';
 import { transact, writes } from './transaction.ts';
 
 export type Alarm = { readonly member: string; readonly alarm: AlarmType };
@@ -13,28 +25,42 @@ const REMEMBERED = 5_000;
 export class Machine {
   readonly keys = new Keyspace();
   readonly leases = new Map<string, Lease>();
-  readonly members = new Map<string, Published>();
+  readonly membership: Membership;
+  /** What members say of themselves once they have started. */
+  readonly published = new Map<string, Published>();
   readonly users = new Map<string, User>();
   alarms: readonly Alarm[] = [];
   isAuthOn = false;
   clusterVersion: string | undefined;
+  /** The version that the cluster is to be lowered to. */
+  downgradeTo: string | undefined;
   applied = 0;
   readonly #quotaBytes: number;
+  #fileBytes = 0;
   readonly #seen = new Map<string, Applied>();
 
-  constructor(quotaBytes: number) {
+  constructor(quotaBytes: number, first: readonly MemberRecord[] = []) {
     this.#quotaBytes = quotaBytes;
+    this.membership = new Membership(first);
   }
-  /** Size of the database as a member tells it: whole pages of 4 KiB and some for the tree. */
+  /** Space in use, as a member tells it: whole pages of 4 KiB and some for the tree. */
   get sizeBytes(): number {
     return 20_480 + Math.ceil(this.keys.sizeBytes / 4096) * 4096;
+  }
+  /** Size of the file: it grows, and only a defragmentation makes it smaller. */
+  get fileBytes(): number {
+    this.#fileBytes = Math.max(this.#fileBytes, this.sizeBytes);
+    return this.#fileBytes;
+  }
+  defragment(): void {
+    this.#fileBytes = this.sizeBytes;
   }
   has(alarm: AlarmType): boolean {
     return this.alarms.some((one) => one.alarm === alarm);
   }
   /** True when a put of so many bytes would pass the quota; whoever takes the request raises the alarm. */
   isFull(bytes: number): boolean {
-    return this.sizeBytes + bytes > this.#quotaBytes;
+    return this.fileBytes + bytes > this.#quotaBytes;
   }
 
   apply(index: number, id: string, command: Command): Applied {
@@ -43,6 +69,7 @@ export class Machine {
     if (known !== undefined) return known;
     const result = this.#run(command);
     this.#seen.set(id, result);
+    this.#fileBytes = Math.max(this.#fileBytes, this.sizeBytes);
     if (this.#seen.size > REMEMBERED) this.#seen.delete(this.#seen.keys().next().value as string);
     return result;
   }
@@ -74,6 +101,7 @@ export class Machine {
   }
   #refusal(command: Command): Failure | undefined {
     const isWrite = (command.op === 'put' || command.op === 'txn') && writes(command);
+    if (isMembershipChange(command)) return this.membership.refusal(command);
     if (this.has('CORRUPT') && (isWrite || command.op === 'delete')) return failures.corrupt;
     if (this.has('NOSPACE') && (isWrite || command.op === 'grant')) return failures.noSpace;
     if (command.op === 'grant' && this.leases.has(command.id)) return failures.leaseExists;
@@ -93,11 +121,20 @@ export class Machine {
     else if (command.op === 'revoke') this.#revoke(command.id);
     else if (command.op === 'alarm') this.#alarm(command);
     else if (command.op === 'cluster-version') this.clusterVersion = command.version;
-    else if (command.op === 'publish')
-      this.members.set(command.member, { name: command.name, clientUrls: command.clientUrls });
+    else if (command.op === 'downgrade') this.downgradeTo = command.target;
+    else if (command.op === 'publish') this.#publish(command);
+    else if (isMembershipChange(command)) this.#changeMembers(command);
     else if (command.op === 'user')
       this.users.set(command.name, { name: command.name, salt: command.salt, hash: command.hash });
     else if (command.op === 'auth') this.isAuthOn = command.on;
+  }
+  /** What a removed member says of itself comes too late. */
+  #publish({ member, name, clientUrls }: Command & { op: 'publish' }): void {
+    if (!this.membership.wasRemoved(member)) this.published.set(member, { name, clientUrls });
+  }
+  #changeMembers(change: MembershipChange): void {
+    this.membership.change(change);
+    if (change.op === 'member-remove') this.published.delete(change.member);
   }
   #revoke(id: string): void {
     this.leases.delete(id);

@@ -74,3 +74,7 @@ describe('ids', () => {
   it('is the id that real servers give to this URL and token', () =>
     expect(memberId(['http://localhost:2380'], 'etcd-cluster')).toHaveLength(16));
 });
+
+it.each(['{"x":1}', '5', 'null', '{"e":1}'])('a line of another kind ends what is read: %s', (line) => {
+  expect(storedFrom(`${JSON.stringify({ commit: 1 })}\n${line}\n{"commit":2}\n`).commit).toBe(1);
+});

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Entry, HardState, Message } from '../../../src/etcd-sim/raft/message.ts';
+import type { Configuration, Entry, HardState, Message } from '../../../src/etcd-sim/raft/message.ts';
 import { Raft } from '../../../src/etcd-sim/raft/raft.ts';
 
 type Stored = { hard?: HardState; entries: Entry<string>[] };
 /** Members on a network that loses, cuts and restarts; time moves only when told. */
 class Net {
   readonly ids: string[];
+  /** Of members that start from now on. */
+  configuration: Configuration;
   readonly rafts = new Map<string, Raft<string>>();
   readonly stored = new Map<string, Stored>();
   readonly applied = new Map<string, string[]>();
@@ -20,6 +22,7 @@ class Net {
   constructor(size: number, seed = 1) {
     this.#random = seed * 7919 + 13;
     this.ids = Array.from({ length: size }, (_, i) => `m${i}`);
+    this.configuration = { voters: this.ids, learners: [] };
     for (const id of this.ids) {
       this.stored.set(id, { entries: [] });
       this.start(id);
@@ -33,7 +36,8 @@ class Net {
     this.down.delete(id);
     this.applied.set(id, []);
     const stored = this.stored.get(id) as Stored;
-    const options = { id, members: this.ids, heartbeatMs: 10, electionMs: 100, jitter: () => this.#next() };
+    const configuration = this.configuration;
+    const options = { id, configuration, heartbeatMs: 10, electionMs: 100, jitter: () => this.#next() };
     this.rafts.set(
       id,
       new Raft<string>(options, { hard: stored.hard, entries: [...stored.entries] }, this.now),
@@ -239,5 +243,88 @@ describe('any order of failures', () => {
         seed: Number(process.env.OPSCTL_TEST_SEED ?? 1),
       },
     );
+  });
+});
+
+describe('members come and go', () => {
+  /** The change as every member makes it when it has applied the entry. */
+  const change = (net: Net, voters: readonly string[], learners: readonly string[] = []): void => {
+    net.configuration = { voters, learners };
+    for (const raft of net.rafts.values()) raft.reconfigure(net.configuration, net.now);
+  };
+  const join = (net: Net, id: string): void => {
+    net.ids.push(id);
+    net.stored.set(id, { entries: [] });
+    net.start(id);
+  };
+  const grown = (): { net: Net; first: string[]; leader: string } => {
+    const net = new Net(3);
+    const first = [...net.ids];
+    net.run(100);
+    const leader = net.leader() as string;
+    for (let i = 0; i < 30; i += 1) net.raft(leader).propose(`v${i}`);
+    net.run(50);
+    return { net, first, leader };
+  };
+
+  it('a learner gets the whole log, and counts for nothing', () => {
+    const { net, first, leader } = grown();
+    change(net, first, ['m3']);
+    expect(net.raft(leader).isInSync('m3')).toBe(false);
+    join(net, 'm3');
+    net.run(100);
+    expect(net.applied.get('m3')).toHaveLength(30);
+    expect(net.raft(leader).isInSync('m3')).toBe(true);
+    expect(net.raft(leader).isInSync('m9')).toBeUndefined();
+    // Two of three voters are gone: the learner is no majority with the third, and leads never.
+    for (const id of first.filter((one) => one !== leader)) net.kill(id);
+    net.raft(leader).propose('lost');
+    net.run(1000);
+    expect(net.applied.get('m3')).toHaveLength(30);
+    expect(net.raft('m3').role).toBe('follower');
+    expect(net.leader()).toBeUndefined();
+  });
+  it('the leadership is not handed to a learner', () => {
+    const { net, first, leader } = grown();
+    change(net, first, ['m3']);
+    join(net, 'm3');
+    net.run(100);
+    expect(net.raft(leader).handOver('m3', net.now)).toBe(false);
+    expect(net.raft(leader).successor(net.now)).not.toBe('m3');
+  });
+  it('a promoted member counts, and a voter that has not started costs the majority of two', () => {
+    const net = new Net(1);
+    net.run(100);
+    change(net, ['m0', 'm1']);
+    net.raft('m0').propose('waits');
+    net.run(100);
+    expect(net.applied.get('m0')).toEqual([]);
+    join(net, 'm1');
+    net.run(500);
+    expect(net.applied.get('m0')).toEqual(['waits']);
+    expect(net.applied.get('m1')).toEqual(['waits']);
+  });
+  it('a removed follower is not needed any more: what waited for it is agreed at once', () => {
+    const { net, first, leader } = grown();
+    const others = first.filter((id) => id !== leader);
+    for (const id of others) net.cut.add(id);
+    net.raft(leader).propose('waits');
+    net.run(20);
+    expect(net.applied.get(leader)).toHaveLength(30);
+    change(net, [leader]);
+    net.run(20);
+    expect(net.applied.get(leader)).toHaveLength(31);
+  });
+  it('a removed leader hands over and does not come back', () => {
+    const { net, first, leader } = grown();
+    const others = first.filter((id) => id !== leader);
+    change(net, others);
+    expect(net.raft(leader).propose('after')).toBe(32);
+    net.run(20);
+    for (const id of others) expect(net.applied.get(id)).toHaveLength(31);
+    expect(net.raft(leader).handOver(net.raft(leader).successor(net.now) as string, net.now)).toBe(true);
+    net.run(300);
+    expect(others).toContain(net.leader());
+    expect(net.raft(leader).role).toBe('follower');
   });
 });

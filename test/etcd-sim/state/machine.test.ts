@@ -137,12 +137,16 @@ describe('what every member does alike', () => {
     run({ op: 'alarm', action: 'DEACTIVATE', member: '0', alarm: 'NOSPACE' });
     expect(put('b')).toMatchObject({ ok: true });
   });
-  it('knows when a write passes the quota; a compaction makes room', () => {
+  it('knows when a write passes the quota; a compaction makes room, and a defragmentation gives it back', () => {
     const { made, put, run } = machine(60_000);
     put('a', 'x'.repeat(20_000));
     put('a', 'y'.repeat(1));
     expect(made.isFull(30_000)).toBe(true);
     run({ op: 'compact', revision: made.keys.revision });
+    expect(made.sizeBytes).toBeLessThan(30_000);
+    expect(made.isFull(30_000)).toBe(true);
+    made.defragment();
+    expect(made.fileBytes).toBe(made.sizeBytes);
     expect(made.isFull(30_000)).toBe(false);
   });
 });

@@ -1,0 +1,76 @@
+import { messageOf } from '../../core/error-message.ts';
+import { decode, encode } from '../../core/protobuf.ts';
+import type { Handler, Incoming } from '../../platform/host.ts';
+import { compareMinors } from '../forms.ts';
+import { type Api, type Body, type Rpc, RpcError } from '../gateway/rpc.ts';
+import { refuseForLearner } from '../gateway/membership.ts';
+import { allRoutes } from '../gateway/routes.ts';
+import { frame, framesOf } from './frames.ts';
+import { type GrpcMethod, grpcMethods } from './messages.ts';
+
+export const isGrpcCall = ({ headers }: Incoming): boolean =>
+  (headers['content-type'] ?? '').startsWith('application/grpc');
+
+/** Headers may only hold printable ASCII: the rest is percent-encoded (gRPC over HTTP/2, "Status-Message"). */
+const encoded = (message: string): string =>
+  message.replace(/[^\x20-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one));
+
+const methodAt = (api: Api, path: string): { readonly row: GrpcMethod; readonly rpc: Rpc } => {
+  const row = Object.hasOwn(grpcMethods, path) ? grpcMethods[path] : undefined;
+  const rpc = row === undefined ? undefined : allRoutes[row.path];
+  if (row !== undefined && rpc !== undefined && compareMinors(row.since, api.form.minor) <= 0)
+    return { row, rpc };
+  const [, service = '', method = ''] = path.split('/');
+  throw new RpcError(12, `unknown method ${method} for service ${service} (a simulated member)`);
+};
+
+/** The pieces of a stream are lines of the gateway's JSON. */
+async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Body> {
+  for await (const line of stream) {
+    const { result, error } = JSON.parse(Buffer.from(line).toString('utf8')) as {
+      result?: Body;
+      error?: { grpc_code: number; message: string };
+    };
+    if (error !== undefined) throw new RpcError(error.grpc_code, error.message);
+    if (result !== undefined) yield result;
+  }
+}
+
+async function* messagesFor(api: Api, request: Incoming): AsyncGenerator<Buffer> {
+  const { row, rpc } = methodAt(api, request.url);
+  const token = request.headers['token'] ?? request.headers['authorization'];
+  for await (const message of framesOf(request.body())) {
+    const body = decode(row.request, message);
+    refuseForLearner(api, row.path, body);
+    const result = await rpc(api, { body, token });
+    if (!('stream' in result)) yield frame(encode(row.response, result));
+    else
+      for await (const one of linesOf(result.stream as AsyncIterable<Uint8Array>))
+        yield frame(encode(row.response, one));
+  }
+}
+
+/** What the gateway answers in JSON, for ordinary ctl programs and client libraries. */
+export const grpcHandler =
+  (api: Api, ready: Promise<void>): Handler =>
+  async (request) => {
+    await ready;
+    if (api.faults.delayMs > 0) await api.host.sleep(api.faults.delayMs);
+    let failure: RpcError | undefined;
+    const body = (async function* () {
+      try {
+        yield* messagesFor(api, request);
+      } catch (error) {
+        failure = error instanceof RpcError ? error : new RpcError(2, messageOf(error));
+      }
+    })();
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/grpc' },
+      body,
+      trailers: (): Record<string, string> =>
+        failure === undefined
+          ? { 'grpc-status': '0' }
+          : { 'grpc-status': String(failure.code), 'grpc-message': encoded(failure.message) },
+    };
+  };

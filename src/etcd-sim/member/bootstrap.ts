@@ -1,0 +1,91 @@
+import type { Host } from '../../platform/host.ts';
+import { clusterId, memberId } from '../disk/identity.ts';
+import type { Stored } from '../disk/wal.ts';
+import type { Listed } from '../gateway/cluster.ts';
+import { type ServerSettings, StartRefused } from '../server-flags.ts';
+import type { MemberRecord } from '../state/membership.ts';
+import { isKnownToOthers } from './peer-handler.ts';
+
+/** Who a member is, and with whom its log begins. */
+export type Identity = {
+  readonly id: string;
+  readonly cluster: string;
+  readonly first: readonly MemberRecord[];
+};
+/** What a member tells one that wants to join. */
+export type Joinable = {
+  readonly cluster: string;
+  readonly first: readonly MemberRecord[];
+  readonly members: readonly Listed[];
+};
+
+const ASK_MS = 1_000;
+const sameUrls = (one: readonly string[], other: readonly string[]): boolean =>
+  one.toSorted().join() === other.toSorted().join();
+
+const fromFlags = ({ cluster, token, name }: ServerSettings): Identity => {
+  const first = [...cluster].map(([, peerUrls]) => ({
+    id: memberId(peerUrls, token),
+    peerUrls,
+    isLearner: false,
+  }));
+  const id = memberId(cluster.get(name) ?? [], token);
+  return { id, cluster: clusterId(first.map((member) => member.id)), first };
+};
+
+const othersOf = ({ cluster, name }: ServerSettings): string[] =>
+  [...cluster].filter(([other]) => other !== name).flatMap(([, urls]) => urls);
+
+/** The first of the members that answers says who is there. */
+const askMembers = async (host: Host, settings: ServerSettings): Promise<Joinable> => {
+  for (const url of othersOf(settings)) {
+    try {
+      const reply = await host.network.request({
+        method: 'GET',
+        url: `${url}/membership`,
+        timeoutMs: ASK_MS,
+      });
+      if (reply.status === 200) return JSON.parse(await reply.text()) as Joinable;
+    } catch {
+      // The next one may answer.
+    }
+  }
+  throw new StartRefused(
+    1,
+    'cannot fetch cluster info from peer urls: could not retrieve cluster information from the given URLs',
+  );
+};
+
+/** Each member that is there stands in the flags with its URLs, and nobody else does. */
+const refuseOtherMembers = ({ cluster, members }: Joinable, settings: ServerSettings): void => {
+  const refused = (reason: string): StartRefused =>
+    new StartRefused(1, `error validating peerURLs {ClusterID:${cluster}}: ${reason}`);
+  if (members.length !== settings.cluster.size) throw refused('member count is unequal');
+  const stray = members.find(
+    ({ peerURLs }) => ![...settings.cluster.values()].some((urls) => sameUrls(urls, peerURLs)),
+  );
+  if (stray !== undefined)
+    throw refused(
+      `PeerURLs: no match found for existing member (${stray.id}, [${stray.peerURLs.join(' ')}])`,
+    );
+};
+
+/** `--initial-cluster-state existing`: its id was given to it when it was added. */
+const joining = async (host: Host, settings: ServerSettings): Promise<Identity> => {
+  const found = await askMembers(host, settings);
+  refuseOtherMembers(found, settings);
+  const own = settings.cluster.get(settings.name) ?? [];
+  const { id } = found.members.find(({ peerURLs }) => sameUrls(peerURLs, own)) as Listed;
+  return { id, cluster: found.cluster, first: found.first };
+};
+
+/** From its data; with an empty data directory from the members it joins, or from its flags. */
+export const identify = async (host: Host, settings: ServerSettings, stored: Stored): Promise<Identity> => {
+  const own = fromFlags(settings);
+  if (stored.member !== undefined)
+    return { id: stored.member, cluster: stored.cluster ?? own.cluster, first: stored.members ?? own.first };
+  if (settings.joins) return joining(host, settings);
+  if (await isKnownToOthers(host, own.id, othersOf(settings), 300))
+    throw new StartRefused(1, `member ${own.id} has already been bootstrapped`);
+  return own;
+};

@@ -1,0 +1,163 @@
+/** What 3.6 does otherwise (spec/store#measured-later): answers, start, and the way down to 3.5. */
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  StartRefused,
+  checkConfig,
+  configFrom,
+  flagsFrom,
+  checkRetention,
+} from '../../src/etcd-sim/server-flags.ts';
+import { type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
+
+let cluster: TestCluster | undefined;
+afterEach(async () => {
+  await cluster?.close();
+  cluster = undefined;
+});
+const started = async (versions: readonly string[]): Promise<TestMember[]> => {
+  cluster = await testCluster(versions, { word: 'etcd', monitorMs: 100 });
+  return cluster.members;
+};
+const versionOf = async (member: TestMember) => JSON.parse((await member.get('/version')).text);
+const downgrade = (member: TestMember, action: string, version?: string) =>
+  member.post('/v3/maintenance/downgrade', { action, ...(version === undefined ? {} : { version }) });
+const all = async (members: readonly TestMember[], minor: string): Promise<void> =>
+  until(`cluster ${minor}`, async () =>
+    (await Promise.all(members.map(versionOf))).every(({ etcdcluster }) => etcdcluster === `${minor}.0`),
+  );
+
+describe('a member of 3.6', () => {
+  it('says the version of its data, and has the second gateway', async () => {
+    const [member] = (await started(['3.6.14'])) as [TestMember];
+    expect(await versionOf(member)).toEqual({ etcdserver: '3.6.14', etcdcluster: '3.6.0', storage: '3.6.0' });
+    const { json } = await member.post('/v3/maintenance/status');
+    expect(json).toMatchObject({ storageVersion: '3.6.0', dbSizeQuota: '2147483648', downgradeInfo: {} });
+    const get = await member.get('/v3/kv/put');
+    expect([get.status, JSON.parse(get.text)]).toEqual([501, { code: 12, message: 'Method Not Allowed' }]);
+    const unknown = await member.post('/v3/kv/nothing');
+    expect([unknown.status, unknown.json]).toEqual([404, { code: 5, message: 'Not Found' }]);
+    expect([(await member.get('/readyz')).status, (await member.get('/livez')).status]).toEqual([200, 200]);
+  });
+  it('answers 429 when the database is full', async () => {
+    const [member] = (await started(['3.6.14'])) as [TestMember];
+    await member.post('/v3/maintenance/alarm', { action: 'ACTIVATE', memberID: '0', alarm: 'NOSPACE' });
+    const { status, json } = await member.post('/v3/kv/put', { key: b64('a'), value: b64('1') });
+    expect([status, json.code]).toEqual([429, 8]);
+  });
+});
+
+describe('a downgrade', () => {
+  it('lowers cluster and storage on every member, and can be cancelled', async () => {
+    const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+    const [member] = members as [TestMember];
+    expect((await downgrade(member, 'VALIDATE', '3.5')).json.version).toBe('3.6');
+    expect((await downgrade(member, 'ENABLE', '3.5.0')).status).toBe(200);
+    await all(members, '3.5');
+    const { json } = await member.post('/v3/maintenance/status');
+    expect(json.downgradeInfo).toEqual({ enabled: true, targetVersion: '3.5.0' });
+    expect((await downgrade(member, 'ENABLE', '3.5')).status).toBe(400);
+    expect((await downgrade(member, 'CANCEL')).status).toBe(200);
+    await all(members, '3.6');
+  });
+  it.each([
+    ['3.4', 'etcdserver: invalid downgrade target version'],
+    ['3.6', 'etcdserver: invalid downgrade target version'],
+    ['x', 'etcdserver: wrong downgrade target version format'],
+  ])('to %s is refused', async (version, message) => {
+    const [member] = (await started(['3.6.14'])) as [TestMember];
+    expect((await downgrade(member, 'VALIDATE', version)).json).toEqual({ code: 3, message });
+  });
+  it('is no way for a mixed cluster; 3.5 itself has none', async () => {
+    const [old, fresh] = (await started(['3.5.33', '3.6.14', '3.6.14'])) as [TestMember, TestMember];
+    expect((await downgrade(fresh, 'VALIDATE', '3.5')).status).toBe(400);
+    expect((await downgrade(old, 'ENABLE', '3.4')).status).toBe(503);
+  });
+  it('ends by itself when every member runs 3.5, and 3.6 may come again', async () => {
+    const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+    await downgrade(members[0] as TestMember, 'ENABLE', '3.5');
+    await all(members, '3.5');
+    for (const { name } of members) {
+      await cluster!.stop(name);
+      await cluster!.start(name, '3.5.33');
+      await cluster!.healthy();
+    }
+    await until('the downgrade is over', () =>
+      cluster!.members.some(({ log }) => log.join('\n').includes('the cluster has been downgraded')),
+    );
+    await cluster!.stop('n1');
+    const again = await cluster!.start('n1', '3.6.14');
+    await cluster!.healthy();
+    expect((await again.post('/v3/maintenance/status')).json.downgradeInfo).toEqual({});
+  });
+  it('a 3.5 member that comes before the cluster is ready keeps it at 3.6', async () => {
+    cluster = await testCluster(['3.6.14', '3.6.14', '3.6.14'], { word: 'etcd', monitorMs: 3_600_000 });
+    const [first, ...rest] = cluster.members as [TestMember, TestMember, TestMember];
+    await downgrade(rest[0], 'ENABLE', '3.5');
+    // A member that has not heard of it refuses to start as 3.5.
+    await until('the member itself knows of the downgrade', async () =>
+      Boolean((await first.post('/v3/maintenance/status')).json.downgradeInfo?.enabled),
+    );
+    await cluster.stop(first.name);
+    await cluster.start(first.name, '3.5.33');
+    await cluster.healthy();
+    // Whoever leads looks: an election may come between, and a look at a member that is slow to answer decides nothing.
+    let tries = 0;
+    await until('the leader says why', () => {
+      tries += 1;
+      if (tries % 100 === 1) for (const member of cluster!.members) member.passes(3_600_001);
+      return cluster!.members.some(({ log }) => log.join('\n').includes('Cannot downgrade from'));
+    });
+    expect((await versionOf(rest[0])).etcdcluster).toBe('3.6.0');
+  });
+  it('without it 3.5 does not start any more', async () => {
+    const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+    await all(members, '3.6');
+    await cluster!.stop('n1');
+    const old = await cluster!.start('n1', '3.5.33');
+    expect(await old.ended).toBe(1);
+    expect(old.log.join('\n')).toContain('invalid downgrade; server version is lower');
+  });
+});
+
+const said = (work: () => void): string => {
+  try {
+    work();
+    return 'starts';
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error;
+    return `${error.code} ${error.message}`;
+  }
+};
+describe('the start of 3.6', () => {
+  it.each([
+    ['--enable-v2=false', '2 flag provided but not defined: -enable-v2'],
+    ['--proxy=off', '2 flag provided but not defined: -proxy'],
+    ['--feature-gates=Foo=true', '2 unrecognized feature gate: Foo'],
+    ['--v2-deprecation=not-yet', '2 invalid value "not-yet" for flag -v2-deprecation'],
+    ['--experimental-corrupt-check-time=1m', 'starts'],
+    [
+      '--corrupt-check-time=1m --experimental-corrupt-check-time=1m',
+      '1 cannot set --experimental-corrupt-check-time and --corrupt-check-time at the same time',
+    ],
+    [
+      '--experimental-initial-corrupt-check --feature-gates=InitialCorruptCheck=true',
+      '1 cannot set --experimental-InitialCorruptCheck and --InitialCorruptCheck at the same time',
+    ],
+  ])('with %s: %s', (line, expected) =>
+    expect(said(() => void flagsFrom(line.split(' '), '3.6'))).toBe(expected),
+  );
+  it.each([
+    ['enable-v2: true', 'starts'],
+    ['log-outputs: stderr', '1 error unmarshaling'],
+    ['log-outputs: [stderr]', 'starts'],
+    ['experimental-corrupt-check-time: 1m', '1 error unmarshaling'],
+    ['auto-compaction-retention: "24h"', 'starts'],
+  ])('with the file %s: %s', (text, expected) =>
+    expect(said(() => checkRetention(checkConfig(configFrom(text), '3.6'), '3.6', true))).toContain(expected),
+  );
+  it('3.5 ends on the new names', () => {
+    expect(said(() => void flagsFrom(['--feature-gates=CompactHashCheck=true'], '3.5'))).toBe(
+      '2 flag provided but not defined: -feature-gates',
+    );
+  });
+});

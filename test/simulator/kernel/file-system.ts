@@ -1,0 +1,200 @@
+/** System calls on the simulated disk of the machine whose process runs. Each one that changes something is an effect. */
+import { basename, dirname } from 'node:path';
+import { type Inode, failure } from './disk.ts';
+import { type Kernel, Killed, kernelNow } from './kernel.ts';
+
+type Open = { readonly inode: Inode; readonly path: string; readonly appends: boolean; at: number };
+const files = new WeakMap<Kernel, Map<number, Open>>();
+const openFiles = (kernel: Kernel): Map<number, Open> => {
+  const found = files.get(kernel) ?? new Map<number, Open>();
+  files.set(kernel, found);
+  return found;
+};
+
+const here = () => {
+  const kernel = kernelNow();
+  const { current } = kernel;
+  if (current === undefined) throw new Error('a file is used outside of every process');
+  if (current.isDead) throw new Killed();
+  return { kernel, disk: current.machine.disk };
+};
+const changing = <T>(label: string, path: string, act: () => T): T => {
+  const { kernel, disk } = here();
+  return kernel.effect(`${label} ${path}`, () => {
+    if (disk.isReadOnly) throw failure('EROFS', label, path);
+    return act();
+  });
+};
+const parentOf = (path: string, call: string): Inode => {
+  const parent = here().disk.find(dirname(path));
+  if (parent === undefined) throw failure('ENOENT', call, path);
+  if (parent.kind !== 'directory') throw failure('ENOTDIR', call, path);
+  return parent;
+};
+const found = (path: string, call: string, followsLast = true): Inode => {
+  const inode = here().disk.find(path, followsLast);
+  if (inode === undefined) throw failure('ENOENT', call, path);
+  return inode;
+};
+
+export type Flags = 'r' | 'r+' | 'w' | 'wx' | 'a';
+export const open = (path: string, flags: Flags = 'r', mode = 0o666): number => {
+  const { kernel, disk } = here();
+  const before = disk.find(path);
+  if (before === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT', 'open', path);
+  if (before !== undefined && flags === 'wx') throw failure('EEXIST', 'open', path);
+  if (before?.kind === 'directory' && flags !== 'r') throw failure('EISDIR', 'open', path);
+  let inode = before;
+  if (inode === undefined) {
+    const parent = parentOf(path, 'open');
+    inode = changing('create', path, () => {
+      if (disk.freeBytes <= 0) throw failure('ENOSPC', 'open', path);
+      const made = disk.make('file', mode & 0o7777);
+      made.modifiedMs = kernel.nowMs;
+      disk.change([{ directory: parent, name: basename(path), inode: made }]);
+      return made;
+    });
+  } else if (flags === 'w') truncateInode(inode, path, 0);
+  const fd = 100 + openFiles(kernel).size;
+  openFiles(kernel).set(fd, { inode, path, appends: flags === 'a', at: 0 });
+  return fd;
+};
+const opened = (fd: number): Open => {
+  const entry = openFiles(here().kernel).get(fd);
+  if (entry === undefined) throw failure('EBADF', 'use', String(fd));
+  return entry;
+};
+const truncateInode = (inode: Inode, path: string, size: number): void =>
+  changing('truncate', path, () => {
+    here().disk.use(size - inode.data.length);
+    const grown = Buffer.alloc(Math.max(0, size - inode.data.length));
+    inode.data = Buffer.concat([inode.data.subarray(0, size), grown]);
+    inode.modifiedMs = here().kernel.nowMs;
+  });
+
+/** A full disk takes what fits; when nothing does, the call fails. */
+export const write = (fd: number, bytes: Uint8Array, position?: number): number => {
+  const { inode, path, ...file } = opened(fd);
+  return changing('write', path, () => {
+    const { disk, kernel } = here();
+    const at = position ?? (file.appends ? inode.data.length : opened(fd).at);
+    const growth = Math.max(0, at + bytes.length - inode.data.length);
+    if (growth > 0 && disk.freeBytes <= 0) throw failure('ENOSPC', 'write', path);
+    const count = bytes.length - Math.max(0, growth - disk.freeBytes);
+    disk.use(Math.max(0, at + count - inode.data.length));
+    inode.data = Buffer.concat([
+      inode.data.subarray(0, at),
+      bytes.subarray(0, count),
+      inode.data.subarray(at + count),
+    ]);
+    inode.modifiedMs = kernel.nowMs;
+    opened(fd).at = at + count;
+    return count;
+  });
+};
+export const writeAll = (fd: number, bytes: Uint8Array): void => {
+  for (let done = 0; done < bytes.length; ) done += write(fd, bytes.subarray(done));
+};
+export const truncate = (fd: number, size: number): void =>
+  truncateInode(opened(fd).inode, opened(fd).path, size);
+export const sync = (fd: number): void => {
+  const { inode, path } = opened(fd);
+  const { kernel, disk } = here();
+  kernel.effect(`sync ${path}`, () => {
+    if (!disk.failsSync) return disk.sync(inode);
+    disk.failsSync = false;
+    throw failure('EIO', 'fsync', path);
+  });
+};
+export const close = (fd: number): void => void opened(fd);
+export const read = (fd: number): Buffer => Buffer.from(opened(fd).inode.data);
+
+export type Stats = ReturnType<typeof statsOf>;
+const statsOf = (inode: Inode) => ({
+  isFile: () => inode.kind === 'file',
+  isDirectory: () => inode.kind === 'directory',
+  isSymbolicLink: () => inode.kind === 'link',
+  size: inode.data.length,
+  mode: inode.mode | (inode.kind === 'file' ? 0o100000 : 0o40000),
+  uid: 1000,
+  gid: 1000,
+  mtimeMs: inode.modifiedMs,
+  atime: new Date(inode.modifiedMs),
+  mtime: new Date(inode.modifiedMs),
+  dev: 1,
+});
+export const fstat = (fd: number): Stats => statsOf(opened(fd).inode);
+export const stat = (path: string): Stats => statsOf(found(path, 'stat'));
+export const lstat = (path: string): Stats => statsOf(found(path, 'lstat', false));
+const exists = (path: string): boolean => here().disk.find(path) !== undefined;
+export const realPath = (path: string): string => {
+  const inode = found(path, 'realpath', false);
+  return inode.kind === 'link' ? realPath(inode.target ?? '') : path;
+};
+export const readWhole = (path: string): Buffer => {
+  const inode = found(path, 'open');
+  if (inode.kind === 'directory') throw failure('EISDIR', 'read', path);
+  return Buffer.from(inode.data);
+};
+export const readDirectory = (path: string): string[] => {
+  const inode = found(path, 'scandir');
+  if (inode.kind !== 'directory') throw failure('ENOTDIR', 'scandir', path);
+  return [...inode.entries.keys()].sort();
+};
+export const makeDirectory = (path: string, mode = 0o777): void => {
+  if (exists(path)) throw failure('EEXIST', 'mkdir', path);
+  const directory = parentOf(path, 'mkdir');
+  const { disk } = here();
+  changing('mkdir', path, () =>
+    disk.change([{ directory, name: basename(path), inode: disk.make('directory', mode & 0o7777) }]),
+  );
+};
+export const makeDirectories = (path: string, mode?: number): void => {
+  if (exists(path)) return;
+  makeDirectories(dirname(path), mode);
+  makeDirectory(path, mode);
+};
+const freed = (inode: Inode | undefined): void => {
+  if (inode?.kind === 'file') here().disk.use(-inode.data.length);
+};
+export const rename = (from: string, to: string): void => {
+  const inode = found(from, 'rename', false);
+  const [old, next] = [parentOf(from, 'rename'), parentOf(to, 'rename')];
+  changing('rename', `${from} ${to}`, () => {
+    freed(next.entries.get(basename(to)));
+    here().disk.change([
+      { directory: old, name: basename(from), inode: undefined },
+      { directory: next, name: basename(to), inode },
+    ]);
+  });
+};
+/** Like `rm -rf`: each entry is an effect. */
+export const remove = (path: string, isForced = true): void => {
+  const { disk } = here();
+  const inode = disk.find(path, false);
+  if (inode === undefined && isForced) return;
+  const gone = inode ?? found(path, 'unlink', false);
+  for (const name of gone.kind === 'directory' ? [...gone.entries.keys()] : []) remove(`${path}/${name}`);
+  changing('remove', path, () => {
+    freed(gone);
+    disk.change([{ directory: parentOf(path, 'unlink'), name: basename(path), inode: undefined }]);
+  });
+};
+export const changeMode = (path: string, mode: number): void => {
+  const inode = found(path, 'chmod');
+  changing('chmod', path, () => {
+    inode.mode = mode & 0o7777;
+  });
+};
+export const changeModeOf = (fd: number, mode: number): void => {
+  const { inode, path } = opened(fd);
+  changing('chmod', path, () => {
+    inode.mode = mode & 0o7777;
+  });
+};
+export const setTimes = (path: string, mtime: Date): void => {
+  const inode = found(path, 'utimes');
+  changing('utimes', path, () => {
+    inode.modifiedMs = mtime.getTime();
+  });
+};

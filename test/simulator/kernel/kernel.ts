@@ -1,0 +1,229 @@
+/**
+ * Scheduler, clock and processes. Everything that happens is a task of one process; between two tasks all promises settle.
+ * Which of the ready tasks is next, the seed decides. When none is ready, the clock moves on to the next one.
+ */
+import type { Disk } from './disk.ts';
+import type { Random } from './random.ts';
+
+/** What a call into a dead process gets; nothing it does afterwards has an effect. */
+export class Killed extends Error {}
+class Stuck extends Error {}
+
+/** One computer: its disk outlives its processes. */
+export type Machine = { readonly name: string; readonly disk: Disk };
+export type Process = {
+  readonly pid: number;
+  readonly name: string;
+  readonly machine: Machine;
+  isDead: boolean;
+  /** Effects so far: what another process or a restart could see. */
+  effects: number;
+  /** What runs it: nothing of it happens before this time of the clock. */
+  pausedUntilMs: number;
+  /** Told of each of its effects, before it. */
+  onEffect?: (label: string) => void;
+  /** Dies instead of its n-th effect, or right after it. */
+  crash?: { readonly effect: number; readonly when: 'before' | 'after'; readonly power: boolean };
+  readonly onDeath: Set<() => void>;
+  readonly onSignal: Set<(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void>;
+};
+export type Ended<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'killed' };
+
+type Task = { readonly owner: Process | undefined; readonly at: number; run(): void };
+const dueAt = ({ at, owner }: Task): number => (owner === undefined ? at : Math.max(at, owner.pausedUntilMs));
+export type Timer = { isCancelled: boolean };
+
+/** Taken before a simulation replaces them. */
+const turnOfNode = setImmediate;
+const settled = (): Promise<void> => new Promise((resolve) => turnOfNode(resolve));
+
+/** Long enough for every wait in the product; a history that is not over then hangs. */
+const MOST_STEPS = 400_000;
+
+export class Kernel {
+  readonly random: Random;
+  nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
+  readonly startMs = this.nowMs;
+  /** Whose code runs. */
+  current: Process | undefined;
+  readonly processes: Process[] = [];
+  /** Faults that were injected in this history. */
+  readonly faults: Record<string, number> = {};
+  readonly trace: string[] = [];
+  #tasks: Task[] = [];
+  /** Tasks so far: a clock that no two of them share. */
+  steps = 0;
+  /** Told of every end of a process. */
+  onDeath: (process: Process) => void = () => {};
+  /** Told of every effect, after it. */
+  onEffect: (process: Process, label: string) => void = () => {};
+  /** Told of every signal, before it arrives. */
+  onSignal: (target: Process, signal: string) => void = () => {};
+  #nextPid = 1000;
+  constructor(random: Random) {
+    this.random = random;
+  }
+
+  fault(name: string): void {
+    this.faults[name] = (this.faults[name] ?? 0) + 1;
+    this.note(`fault ${name}`);
+  }
+  note(text: string): void {
+    this.trace.push(`${this.current?.name ?? '-'}: ${text}`);
+    if (this.trace.length > 4000) this.trace.splice(0, 2000);
+  }
+
+  /** Does `run` later, in the name of `owner`. */
+  later(run: () => void, delayMs = 0, owner = this.current): Timer {
+    const timer = { isCancelled: false };
+    this.#tasks.push({ owner, at: this.nowMs + delayMs, run: () => timer.isCancelled || run() });
+    return timer;
+  }
+  /** A call that other tasks may come before. It never returns in a process that died. */
+  call<T>(act: () => T, delayMs = 0): Promise<T> {
+    const owner = this.current;
+    return new Promise((resolve, reject) => {
+      if (owner?.isDead === true) return;
+      this.later(() => {
+        try {
+          resolve(act());
+        } catch (error) {
+          if (!(error instanceof Killed)) reject(error);
+        }
+      }, delayMs);
+    });
+  }
+  /** Around each effect: counts it, and ends the process or its machine where the history says so. */
+  effect<T>(label: string, act: () => T): T {
+    const process = this.current;
+    if (process === undefined) return act();
+    if (process.isDead) throw new Killed();
+    process.effects += 1;
+    process.onEffect?.(label);
+    if (process.isDead) throw new Killed();
+    const { crash } = process;
+    const isHere = crash?.effect === process.effects;
+    if (isHere && crash.when === 'before') {
+      this.note(`dies before ${label}`);
+      this.crash(process, crash.power);
+      throw new Killed();
+    }
+    this.note(label);
+    const result = act();
+    this.onEffect(process, label);
+    if (isHere) {
+      this.note(`dies after ${label}`);
+      this.crash(process, crash.power);
+      throw new Killed();
+    }
+    return result;
+  }
+
+  crash(process: Process, isPower: boolean): void {
+    this.fault(isPower ? 'power loss' : 'process killed');
+    for (const one of this.processes)
+      if (one === process || (isPower && one.machine === process.machine)) this.kill(one);
+    if (isPower) process.machine.disk.losePower(this.random);
+  }
+  /** As a virtual machine or a full garbage collection stops a process: its clock goes on, and what reached it waits. */
+  pause(process: Process, ms: number): void {
+    this.fault('process paused');
+    process.pausedUntilMs = this.nowMs + ms;
+  }
+  kill(process: Process): void {
+    if (process.isDead) return;
+    process.isDead = true;
+    for (const act of [...process.onDeath]) act();
+    this.onDeath(process);
+  }
+
+  /** A process of its own; `main` is what it does. */
+  spawn<T>(
+    name: string,
+    machine: Machine,
+    main: (process: Process) => Promise<T>,
+    crash?: Process['crash'],
+  ): { readonly process: Process; readonly ended: Promise<Ended<T>> } {
+    this.#nextPid += 1;
+    const process: Process = {
+      pid: this.#nextPid,
+      name,
+      machine,
+      isDead: false,
+      effects: 0,
+      pausedUntilMs: 0,
+      ...(crash === undefined ? {} : { crash }),
+      onDeath: new Set(),
+      onSignal: new Set(),
+    };
+    this.processes.push(process);
+    const ended = new Promise<Ended<T>>((resolve) => {
+      process.onDeath.add(() => resolve({ kind: 'killed' }));
+      const over = (end: Ended<T>) => {
+        if (process.isDead) return;
+        resolve(end);
+        this.kill(process);
+      };
+      this.later(
+        () => {
+          main(process).then(
+            (value) => over({ kind: 'done', value }),
+            (error: unknown) => over({ kind: 'failed', error }),
+          );
+        },
+        0,
+        process,
+      );
+    });
+    return { process, ended };
+  }
+
+  /** Runs until `wanted` is settled. */
+  async until<T>(wanted: Promise<T>): Promise<T> {
+    let outcome: { readonly value: T } | { readonly error: unknown } | undefined;
+    wanted.then(
+      (value) => (outcome = { value }),
+      (error: unknown) => (outcome = { error }),
+    );
+    await settled();
+    while (outcome === undefined) {
+      if (!this.#step()) throw new Stuck('nothing is left to do, and the history is not over');
+      await settled();
+      this.steps += 1;
+      if (this.steps > MOST_STEPS)
+        throw new Stuck(`not over after ${MOST_STEPS} steps and ${this.nowMs - this.startMs} ms`);
+    }
+    this.current = undefined;
+    if ('error' in outcome) throw outcome.error;
+    return outcome.value;
+  }
+  #step(): boolean {
+    this.#tasks = this.#tasks.filter(({ owner }) => owner?.isDead !== true);
+    if (this.#tasks.length === 0) return false;
+    let ready = this.#tasks.filter((task) => dueAt(task) <= this.nowMs);
+    if (ready.length === 0) {
+      this.nowMs = Math.min(...this.#tasks.map(dueAt));
+      ready = this.#tasks.filter((task) => dueAt(task) <= this.nowMs);
+    }
+    const next = ready.length === 1 ? (ready[0] as Task) : this.random.pick(ready);
+    this.#tasks.splice(this.#tasks.indexOf(next), 1);
+    this.current = next.owner;
+    try {
+      next.run();
+    } catch (error) {
+      // A listener of a signal may end its process.
+      if (!(error instanceof Killed)) throw error;
+    }
+    return true;
+  }
+}
+
+/** The simulation in progress: the replaced clock, timers and files belong to it. */
+export const running: { kernel: Kernel | undefined } = { kernel: undefined };
+export const kernelNow = (): Kernel => {
+  if (running.kernel === undefined) throw new Error('no simulation is running');
+  return running.kernel;
+};

@@ -1,0 +1,79 @@
+/** The simulator as a program: `histories` of an operation from a seed, or a crash at each effect of it. Prints one JSON object. */
+import { parseArgs } from 'node:util';
+import type { Figures } from './figures.ts';
+import { historyOn, type Operation, type Plan } from './history.ts';
+import { replaceGlobals } from './kernel/globals.ts';
+import { Kernel, running } from './kernel/kernel.ts';
+import { randomFrom, seedOf } from './kernel/random.ts';
+import { operations } from './operations/all.ts';
+
+const { values } = parseArgs({
+  options: {
+    operation: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    from: { type: 'string', default: '0' },
+    histories: { type: 'string', default: '100' },
+    /** Crash at each effect instead. */
+    effects: { type: 'boolean', default: false },
+    /** Only this history, or this effect, with what happened in it. */
+    history: { type: 'string' },
+    /** With --effects: each, each second … */
+    every: { type: 'string', default: '1' },
+    failures: { type: 'string', default: '3' },
+  },
+});
+const seed = Number(values.seed);
+const mostFailures = Number(values.failures);
+const figures: Figures = { seed, histories: 0, faults: {}, effects: {}, failures: [] };
+const isWanted = (history: string): boolean => values.history === undefined || values.history === history;
+
+type Played = { readonly history: string; readonly seed: number; readonly plan: Plan };
+const play = async (operation: Operation, { history, seed: own, plan }: Played): Promise<number> => {
+  const kernel = new Kernel(randomFrom(own));
+  running.kernel = kernel;
+  const made = historyOn(kernel, plan, operation.losesPower !== false);
+  const broken = await operation.run(made).catch((error: unknown) => [String((error as Error).stack)]);
+  figures.histories += 1;
+  for (const [name, count] of Object.entries(kernel.faults))
+    figures.faults[name] = (figures.faults[name] ?? 0) + count;
+  if (broken.length > 0 || values.history !== undefined)
+    figures.failures.push({
+      operation: operation.name,
+      history,
+      broken,
+      again: `node test/simulator/replay.mjs --operation '${operation.name}' --seed ${seed} --history '${history}'${plan.isRough ? '' : ' --effects'}`,
+      ...(values.history === undefined ? {} : { trace: kernel.trace }),
+    });
+  return made.counts.effects;
+};
+
+/** Dies at its first effect, its second …: before and after it, by a kill and by a loss of power. */
+const playEveryEffect = async (operation: Operation): Promise<void> => {
+  const calm: Played = { history: 'undisturbed', seed, plan: { isRough: false } };
+  const count = await play(operation, calm);
+  if (values.history !== undefined && values.history !== calm.history) figures.failures.length = 0;
+  figures.effects[operation.name] = count;
+  for (let effect = 1; effect <= count; effect += Number(values.every))
+    for (const when of ['before', 'after'] as const)
+      for (const power of operation.losesPower === false ? [false] : [false, true]) {
+        const history = `${power ? 'power lost' : 'killed'} ${when} effect ${effect}`;
+        if (figures.failures.length >= mostFailures) return;
+        if (isWanted(history))
+          await play(operation, { history, seed, plan: { isRough: false, crash: { effect, when, power } } });
+      }
+};
+const playHistories = async (operation: Operation): Promise<void> => {
+  const first = Number(values.history ?? values.from);
+  const count = values.history === undefined ? Number(values.histories) : 1;
+  for (let i = first; i < first + count && figures.failures.length < mostFailures; i += 1)
+    await play(operation, { history: String(i), seed: seedOf(seed, i), plan: { isRough: true } });
+};
+
+replaceGlobals();
+// Refused connections are errors of every history, and their stacks cost a third of its time.
+Error.stackTraceLimit = values.history === undefined ? 3 : 20;
+for (const operation of operations)
+  if (values.operation === undefined || operation.name === values.operation)
+    await (values.effects ? playEveryEffect(operation) : playHistories(operation));
+process.stdout.write(`${JSON.stringify(figures, undefined, 1)}\n`);
+process.exit(figures.failures.some(({ broken }) => broken.length > 0) ? 1 : 0);

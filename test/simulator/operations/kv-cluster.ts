@@ -1,0 +1,128 @@
+/** Three simulated members, the commands that a person runs on them, and what is seen of the members meanwhile. */
+import type { JournalEntry } from '../../../src/kv-upgrade/types.ts';
+import type { History } from '../history.ts';
+import {
+  aHealthCheckPassesOnlyWhatIsHealthy,
+  afterACrashTheNextCommandSucceeds,
+  noMemberIsStoppedWhileAnotherIsDown,
+} from '../invariants.ts';
+import type { Ended, Process } from '../kernel/kernel.ts';
+import { HOME } from '../kernel/machine.ts';
+import { programsOf } from '../kernel/programs.ts';
+import { type Ran, command } from './service.ts';
+
+export const DIRECTORY = `${HOME}/cluster`;
+export const FILE = `${DIRECTORY}/cluster.yaml`;
+export const SIZE = 3;
+export const versions = { old: '3.2.32', new: '3.3.27' };
+export const consent = ['--cluster', FILE, '--yes', '-o', 'json'];
+export const upgrade = ['kv', 'upgrade', ...consent, '--accept-point-of-no-return', '--stable-for', '0'];
+
+type RunOptions = { readonly isSafe?: boolean; readonly onStart?: (process: Process) => void };
+export const run = (
+  history: History,
+  name: string,
+  argv: readonly string[],
+  options: RunOptions = {},
+): Promise<Ended<Ran>> => {
+  const { kernel, net } = history;
+  const processesOf = (process: Process) => programsOf(kernel, net, process);
+  return kernel.until(command(history, name, argv, {}, { mostEffects: 900, processesOf, ...options }));
+};
+/** A command of whoever prepares the history: nothing happens to it. */
+export const prepare = (history: History, argv: readonly string[]): Promise<Ended<Ran>> =>
+  run(history, argv.slice(0, 3).join(' '), [...argv, '--dir', DIRECTORY, '-o', 'json'], { isSafe: true });
+
+type Start = { readonly endpoints: readonly string[] };
+export const startCluster = async (history: History): Promise<Start | string[]> => {
+  const made = await prepare(history, [
+    'mock',
+    'kv',
+    'start',
+    '--monitor-ms',
+    '500',
+    '--heartbeat-ms',
+    '200',
+  ]);
+  const broken = afterACrashTheNextCommandSucceeds('mock kv start', made);
+  return made.kind === 'done' && broken.length === 0 ? (JSON.parse(made.value.out) as Start) : broken;
+};
+
+/** `member n1 3.3.27` */
+const wordsOf = ({ name }: Process): string[] => name.split(' ');
+export const nameOf = (process: Process): string => wordsOf(process)[1] ?? '';
+const isMember = (process: Process): boolean => wordsOf(process)[0] === 'member';
+export const versionOf = (process: Process): string | undefined => wordsOf(process)[2];
+export const membersOf = ({ kernel }: History): Process[] =>
+  kernel.processes.filter((one) => isMember(one) && !one.isDead);
+const lastOf = ({ kernel }: History, name: string): Process | undefined =>
+  kernel.processes.findLast((one) => isMember(one) && nameOf(one) === name);
+
+/** Started again by a person, as they ran last. */
+export const startAgain = async (history: History): Promise<void> => {
+  for (const name of ['n1', 'n2', 'n3']) {
+    const last = lastOf(history, name);
+    if (last?.isDead !== true) continue;
+    const binary = versionOf(last) === versions.new ? 'new' : 'old';
+    await prepare(history, ['mock', 'kv', 'start', '--member', name, '--binary', binary, '--no-wait']);
+  }
+};
+
+const JOURNAL = '/journal.jsonl';
+export const isJournalLine = (label: string): boolean =>
+  label.startsWith('write ') && label.endsWith(JOURNAL);
+const lastEntry = ({ desk }: History, label: string): JournalEntry | undefined => {
+  const text = desk.disk.find(label.slice('write '.length))?.data.toString('utf8').trim();
+  return text === undefined || text === ''
+    ? undefined
+    : (JSON.parse(text.split('\n').at(-1) ?? '') as JournalEntry);
+};
+
+/** What members run, the most that were down at once, and whether the run did what it must not. `sick` is a member whose new version is never healthy, until it is cured. */
+export const watchMembers = (history: History, sick?: string) => {
+  const { kernel } = history;
+  let neverHealthy = sick;
+  const endedAt = new Map<string, number>();
+  const broken: string[] = [];
+  // Events in their order: several happen in one millisecond.
+  let [events, mostDown] = [0, 0];
+  let begun: { readonly step: string; readonly at: number } | undefined;
+  const runsNew = (name: string): boolean => {
+    const last = lastOf(history, name);
+    return last !== undefined && versionOf(last) === versions.new;
+  };
+  kernel.onDeath = (process) => {
+    if (!isMember(process)) return;
+    events += 1;
+    endedAt.set(nameOf(process), events);
+    mostDown = Math.max(mostDown, SIZE - membersOf(history).length);
+  };
+  kernel.onEffect = (_, label) => {
+    if (!isJournalLine(label)) return;
+    const entry = lastEntry(history, label);
+    events += 1;
+    if (entry?.kind === 'begin') begun = { step: entry.step, at: events };
+    if (entry?.kind === 'end' && entry.step === `${neverHealthy}.gate`)
+      broken.push(...aHealthCheckPassesOnlyWhatIsHealthy(neverHealthy ?? '', runsNew(neverHealthy ?? '')));
+  };
+  kernel.onSignal = (target, signal) => {
+    const member = nameOf(target);
+    if (!isMember(target) || signal !== 'SIGTERM' || begun?.step !== `${member}.stop`) return;
+    const alive = membersOf(history).map(nameOf);
+    const down = [...endedAt].filter(([name]) => name !== member && !alive.includes(name));
+    broken.push(
+      ...noMemberIsStoppedWhileAnotherIsDown(
+        { member, begun: begun.at },
+        down.map(([name, ended]) => ({ member: name, ended })),
+      ),
+    );
+  };
+  return {
+    cured: () => {
+      neverHealthy = undefined;
+    },
+    mostDown: () => mostDown,
+    broken: () => broken,
+    versions: () => membersOf(history).map(versionOf),
+  };
+};

@@ -1,0 +1,33 @@
+/** Builds the simulator once for a test file and runs it as the program it is: it replaces the clock of its whole process. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { buildSimulator, type SourceChange } from './build.mjs';
+import type { Figures } from './figures.ts';
+
+const run = promisify(execFile);
+
+export type Simulator = {
+  /** Its figures, whether or not something was found. */
+  play(...args: string[]): Promise<Figures>;
+  remove(): void;
+};
+
+export const simulator = async (changes: readonly SourceChange[] = []): Promise<Simulator> => {
+  const directory = mkdtempSync(join(tmpdir(), 'opsctl-simulator-'));
+  const program = await buildSimulator(join(directory, 'simulator.mjs'), changes);
+  return {
+    play: async (...args) => {
+      const { stdout } = await run(process.execPath, [program, ...args], {
+        maxBuffer: 64 * 1024 * 1024,
+      }).catch((error: { stdout?: string; stderr?: string }) => {
+        if (!error.stdout?.startsWith('{')) throw new Error(`the simulator failed: ${error.stderr}`);
+        return { stdout: error.stdout };
+      });
+      return JSON.parse(stdout) as Figures;
+    },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+};

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Simulator, simulator } from './simulated.ts';
+
+const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const seed = process.env['OPSCTL_TEST_SEED'] ?? '1';
+type Slice = { readonly operation: string; readonly histories: number; readonly every: number };
+/** What `npm test` plays, and the soak: more than 200,000 histories and a crash at every effect. */
+const slices: readonly Slice[] = [
+  ...['credential store', 'configuration', 'mock journal', 'bulk'].map((operation) => ({
+    operation,
+    histories: isSoak ? 45_000 : 100,
+    every: 1,
+  })),
+  ...['tracker apply', 'labels apply'].map((operation) => ({
+    operation,
+    histories: isSoak ? 12_000 : 50,
+    every: isSoak ? 1 : 2,
+  })),
+  { operation: 'kv members', histories: isSoak ? 3000 : 5, every: 1 },
+  { operation: 'kv upgrade', histories: isSoak ? 3000 : 5, every: isSoak ? 1 : 200 },
+  { operation: 'kv restore', histories: isSoak ? 1000 : 5, every: isSoak ? 1 : 30 },
+];
+
+let simulated: Simulator;
+beforeAll(async () => {
+  simulated = await simulator();
+});
+afterAll(() => simulated.remove());
+
+test.each(slices)(
+  `$operation: $histories histories with crashes and faults keep the invariants, seed ${seed}`,
+  { timeout: 14_400_000 },
+  async ({ operation, histories }) => {
+    const figures = await simulated.play(
+      '--operation',
+      operation,
+      '--seed',
+      seed,
+      '--histories',
+      String(histories),
+    );
+    expect(figures.failures).toEqual([]);
+    expect(figures.histories).toBe(histories);
+    // Without faults nothing would be shown.
+    const killed = operation === 'kv members' ? 'member killed' : 'process killed';
+    expect(figures.faults[killed], JSON.stringify(figures.faults)).toBeGreaterThan(0);
+    if (isSoak) process.stdout.write(`${operation}: ${JSON.stringify(figures)}\n`);
+  },
+);
+
+/** The members alone have no command that dies. */
+test.each(slices.filter(({ operation }) => operation !== 'kv members'))(
+  '$operation: a crash at each effect, then the same again',
+  { timeout: 14_400_000 },
+  async ({ operation, every }) => {
+    const figures = await simulated.play('--operation', operation, '--effects', '--every', String(every));
+    expect(figures.failures).toEqual([]);
+    const effects = figures.effects[operation] ?? 0;
+    expect(effects).toBeGreaterThan(0);
+    expect(figures.faults['process killed']).toBe(2 * Math.ceil(effects / every));
+    process.stdout.write(`${operation}: ${effects} effects, ${figures.histories - 1} crashes\n`);
+  },
+);
+
+test('a seed replays its history exactly', async () => {
+  const once = await simulated.play('--operation', 'credential store', '--seed', '7', '--history', '3');
+  expect(once.failures[0]?.trace?.length).toBeGreaterThan(10);
+  expect(await simulated.play('--operation', 'credential store', '--seed', '7', '--history', '3')).toEqual(
+    once,
+  );
+});
