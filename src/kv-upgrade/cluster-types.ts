@@ -38,6 +38,8 @@ export type MemberSpec = {
   readonly new_command?: CommandLine;
   /** Configuration file that is rewritten in place between stop and start; the old text is kept for the way back. */
   readonly config_file?: string;
+  /** A text of this machine that `kv restart` puts in the place of config_file. */
+  readonly new_config_file?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** ssh: `user@host`, `host` or an alias of the ssh configuration. */
   readonly host?: string;
@@ -70,7 +72,17 @@ export type ClusterFile = {
   readonly user?: { readonly name: string; readonly password_file?: string; readonly password_env?: string };
   /** `etcdctl`-like program; only `kv restore` needs it. */
   readonly ctl_binary?: string;
+  /** The store's `etcdutl` of the running version: looks for v2 data in the directory of a stopped member (3.5 to 3.6). */
+  readonly utl_binary?: string;
+  /** A directory of this machine. */
   readonly snapshot_dir?: string;
+  /** What the file names as snapshot_dir, when that is a bucket: `s3://BUCKET/PREFIX`. Then snapshot_dir is absent. */
+  readonly snapshot_url?: string;
+  readonly s3?: {
+    readonly endpoint?: string;
+    readonly region?: string;
+    readonly addressing?: 'path' | 'virtual';
+  };
   readonly timeouts?: {
     /** Time a member has to end by itself after the stop (default 120). */
     readonly stop_seconds?: number;

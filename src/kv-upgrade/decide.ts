@@ -1,7 +1,10 @@
 import { minorOf, rowOf } from '../api-specs/etcd/versions.ts';
+import { isReadyFor } from './downgrade.ts';
 import { alarmMessages } from './guards/no-alarms.ts';
 import { stopFinding } from './guards/quorum-survives.ts';
+import { hasFreshSnapshot } from './journal/progress.ts';
 import type { Progress } from './journal/progress.ts';
+import { crosses, isSwitched, kindOf } from './plan-kind.ts';
 import type { Finding, MemberSeen, Observation, Plan, Step } from './types.ts';
 
 /**
@@ -10,13 +13,14 @@ import type { Finding, MemberSeen, Observation, Plan, Step } from './types.ts';
  */
 export type State = 'old' | 'stopping' | 'stopped' | 'started' | 'done' | 'fallen' | 'sick';
 
-const stateOf = (plan: Plan, { begun, ended }: Progress, seen: MemberSeen): State => {
+const stateOf = (plan: Plan, progress: Progress, seen: MemberSeen): State => {
+  const { begun, ended } = progress;
   const { name } = seen;
-  const isGated = ended.has(`${name}.gate`);
-  const isPlanned = plan.order.includes(name);
-  if (seen.is_reachable)
-    return minorOf(seen.server_version) !== plan.to ? 'old' : isGated || !isPlanned ? 'done' : 'started';
-  if (isGated || !isPlanned) return 'fallen';
+  // Nothing is left to do with it but to wait, and nothing with a member that the plan does not name.
+  const isThrough = ended.has(`${name}.gate`) || !plan.order.includes(name);
+  if (seen.is_reachable && !isSwitched(plan, progress, seen)) return 'old';
+  if (isThrough) return seen.is_reachable ? 'done' : 'fallen';
+  if (seen.is_reachable) return 'started';
   if (begun.has(`${name}.start`)) return seen.host?.is_running === true ? 'started' : 'stopped';
   if (begun.has(`${name}.stop`)) return seen.host?.is_running === true ? 'stopping' : 'stopped';
   // A member that was down when the plan was made has no stop step: the operator accepted it, and it goes first.
@@ -44,9 +48,9 @@ export type Decision =
   | { readonly kind: 'done' };
 
 const remaining: Readonly<Record<Exclude<State, 'fallen' | 'sick'>, readonly Step['kind'][]>> = {
-  old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
-  stopping: ['stop', 'copy-data', 'configure', 'start', 'gate', 'settle'],
-  stopped: ['copy-data', 'configure', 'start', 'gate', 'settle'],
+  old: ['snapshot', 'move-leader', 'stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
+  stopping: ['stop', 'copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
+  stopped: ['copy-data', 'check-data', 'configure', 'start', 'gate', 'settle'],
   started: ['gate', 'settle'],
   done: ['settle'],
 };
@@ -62,18 +66,22 @@ const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
 
 const stepsFor = (
   plan: Plan,
-  { begun, ended, snapshots }: Progress,
+  progress: Progress,
+  { taken_at }: Pick<Observation, 'taken_at'>,
   name: string,
   state: keyof typeof remaining,
   isLast: boolean,
-): Step[] =>
-  withSettle(plan, name).filter(({ id, kind, member }) => {
+): Step[] => {
+  const { begun, ended } = progress;
+  const isSaved = hasFreshSnapshot(progress, name, Date.parse(taken_at));
+  return withSettle(plan, name).filter(({ id, kind, member }) => {
     if (member !== name || !remaining[state].includes(kind)) return false;
     if (kind === 'settle') return !isLast && !ended.has(id);
-    if (kind === 'snapshot') return !snapshots.has(name);
+    if (kind === 'snapshot') return !isSaved;
     // Once the new version has run on the directory, a copy of it is no copy of the old state any more.
-    return kind !== 'copy-data' || !begun.has(`${name}.start`);
+    return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(`${name}.start`);
   });
+};
 
 const refusal = (guard: string, member: string, message: string, hint: string): Decision => ({
   kind: 'refuse',
@@ -113,43 +121,57 @@ const nextOld = (
   if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   const isLast = oldCount === 1;
   const { hold_last, hold_after = Number.POSITIVE_INFINITY } = plan.options;
-  if ((isLast && hold_last) || upgradedIn(plan, observation).length >= hold_after)
+  if ((isLast && hold_last) || upgradedIn(plan, progress, observation).length >= hold_after)
     return { kind: 'hold', member: name, isLast };
-  if (isLast && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
-  const steps = withHandOver(plan, observation, name, stepsFor(plan, progress, name, 'old', isLast));
-  return isLast
+  const isCrossing = isLast && crosses(plan);
+  if (isCrossing && !progress.isCrossingConfirmed) return { kind: 'ask', member: name };
+  const own = stepsFor(plan, progress, observation, name, 'old', isLast);
+  const steps = withHandOver({ plan, progress, observation, name }, own);
+  return isCrossing
     ? { kind: 'steps', member: name, steps, isCrossing: true }
     : { kind: 'steps', member: name, steps };
 };
 
 /** Members of the plan that run the new version now. */
-export const upgradedIn = (plan: Plan, { members }: Pick<Observation, 'members'>): string[] =>
+export const upgradedIn = (
+  plan: Plan,
+  progress: Progress,
+  { members }: Pick<Observation, 'members'>,
+): string[] =>
   plan.order.filter((name) =>
-    members.some((seen) => seen.name === name && minorOf(seen.server_version) === plan.to),
+    members.some((seen) => seen.name === name && seen.is_reachable && isSwitched(plan, progress, seen)),
   );
 
 /** The point of no return: spec/store#states-4. The old version refuses to start once the cluster's version has moved, and never before. */
 const hasMoved = (
-  plan: Pick<Plan, 'to'>,
+  plan: Pick<Plan, 'to' | 'kind'>,
   { hasCrossed }: Pick<Progress, 'hasCrossed'>,
   { members }: Pick<Observation, 'members'>,
-): boolean => hasCrossed || members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to);
+): boolean =>
+  crosses(plan) &&
+  (hasCrossed || members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to));
 
+type HandOver = {
+  readonly plan: Plan;
+  readonly progress: Progress;
+  readonly observation: Observation;
+  readonly name: string;
+};
 const slowMs = 50;
 /** Every write waits for whoever leads: an upgraded member, and not one that answers much more slowly than another. */
-const transfereeOf = (plan: Plan, { members }: Observation, leader: string): string | undefined => {
-  const able = members.filter(
-    ({ name, is_healthy, server_version }) =>
-      name !== leader && is_healthy && minorOf(server_version) === plan.to,
+const transfereeOf = ({ plan, progress, observation, name: leader }: HandOver): string | undefined => {
+  const able = observation.members.filter(
+    (seen) => seen.name !== leader && seen.is_healthy && isSwitched(plan, progress, seen),
   );
   const best = Math.min(...able.map(({ latency_ms = 0 }) => latency_ms));
   return able.find(({ latency_ms = 0 }) => latency_ms <= best + slowMs)?.name;
 };
 
 /** The leader may have changed since the plan: whoever leads now hands over to an upgraded member, and nobody else is asked to. */
-const withHandOver = (plan: Plan, observation: Observation, name: string, steps: readonly Step[]): Step[] => {
+const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
+  const { observation, name } = handOver;
   const seen = observation.members.find((member) => member.name === name) as MemberSeen;
-  const target = transfereeOf(plan, observation, name);
+  const target = transfereeOf(handOver);
   const rest = steps.filter(({ kind }) => kind !== 'move-leader');
   if (!seen.is_leader || target === undefined || rowOf(seen.server_version)?.can.moveLeader !== true)
     return rest;
@@ -158,7 +180,7 @@ const withHandOver = (plan: Plan, observation: Observation, name: string, steps:
     kind: 'move-leader',
     member: name,
     target,
-    title: `hand the leadership from ${name} to ${target}`,
+    title: `transfer the leadership from ${name} to ${target}`,
     why: 'an upgraded member leads from now on',
     commands: [],
   };
@@ -187,7 +209,7 @@ const fallenMember = (
   return {
     kind: 'revert',
     member,
-    reason: `${member} passed its gate on ${plan.to}, and its process has ended since`,
+    reason: `${member} passed its health check on ${plan.to}, and its process has ended since`,
     hasFallen: true,
   };
 };
@@ -228,6 +250,7 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
     stepsFor(
       plan,
       progress,
+      observation,
       name,
       states.get(name) as keyof typeof remaining,
       old.every((other) => other === name),
@@ -246,6 +269,10 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   // The leader last, whoever leads now: one that is stopped earlier may hand over to a member that is still to be stopped.
   const next =
     old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
+  // Before the first stop, and again when somebody has taken it back since: a member of the older version would not be taken in.
+  const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
+  if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))
+    return { kind: 'steps', steps: enabling };
   if (next !== undefined) return nextOld(plan, progress, observation, next, old.length);
   const confirm = plan.steps.filter(({ kind }) => kind === 'confirm' && !progress.ended.has('confirm'));
   return confirm.length > 0 ? { kind: 'steps', steps: confirm } : { kind: 'done' };

@@ -22,6 +22,9 @@ export type Owner = {
 };
 export type Outcome = 'done' | 'held' | 'stopped' | 'rolled-back' | 'failed' | 'aborted' | 'refused';
 
+/** Why a run holds that is to go on when the time has come: its window ended, users were affected, or the operator said no. */
+export type HeldFor = 'window' | 'impact' | 'operator';
+
 /** One line each, fsynced before the effect it announces. `at` is ISO time. */
 export type JournalEntry =
   | {
@@ -64,4 +67,14 @@ export type JournalEntry =
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }
   /** The cluster's version was seen to have moved: from now on the old version cannot start any more. */
   | { readonly kind: 'crossed'; readonly at: string; readonly cluster_version: string }
-  | { readonly kind: 'closed'; readonly at: string; readonly outcome: Outcome; readonly message: string };
+  /** Before a member: users were affected, or that could not be told. */
+  | { readonly kind: 'paused'; readonly at: string; readonly member: string; readonly reason: string }
+  | { readonly kind: 'continued'; readonly at: string; readonly member: string; readonly waited_ms: number }
+  | {
+      readonly kind: 'closed';
+      readonly at: string;
+      readonly outcome: Outcome;
+      readonly message: string;
+      /** It holds for the next window, until users are not affected, or because the operator said no; absent: because of the plan. */
+      readonly held_for?: HeldFor;
+    };

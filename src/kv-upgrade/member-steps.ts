@@ -1,4 +1,7 @@
+import { crosses, kindOf } from './plan-kind.ts';
 import { lintFile } from './configuration/configuration.ts';
+import { shellLine } from './cluster/command-line.ts';
+import { checksV2, v2CheckLine } from './guards/no-v2-data.ts';
 import type { Driver } from './supervisors/driver.ts';
 import { settleOf, v2BytesOf } from './guards/v2-settle.ts';
 import { minorOf, rowOf } from '../api-specs/etcd/versions.ts';
@@ -9,6 +12,7 @@ import type {
   MemberSpec,
   MemberStep,
   Observation,
+  PlanKind,
   PlanOptions,
   Step,
 } from './types.ts';
@@ -18,6 +22,8 @@ export type StepInput = {
   readonly cluster: ClusterFile;
   readonly options: PlanOptions;
   readonly describe: Driver['describe'];
+  /** Absent: an upgrade. */
+  readonly kind?: PlanKind | undefined;
 };
 
 /** What the steps of every member depend on. */
@@ -64,7 +70,7 @@ const moveLeaderSteps = (turn: Turn): Step[] => {
   const target = order[0]?.name === seen.name ? upgraded : order[0]?.name;
   const canMove = rowOf(seen.server_version)?.can.moveLeader === true && target !== undefined;
   if (!seen.is_leader || !canMove) return [];
-  const title = `hand the leadership from ${seen.name} to ${target}`;
+  const title = `transfer the leadership from ${seen.name} to ${target}`;
   return [
     { ...stepOf(turn, 'move-leader', title, 'an upgraded member leads from now on: it moves once'), target },
   ];
@@ -81,13 +87,14 @@ const handsOver = ({ input, seen }: Turn): string =>
 const stopSteps = (turn: Turn): Step[] => {
   const { from, to, seen, isLast } = turn;
   if (!seen.is_reachable) return [];
-  const why = isLast
+  const isCrossing = isLast && crosses(turn.input);
+  const why = isCrossing
     ? `the last member of ${from}: once it runs ${to} the cluster becomes ${to}`
     : 'one member at a time; the others keep the quorum';
   return [
     {
       ...stepOf(turn, 'stop', `stop ${seen.name} (${seen.server_version})`, `${why}${handsOver(turn)}`),
-      ...(isLast ? { is_point_of_no_return: true as const } : {}),
+      ...(isCrossing ? { is_point_of_no_return: true as const } : {}),
     },
   ];
 };
@@ -99,30 +106,59 @@ const copyDataSteps = (turn: Turn): Step[] => {
     : [];
 };
 
+const checkDataSteps = (turn: Turn): Step[] => {
+  const path = turn.input.cluster.members.find(({ name }) => name === turn.seen.name)?.data_dir;
+  if (!checksV2(turn.input.cluster, turn) || path === undefined) return [];
+  const step = stepOf(
+    turn,
+    'check-data',
+    `look for v2 data of ${turn.seen.name}`,
+    `${turn.to} does not start with it`,
+  );
+  return [{ ...step, commands: [shellLine(v2CheckLine(turn.input.cluster, path))] }];
+};
+
 const configureSteps = (turn: Turn): Step[] => {
   const { input, to, seen } = turn;
-  const file = input.cluster.members.find(({ name }) => name === seen.name)?.config_file;
+  const spec = input.cluster.members.find(({ name }) => name === seen.name);
+  const file = spec?.config_file;
+  if (kindOf(input) === 'restart')
+    return file === undefined || spec?.new_config_file === undefined
+      ? []
+      : [
+          stepOf(
+            turn,
+            'configure',
+            `put ${spec.new_config_file} in the place of ${file}`,
+            'the old text is kept',
+          ),
+        ];
   const config = seen.host?.config;
   const isRewritten =
-    file !== undefined && config !== undefined && lintFile(config, to).some(({ isFixed }) => isFixed);
+    file !== undefined &&
+    config !== undefined &&
+    lintFile(config, to).some(({ isFixed, isLater }) => isFixed === true && isLater !== true);
   const why = 'the new version would not start with it; the old text is kept';
   return isRewritten ? [stepOf(turn, 'configure', `rewrite ${file} for ${to}`, why)] : [];
 };
 
 const startAndGateSteps = (turn: Turn): Step[] => {
   const { name, host } = turn.seen;
+  const member = turn.input.cluster.members.find((one) => one.name === name) as MemberSpec;
+  const replaces = turn.input.describe('start', member, 'old');
+  const start = stepOf(
+    turn,
+    'start',
+    `start ${name} with ${host?.new_binary_version ?? turn.to}`,
+    'same data directory, same member',
+  );
   return [
-    stepOf(
-      turn,
-      'start',
-      `start ${name} with ${host?.new_binary_version ?? turn.to}`,
-      'same data directory, same member',
-    ),
+    replaces.length === 0 ? start : { ...start, replaces },
     stepOf(
       turn,
       'gate',
-      `prove ${name} good`,
-      'version, identity, health, leader, a write through it read back through the others, lag, alarms, stable',
+      `check that ${name} is healthy`,
+      'version, identity, health, readiness, leader, a write through it read back through the others, lag, alarms, stable',
     ),
   ];
 };
@@ -143,6 +179,7 @@ export const memberSteps = (upgrade: Upgrade, seen: MemberSeen, index: number): 
     ...moveLeaderSteps(turn),
     ...stopSteps(turn),
     ...copyDataSteps(turn),
+    ...checkDataSteps(turn),
     ...configureSteps(turn),
     ...startAndGateSteps(turn),
     ...settleSteps(turn),

@@ -1,4 +1,5 @@
 /** What was seen of a cluster, and what the guards conclude from it. */
+import type { Level } from '../core/level.ts';
 import type { Minor } from '../api-specs/etcd/versions.ts';
 import type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
 
@@ -13,6 +14,11 @@ export type HostFacts = {
   readonly old_binary_version?: string;
   readonly new_binary_version?: string;
   readonly new_binary_error?: string;
+  /** No connection to the host could be made. */
+  readonly is_unreachable?: boolean;
+  /** Where the process runs, and its successor will; and the data directory, both without symbolic links. */
+  readonly working_directory?: string;
+  readonly real_data_dir?: string;
   readonly data_dir_exists?: boolean;
   readonly data_dir_writable?: boolean;
   /** Owner of the data directory and of the running process, when they differ from each other. */
@@ -45,6 +51,10 @@ export type MemberSeen = {
   /** Server and cluster version as answered: `3.3.25`, `3.3.0`. */
   readonly server_version?: string;
   readonly cluster_version?: string;
+  /** The version of its data, from 3.6 on. */
+  readonly storage_version?: string;
+  /** The version that a downgrade of the cluster goes to, while one is on; 3.5 does not say it. */
+  readonly downgrade_to?: string;
   readonly member_id?: string;
   readonly cluster_id?: string;
   /** '0' or absent: this member knows no leader. */
@@ -56,6 +66,8 @@ export type MemberSeen = {
   readonly applied_index?: number;
   readonly revision?: number;
   readonly db_size_bytes?: number;
+  /** Of that what keys take; the rest is free inside the file. Versions before 3.4 do not tell it. */
+  readonly db_in_use_bytes?: number;
   /** Size at which its database refuses every write. */
   readonly quota_bytes?: number;
   readonly errors: readonly string[];
@@ -114,7 +126,7 @@ export type Finding = {
   /** The guard that speaks: `all-members-healthy`. */
   readonly guard: string;
   /** `unknown`: it could not be seen, and the reason stands in the message. It counts as a warning, never as a pass. */
-  readonly level: 'pass' | 'unknown' | 'warn' | 'fail';
+  readonly level: Level;
   readonly member?: string;
   readonly message: string;
   /** What to do. */

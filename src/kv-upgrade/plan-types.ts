@@ -1,17 +1,20 @@
 /** Steps, options and the plan of an upgrade. */
 import type { Minor } from '../api-specs/etcd/versions.ts';
+import type { VersionTable } from '../api-specs/etcd/version-rules.ts';
 import type { Finding, Observation } from './observation-types.ts';
 
 export type StepKind =
   | 'snapshot' // save and verify a snapshot from this member
-  | 'move-leader' // hand the leadership to an upgraded member
+  | 'move-leader' // transfer the leadership to an upgraded member
   | 'stop'
   | 'copy-data' // copy of the data directory, only while the member is stopped
+  | 'check-data' // whether the next version refuses what is in the data directory, only while the member is stopped
   | 'configure' // rewrite the configuration file, old text kept
   | 'start'
   | 'gate' // everything a member must show before the next one is touched
   | 'settle' // wait rule of the document
   | 'hold' // ends here with --hold-last or --hold-after
+  | 'enable-downgrade' // the store takes members of the version before in, and every member says so
   | 'confirm'; // every member reports the new cluster version
 
 type StepText = {
@@ -21,6 +24,8 @@ type StepText = {
   readonly why: string;
   /** What the driver will run, as text for people. */
   readonly commands: readonly string[];
+  /** What the driver would run for the version before. Absent: the commands replace none. */
+  readonly replaces?: readonly string[];
 };
 type Absent<K extends string> = { readonly [name in K]?: undefined };
 /** What is done to one member. */
@@ -31,15 +36,18 @@ export type MemberStep = StepText & {
 } & (
     | { readonly kind: 'move-leader'; readonly target: string; readonly wait_seconds?: undefined }
     | { readonly kind: 'settle'; readonly wait_seconds: number; readonly target?: undefined }
-    | ({ readonly kind: Exclude<StepKind, 'move-leader' | 'settle' | 'confirm'> } & Absent<
-        'target' | 'wait_seconds'
-      >)
+    | ({
+        readonly kind: Exclude<StepKind, 'move-leader' | 'settle' | 'confirm' | 'enable-downgrade'>;
+      } & Absent<'target' | 'wait_seconds'>)
   );
 export type Step =
   | MemberStep
-  | (StepText & { readonly kind: 'confirm' } & Absent<
+  | (StepText & { readonly kind: 'confirm' | 'enable-downgrade' } & Absent<
         'member' | 'target' | 'wait_seconds' | 'is_point_of_no_return'
       >);
+
+/** restart: the same minor, with another configuration, other certificates or another patch. */
+export type PlanKind = 'upgrade' | 'downgrade' | 'restart';
 
 export type PlanOptions = {
   readonly to?: Minor;
@@ -53,10 +61,16 @@ export type PlanOptions = {
   readonly stable_before_last_seconds?: number;
   /** Guards whose `fail` the operator takes as a warning, by name. */
   readonly accept: readonly string[];
+  /** A restart starts the program that runs: which of the cluster file's two that is. */
+  readonly keep_program?: 'old' | 'new';
+  /** What is known of single versions, where a file was given; absent: what is built in. A resume goes by the same. */
+  readonly versions?: VersionTable;
 };
 
 export type Plan = {
   readonly format: 1;
+  /** Absent: an upgrade. */
+  readonly kind?: PlanKind;
   readonly id: string;
   readonly cluster: string;
   readonly from: Minor;

@@ -7,6 +7,8 @@ export type GateCheck =
   | 'process'
   | 'version'
   | 'identity'
+  | 'ready'
+  | 'membership'
   | 'health'
   | 'leader'
   | 'read'

@@ -4,7 +4,9 @@ import type { Access } from './observe/access.ts';
 import type { Driver } from './supervisors/driver.ts';
 import type { Journal } from './journal/journal.ts';
 import { progressOf } from './journal/progress.ts';
+import { newWay, oldWay } from './plan-kind.ts';
 import type { MemberWatch } from './observe/member-watch.ts';
+import type { Window } from './window/window-types.ts';
 import type { ClusterFile, MemberSeen, MemberSpec, Observation, Plan, Step, Unstamped } from './types.ts';
 
 /** Everything one run carries: the parts every step needs. */
@@ -36,10 +38,20 @@ export type Run = {
   readonly once: { areGuardsAsked: boolean };
   /** Members that this process has started again after their process had ended past the point of no return. */
   readonly restarted: Set<string>;
+  /** What is asked before each member, beside the guards. */
+  readonly window?: Window | undefined;
+  /** Members that the operator has let pass. */
+  readonly admitted: Set<string>;
   /** The last line of each member's log before its start. */
   readonly logMarks: Map<string, readonly string[]>;
   /** When each member was stopped, by `elapsed`. */
   readonly downSince: Map<string, number>;
+};
+
+/** What the checks of one member need to know: of an upgrade, or of another operation on the cluster. */
+export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
+  readonly plan: Pick<Plan, 'observation' | 'to'>;
+  readonly journal: Pick<Journal, 'entries'>;
 };
 
 export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>
@@ -49,7 +61,7 @@ export const seenIn = (observation: Observation, name: string): MemberSeen =>
 
 /** Which member a name stood for when it was stopped: as planned, or as it was seen just before, when an operator had removed and added it since. */
 export const identityOf = (
-  { plan, journal }: Pick<Run, 'plan' | 'journal'>,
+  { plan, journal }: Pick<Checking, 'plan' | 'journal'>,
   name: string,
 ): Pick<MemberSeen, 'member_id' | 'cluster_id'> => {
   const { member_id, cluster_id } = seenIn(plan.observation, name);
@@ -89,15 +101,15 @@ export const stopReason = ({ signal, journal, plan }: Pick<Run, 'signal' | 'jour
   const upgraded = plan.order.filter((name) => ended.has(`${name}.gate`));
   const where =
     upgraded.length === 0
-      ? `every member runs ${plan.from} still`
-      : `${upgraded.join(', ')} on ${plan.to}, the rest on ${plan.from}`;
+      ? `every member runs ${oldWay(plan)} still`
+      : `${upgraded.join(', ')} on ${newWay(plan)}, the rest on ${oldWay(plan)}`;
   return new AppError('stopped', `stopped after the current step, as asked: ${where}`, {
     code: 'STOPPED',
     tryThis: [
       'opsctl kv resume',
       ...(upgraded.length === 0
         ? ['opsctl kv abort, to give it up']
-        : [`opsctl kv rollback, to bring all back to ${plan.from}`]),
+        : [`opsctl kv rollback, to bring all back to ${oldWay(plan)}`]),
     ],
   });
 };

@@ -2,7 +2,7 @@
 export type { AlarmSeen, ListedMember } from '../etcd-client/etcd-client.ts';
 export type { ClusterFile, CommandLine, DriverKind, Hooks, MemberSpec } from './cluster-types.ts';
 export type { Sink, Unstamped, UpgradeEvent } from './event-types.ts';
-export type { JournalEntry, Outcome, Owner, SnapshotRecord } from './journal-types.ts';
+export type { HeldFor, JournalEntry, Outcome, Owner, SnapshotRecord } from './journal-types.ts';
 export type {
   DirectorySeen,
   Finding,
@@ -13,5 +13,5 @@ export type {
   V2Seen,
 } from './observation-types.ts';
 export type { Identity, Installed, Move, Placement } from './placement-types.ts';
-export type { MemberStep, Plan, PlanOptions, Refusal, Step, StepKind } from './plan-types.ts';
+export type { MemberStep, Plan, PlanKind, PlanOptions, Refusal, Step, StepKind } from './plan-types.ts';
 export type { CanaryReport, GateCheck, MemberReport, Report } from './report-types.ts';

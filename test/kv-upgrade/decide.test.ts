@@ -38,8 +38,22 @@ const resumedAt = (time: string): JournalEntry => ({
 const moved: JournalEntry = { kind: 'crossed', at, cluster_version: '3.4.0' };
 const plan = planned();
 const next = (entries: JournalEntry[], members: MemberSeen[], of: Plan = plan): string =>
-  text(decide(of, progressOf(entries), observed(members)));
+  text(decide(of, progressOf(entries), observed(members, { taken_at: entries.at(-1)?.at ?? at })));
 const [n1, n2, n3] = [seen('n1'), seen('n2'), seen('n3')];
+
+it.each([
+  ['a minute', '2026-01-01T00:01:00.000Z', 'n2.stop n2.start n2.gate'],
+  ['more than a minute', '2026-01-01T00:01:00.001Z', 'n2.snapshot n2.stop n2.start n2.gate'],
+  [
+    'a time to come, by a clock that was set back',
+    '2025-12-31T23:59:59.000Z',
+    'n2.snapshot n2.stop n2.start n2.gate',
+  ],
+])('a snapshot taken ahead protects a stop for a minute: %s', (_, taken_at, steps) =>
+  expect(text(decide(plan, progressOf(done('n2.snapshot')), observed([n1, n2, n3], { taken_at })))).toBe(
+    steps,
+  ),
+);
 
 describe('the next thing to do', () => {
   it.each<[string, JournalEntry[], MemberSeen[], string]>([

@@ -25,7 +25,7 @@ const stepsOf = (name: string): Step[] => [
   step(`${name}.snapshot`, 'snapshot', name, `save and verify a snapshot of ${name}`),
   step(`${name}.stop`, 'stop', name, `stop ${name}`),
   step(`${name}.start`, 'start', name, `start ${name} with 3.3.27`),
-  step(`${name}.gate`, 'gate', name, `prove ${name} good`),
+  step(`${name}.gate`, 'gate', name, `check that ${name} is healthy`),
 ];
 const steps: Step[] = [
   ...stepsOf('n2'),

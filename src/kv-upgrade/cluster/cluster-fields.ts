@@ -26,7 +26,7 @@ const hookFields = {
   old_version: line('Prints the version of the old binary'),
   log: line("Prints the end of the member's log"),
   before_member: line('Runs here before a member is stopped'),
-  after_member: line('Runs here after a member has passed its gate'),
+  after_member: line('Runs here after a member has passed its health check'),
 } as const satisfies Fields;
 
 const memberFields = {
@@ -41,6 +41,7 @@ const memberFields = {
   old_command: line('local: command line of the running version'),
   new_command: line('local: command line of the version to go to'),
   config_file: there('Configuration file that is rewritten for the new version between stop and start'),
+  new_config_file: here('New text of config_file, a file of this machine; only kv restart uses it'),
   env: help(
     map(str()),
     'local: environment added for the process; ETCD_INITIAL_ELECTION_TICK_ADVANCE=false is, unless set here',
@@ -75,6 +76,15 @@ const userFields = {
   ),
 } as const satisfies Fields;
 
+const s3Fields = {
+  endpoint: help(url(), 'URL of an S3-compatible service (default: AWS_ENDPOINT_URL_S3, else AWS)'),
+  region: help(str(64, { min: 1 }), 'Region of the bucket (default: AWS_REGION)'),
+  addressing: help(
+    oneOf('path', 'virtual'),
+    'Bucket in the path or in the host name (default: path with an endpoint, else virtual)',
+  ),
+} as const satisfies Fields;
+
 export const clusterFields = {
   name: req(
     help(
@@ -102,10 +112,15 @@ export const clusterFields = {
   tls: help(obj(tlsFields), 'For members with https:// URLs'),
   user: help(obj(userFields), 'For a store with authentication'),
   ctl_binary: path(
-    'Program of the store that restores snapshots; only `kv restore` and `kv rehearse` need it',
+    'Program of the store that restores snapshots (etcdctl, from 3.6 on etcdutl); only `kv restore` and `kv rehearse` need it',
     'this file unless it is a bare name',
   ),
-  snapshot_dir: here('Directory for snapshots (default: the state directory)'),
+  utl_binary: path(
+    "etcdutl of the running version; from 3.5 to 3.6 it looks for v2 data in each stopped member's directory (driver local)",
+    'this file unless it is a bare name',
+  ),
+  snapshot_dir: here('Directory for snapshots, or s3://BUCKET/PREFIX (default: the state directory)'),
+  s3: help(obj(s3Fields), 'For snapshot_dir in a bucket; credentials come from the environment'),
   timeouts: obj({
     stop_seconds: help(
       int({ min: 1, max: 3600 }),

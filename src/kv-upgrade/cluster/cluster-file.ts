@@ -9,6 +9,7 @@ import { clusterFields } from './cluster-fields.ts';
 import { argvOf, wordsOf } from './command-line.ts';
 import { neededBy } from './drivers.ts';
 import type { ClusterFile, CommandLine, MemberSpec } from '../types.ts';
+import { bucketUrlProblem, isBucketUrl } from '../../kv-snapshots/bucket-url.ts';
 import { contentOf } from './yaml-file.ts';
 
 const isCommandLine = (value: unknown): value is CommandLine =>
@@ -111,6 +112,11 @@ const withoutNoise = (content: ClusterFile): ClusterFile => {
   };
 };
 
+const bucketProblems = ({ snapshot_dir: where }: ClusterFile): Problem[] => {
+  const why = where !== undefined && isBucketUrl(where) ? bucketUrlProblem(where) : undefined;
+  return why === undefined ? [] : [problem('snapshot_dir', 'format', why)];
+};
+
 const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
   const found: Problem[] = [];
   const driver = cluster.driver ?? 'local';
@@ -120,7 +126,7 @@ const useProblems = (cluster: ClusterFile, purpose: Purpose): Problem[] => {
         memberProblems(member, `members[${i}]`, driver, cluster.ssh?.then ?? 'local'),
       ),
     );
-  found.push(...repeated(cluster.members, driver));
+  found.push(...repeated(cluster.members, driver), ...bucketProblems(cluster));
   for (const [name, line] of Object.entries(cluster.hooks ?? {})) {
     if (!isCommandLine(line))
       found.push(
@@ -164,9 +170,14 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
       const isProgram = key === 'old_binary' || key === 'new_binary';
       return [[key, isProgram ? absolute(value) : resolve(directory, value)]];
     });
-    return { ...spec, ...Object.fromEntries(changed) };
+    const { new_config_file } = spec;
+    return {
+      ...spec,
+      ...Object.fromEntries(changed),
+      ...(new_config_file === undefined ? {} : { new_config_file: resolve(directory, new_config_file) }),
+    };
   };
-  const { snapshot_dir, ctl_binary, tls, user } = cluster;
+  const { snapshot_dir: snapshots, ctl_binary, utl_binary, tls, user, ...others } = cluster;
   const within = <T extends object>(part: T, keys: readonly (keyof T)[]): T => {
     const named = keys.filter((key) => typeof part[key] === 'string');
     return {
@@ -175,14 +186,24 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
     };
   };
   return {
-    ...cluster,
+    ...others,
     members: cluster.members.map(member),
-    ...(snapshot_dir === undefined ? {} : { snapshot_dir: resolve(directory, snapshot_dir) }),
+    ...(snapshots === undefined ? {} : snapshotPlace(directory, snapshots)),
     ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
+    ...(utl_binary === undefined ? {} : { utl_binary: absolute(utl_binary) }),
     ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
     ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
   };
 };
+
+/** A bucket has no path on this machine. */
+const snapshotPlace = (
+  directory: string,
+  where: string,
+): Pick<ClusterFile, 'snapshot_dir' | 'snapshot_url'> =>
+  isBucketUrl(where)
+    ? { snapshot_url: where.replace(/\/+$/, '') }
+    : { snapshot_dir: resolve(directory, where) };
 
 export const readCluster = async (
   host: Host,

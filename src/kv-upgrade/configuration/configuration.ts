@@ -5,6 +5,7 @@ import { finding } from './finding.ts';
 import type { ConfigFinding } from './finding.ts';
 import { MODE, RETENTION, isDuration, modeFindings, retentionFindings } from './retention.ts';
 import { typeFindings } from './configuration-types.ts';
+import { fileFindings36, flagFindings36 } from './settings-36.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 
@@ -58,16 +59,18 @@ const gatewayFindings = (file: Settings, to: Minor): ConfigFinding[] =>
 export const lintFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const row = rowOf(`${to}.0`);
   const removed = (row?.removed ?? [])
-    .filter(({ key }) => file[key] !== undefined)
+    .filter(({ key }) => file[key] !== undefined && file[key] !== null)
     .map(({ key, instead }) => finding('warn', key, `is ignored from ${to} on`, instead));
   const isRead = ({ key }: ConfigFinding): boolean => !removed.some((one) => one.key === key);
-  const compaction = row?.retention === 'string' ? [...retentionFindings(file), ...modeFindings(file)] : [];
+  const compaction =
+    row?.retention === 'string' ? [...retentionFindings(file, to), ...modeFindings(file)] : [];
   return [
     ...compaction,
     ...logFindings(file, to),
     ...gatewayFindings(file, to),
     ...typeFindings(file).filter(isRead),
     ...removed,
+    ...fileFindings36(file, to).filter(isRead),
   ];
 };
 
@@ -127,7 +130,7 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
     .map(({ flag, instead }) =>
       finding('fail', flag, `is not known from ${to} on: the server would not start`, instead),
     );
-  if (to === '3.5' && flags.has('log-output'))
+  if ((to === '3.5' || to === '3.6') && flags.has('log-output'))
     found.push(
       finding(
         'fail',
@@ -136,7 +139,7 @@ export const lintFlags = (words: readonly string[], to: Minor): ConfigFinding[] 
         '--log-outputs',
       ),
     );
-  found.push(...valueFindings(flags, to));
+  found.push(...valueFindings(flags, to), ...flagFindings36(flags, to));
   return found;
 };
 

@@ -6,7 +6,19 @@ export type ConfigFinding = {
   readonly hint: string;
   /** Present when `migrateConfig` fixes it. */
   readonly isFixed?: true;
+  /** Not while members of the version before still run: they would not know it. */
+  readonly isLater?: true;
 };
+
+/** Good for both versions now, to be rewritten when every member runs the new one. */
+export const later = (key: string, message: string, hint: string): ConfigFinding => ({
+  level: 'warn',
+  key,
+  message,
+  hint: `keep it until every member runs 3.6, then ${hint}`,
+  isFixed: true,
+  isLater: true,
+});
 
 export const finding = (
   level: ConfigFinding['level'],

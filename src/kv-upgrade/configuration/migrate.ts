@@ -1,6 +1,8 @@
+import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { GATEWAY, lintFile, parseConfig } from './configuration.ts';
+import { fixSetting36, isSetting36 } from './migrate-36.ts';
 import { MODE, RETENTION } from './retention.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -27,6 +29,7 @@ type Document = {
   readonly contents: unknown;
   get(key: string, keepScalar: true): unknown;
   set(key: string, value: unknown): void;
+  delete(key: string): unknown;
   createNode(value: unknown, options?: { flow: boolean }): unknown;
 };
 const isNumber = (node: unknown): node is Scalar =>
@@ -50,6 +53,7 @@ const fixRetention = (document: Document, file: Settings): string[] => {
 /** One finding put right in the document; what was changed, for people. */
 const fix = (document: Document, file: Settings, key: string): string[] => {
   if (key === RETENTION) return fixRetention(document, file);
+  if (isSetting36(key)) return fixSetting36(document, file, key);
   if (key === GATEWAY) {
     document.set(GATEWAY, true);
     return [`${GATEWAY}: true added`];
@@ -60,15 +64,29 @@ const fix = (document: Document, file: Settings, key: string): string[] => {
 
 export type Migrated = { readonly text: string; readonly changes: readonly string[] };
 /** The same file for the version `to`: comments, order and everything else are kept. An unchanged text when nothing has to change. */
-export const migrateConfig = async (text: string, to: Minor): Promise<Migrated> => {
+export const migrateConfig = async (
+  text: string,
+  to: Minor,
+  /** `roll`: members of the version before still run, and names that only the new one knows have to wait. */
+  when: 'roll' | 'after' = 'roll',
+): Promise<Migrated> => {
   const { parseDocument } = await import('../cluster/yaml.ts');
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
     throw new AppError('config', `it is no configuration file: ${parsed.broken}`, { code: 'CONFIG_BROKEN' });
   const document = parseDocument(text);
   const { file } = parsed;
-  const fixed = lintFile(file, to).filter(({ isFixed }) => isFixed);
-  const changes: string[] = [];
-  for (const { key } of fixed) changes.push(...fix(document, file, key));
-  return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+  const fixed = lintFile(file, to).filter(
+    ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
+  );
+  try {
+    const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
+    return { text: changes.length === 0 ? text : document.toString({ lineWidth: 0 }), changes };
+  } catch (error) {
+    // What the reader lets through and the writer does not: an anchor with control characters, a file without a mapping.
+    throw new AppError('config', `it cannot be changed for ${to}: ${messageOf(error)}`, {
+      code: 'CONFIG_BROKEN',
+      cause: error,
+    });
+  }
 };

@@ -1,3 +1,4 @@
+import { compareVersions, type Minor } from '../../api-specs/etcd/versions.ts';
 import { finding } from './finding.ts';
 import type { ConfigFinding } from './finding.ts';
 
@@ -20,7 +21,18 @@ const numberFinding = (value: number): ConfigFinding =>
     true,
   );
 
-const withoutMode = (text: string): ConfigFinding =>
+/** Until 3.5 a duration without a mode ends the server and a number compacts nothing; 3.6 takes a duration for periodic (seen on real servers). */
+const withoutMode = (text: string, to: Minor): ConfigFinding =>
+  compareVersions(to, '3.6') >= 0
+    ? finding(
+        'warn',
+        RETENTION,
+        `is "${text}" without ${MODE}: versions differ in what they make of it`,
+        `add ${MODE}: periodic`,
+        true,
+      )
+    : beforeDefaultMode(text);
+const beforeDefaultMode = (text: string): ConfigFinding =>
   /^\d+$/.test(text)
     ? finding(
         'warn',
@@ -61,14 +73,14 @@ const withMode = (text: string, mode: unknown): ConfigFinding[] => {
 };
 
 /** spec/store#items: the file's retention is a string in 3.3 (was numeric); with mode periodic it must be a duration. spec/store#measured-configuration for the rest. */
-export const retentionFindings = (file: Settings): ConfigFinding[] => {
+export const retentionFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const [value, mode] = [file[RETENTION], file[MODE]];
   if (value === undefined || value === null || value === '0' || value === '') return [];
   if (typeof value === 'object')
     return [finding('fail', RETENTION, 'is a list or a mapping: the server would not start', durations)];
   if (typeof value === 'number') return [numberFinding(value)];
   const text = String(value);
-  return mode === undefined || mode === '' ? [withoutMode(text)] : withMode(text, mode);
+  return mode === undefined || mode === '' ? [withoutMode(text, to)] : withMode(text, mode);
 };
 
 export const modeFindings = ({ [MODE]: mode }: Settings): ConfigFinding[] =>

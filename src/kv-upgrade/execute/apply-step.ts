@@ -2,9 +2,12 @@ import { AppError } from '../../core/problem.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { configOn } from '../placement/switch-version.ts';
 import { MemberFailure, memberOf } from '../run.ts';
-import type { Act } from '../run.ts';
-import type { Step, StepKind } from '../types.ts';
+import { kindOf } from '../plan-kind.ts';
+import type { Act, Run } from '../run.ts';
+import type { MemberSpec, Step, StepKind } from '../types.ts';
+import { checkData } from './check-data.ts';
 import { confirm } from './confirm.ts';
+import { enableDowngrade } from './enable-downgrade.ts';
 import { moveLeader } from './move-leader.ts';
 import { stopMember } from './stop-member.ts';
 import { takeSnapshot } from './take-snapshot.ts';
@@ -18,6 +21,18 @@ const copyData: Act = async (run, step) => {
   return { copy: to };
 };
 
+/** A restart may bring a text of its own, from this machine. */
+const newConfigOf = async (
+  { host, plan }: Pick<Run, 'host' | 'plan'>,
+  { name, new_config_file: path }: MemberSpec,
+): Promise<string | undefined> => {
+  if (kindOf(plan) !== 'restart' || path === undefined) return undefined;
+  const text = await host.files.read(path);
+  if (text === undefined)
+    throw new MemberFailure(name, `${name}: its new configuration ${path} is not there any more`);
+  return text;
+};
+
 /** The text that was kept before the stop: a second try starts from it, not from a half-migrated file. */
 const configure: Act = async (run, step) => {
   const { driver, plan } = run;
@@ -26,7 +41,11 @@ const configure: Act = async (run, step) => {
   const before = (await configOn(run, member)) ?? (await driver.readFile(member, path));
   if (before === undefined)
     throw new MemberFailure(member.name, `${member.name}: its configuration file is not there any more`);
-  const { text, changes } = await migrateConfig(before, plan.to);
+  const wanted = await newConfigOf(run, member);
+  const { text, changes } =
+    wanted === undefined
+      ? await migrateConfig(before, plan.to)
+      : { text: wanted, changes: [`${member.new_config_file} put in its place`] };
   await driver.writeFile(member, path, text);
   return { changes };
 };
@@ -51,11 +70,13 @@ const settle: Act = async (run, step) => {
 
 /** What each kind of step does. `start` and `gate` share a process (startMember, prove); `hold` is the decision before it. */
 export const acts: Readonly<Partial<Record<StepKind, Act>>> = {
-  snapshot: takeSnapshot,
+  snapshot: (run, step) => takeSnapshot(run, step),
   'move-leader': moveLeader,
   stop: stopMember,
   'copy-data': copyData,
+  'check-data': checkData,
   configure,
   settle,
   confirm,
+  'enable-downgrade': enableDowngrade,
 };

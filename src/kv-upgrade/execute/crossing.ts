@@ -3,6 +3,7 @@ import type { Crossing } from '../live/crossing-text.ts';
 import type { Run } from '../run.ts';
 import type { Observation, Step } from '../types.ts';
 import { upgradedIn } from '../decide.ts';
+import { progressOf } from '../journal/progress.ts';
 
 /** Asks before the last member. False: the run holds there. Rejects with the signal's reason when it is aborted. */
 export type Confirmation = (crossing: Crossing, signal: AbortSignal) => Promise<boolean>;
@@ -39,7 +40,7 @@ const watchAll = (members: MemberWatch, names: readonly string[]): void => {
  */
 export const stableTogether = async (run: Run, step: Step, observation: Observation): Promise<Stability> => {
   const { host, members, signal, plan } = run;
-  const upgraded = upgradedIn(plan, observation);
+  const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
   if (upgraded.length === 0) return 'good';
   watchAll(members, upgraded);
   const waiting = { run, step, upgraded };
@@ -65,7 +66,7 @@ export const stableTogether = async (run: Run, step: Step, observation: Observat
 
 /** What the operator sees while he decides. */
 export const crossingOf = (run: Run, member: string, observation: Observation): Crossing => {
-  const upgraded = upgradedIn(run.plan, observation);
+  const upgraded = upgradedIn(run.plan, progressOf(run.journal.entries), observation);
   const since = run.members.goodSince(upgraded);
   const goodForMs = since === undefined || upgraded.length === 0 ? 0 : run.host.elapsed() - since;
   return { member, upgraded, goodForMs, observation };

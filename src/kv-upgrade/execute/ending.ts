@@ -1,14 +1,17 @@
 import { AppError } from '../../core/problem.ts';
 import type { Category } from '../../core/problem.ts';
 import { progressOf } from '../journal/progress.ts';
+import { newWay, oldWay } from '../plan-kind.ts';
 import type { Run } from '../run.ts';
-import type { Finding, Outcome } from '../types.ts';
+import type { Finding, HeldFor, Outcome } from '../types.ts';
 
 export type Ending = {
   readonly outcome: Outcome;
   readonly message: string;
   readonly category?: Category;
   readonly error?: AppError;
+  /** It held, and not because the plan says so. */
+  readonly heldFor?: HeldFor;
 };
 
 /** The run ends here and can go on; `error` is what the command exits with. */
@@ -20,7 +23,12 @@ export const stoppedWith = (error: AppError, outcome: Outcome = 'stopped'): Endi
 });
 
 /** No error: somebody wanted it. */
-export const heldWith = (message: string): Ending => ({ outcome: 'held', category: 'stopped', message });
+export const heldWith = (message: string, heldFor?: HeldFor): Ending => ({
+  outcome: 'held',
+  category: 'stopped',
+  message,
+  ...(heldFor === undefined ? {} : { heldFor }),
+});
 
 export const refusedBy = (findings: readonly Finding[]): Ending => {
   const [first, ...rest] = findings;
@@ -61,8 +69,8 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
   const rest =
     others.length === 0
       ? 'nothing else was touched'
-      : `${others.join(', ')} ${others.length === 1 ? 'stays' : 'stay'} on ${plan.to}`;
-  const message = `${reason}. ${member} runs ${plan.from} again; ${rest}`;
+      : `${others.join(', ')} ${others.length === 1 ? 'stays' : 'stay'} on ${newWay(plan)}`;
+  const message = `${reason}. ${member} runs ${oldWay(plan)} again; ${rest}`;
   return {
     outcome: 'rolled-back',
     message,
@@ -71,7 +79,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
       code: 'MEMBER_REVERTED',
       tryThis: [
         `fix the new version of ${member}, then opsctl kv resume`,
-        `opsctl kv rollback, to bring every member back to ${plan.from}`,
+        `opsctl kv rollback, to bring every member back to ${oldWay(plan)}`,
       ],
     }),
   };
@@ -79,7 +87,7 @@ export const revertedAfter = ({ journal, plan }: Run, member: string, reason: st
 
 export const revertFailed = ({ plan }: Run, member: string, reason: string, cause: unknown): Ending => {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const message = `${reason}; its automatic rollback to ${plan.from} failed too: ${why}`;
+  const message = `${reason}; its automatic rollback to ${oldWay(plan)} failed too: ${why}`;
   return stoppedWith(
     new AppError('stopped', message, {
       code: 'REVERT_FAILED',
@@ -95,7 +103,7 @@ export const endedAfterCrossing = ({ plan }: Run, member: string, log: string): 
   stoppedWith(
     new AppError(
       'stopped',
-      `${member} passed its gate on ${plan.to}, and its process has ended since${log}. The cluster is ${plan.to}: ${member} cannot run ${plan.from} any more`,
+      `${member} passed its health check on ${plan.to}, and its process has ended since${log}. The cluster is ${plan.to}: ${member} cannot run ${plan.from} any more`,
       {
         code: 'MEMBER_ENDED',
         tryThis: [

@@ -7,7 +7,9 @@ import { observe } from '../observe/observe.ts';
 import { hasProcess } from '../supervisors/driver.ts';
 import { MemberFailure, memberOf, seenIn, stopReason } from '../run.ts';
 import type { Run } from '../run.ts';
+import { kindOf, newWay, oldWay } from '../plan-kind.ts';
 import type { Observation, Step } from '../types.ts';
+import { beforeMember, memberToBegin } from './before-member.ts';
 import { isMemberEnded } from '../observe/member-watch.ts';
 import { patienceMs } from './safe-to-stop.ts';
 import { noteCrossing } from './confirm.ts';
@@ -35,9 +37,9 @@ const lookAgain = async (run: Run): Promise<Observation> => {
 
 /** Members that passed their gate before this process began are watched like those that pass it now. */
 const watchUpgraded = (run: Run, observation: Observation): void => {
-  const { ended } = progressOf(run.journal.entries);
-  for (const name of upgradedIn(run.plan, observation))
-    if (ended.has(`${name}.gate`) && !run.members.isWatched(name)) run.members.add(name);
+  const progress = progressOf(run.journal.entries);
+  for (const name of upgradedIn(run.plan, progress, observation))
+    if (progress.ended.has(`${name}.gate`) && !run.members.isWatched(name)) run.members.add(name);
 };
 
 const lookPollMs = 200;
@@ -79,7 +81,7 @@ const reverted = async (
   run.emit({
     event: 'note',
     level: 'info',
-    text: `${member} runs ${run.plan.from} again, as it should; the upgrade goes on`,
+    text: `${member} runs ${oldWay(run.plan)} again, as it should; the ${kindOf(run.plan)} goes on`,
   });
   return undefined;
 };
@@ -119,11 +121,11 @@ const restarted = async (
 
 const heldBefore = (run: Run, member: string, isLast: boolean, observation: Observation): Ending => {
   const { plan } = run;
-  const upgraded = upgradedIn(plan, observation);
+  const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
   const where = isLast
     ? `held before ${member}, the last member of ${plan.from}`
-    : `held after ${upgraded.length} of ${plan.order.length} members (${upgraded.join(', ')} on ${plan.to})`;
-  return heldWith(`${where}: everything can still go back to ${plan.from}; go on with opsctl kv resume`);
+    : `held after ${upgraded.length} of ${plan.order.length} members (${upgraded.join(', ')} on ${newWay(plan)})`;
+  return heldWith(`${where}: everything can still go back to ${oldWay(plan)}; go on with opsctl kv resume`);
 };
 
 const neverStable = ({ plan }: Run, name: string): Ending =>
@@ -213,6 +215,11 @@ const guardsBefore = async (run: Run, decision: Decision): Promise<Ending | unde
   return failures.length === 0 ? undefined : refusedBy(failures);
 };
 
+const doneMessage = ({ cluster, plan }: Run): string =>
+  kindOf(plan) === 'restart'
+    ? `every member of ${cluster.name} was restarted`
+    : `cluster ${cluster.name} runs ${plan.to}`;
+
 /** One decision and what follows from it; undefined when the run goes on. */
 const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | undefined> => {
   const looked = await patientDecision(run);
@@ -223,9 +230,17 @@ const advance = async (run: Run, confirmed: Confirmation): Promise<Ending | unde
   const untold = run.journal.failure();
   if (untold !== undefined && (decision.kind === 'steps' || decision.kind === 'ask'))
     return stoppedWith(untold);
+  const begins = untold === undefined ? memberToBegin(decision) : undefined;
+  const before = begins && (await beforeMember(run, begins.member, begins.isLast));
+  if (before !== undefined) return before === 'look-again' ? undefined : before;
+  return carriedOut(run, confirmed, looked);
+};
+
+const carriedOut = async (run: Run, confirmed: Confirmation, looked: Looked): Promise<Ending | undefined> => {
+  const { decision, observation } = looked;
   switch (decision.kind) {
     case 'done':
-      return { outcome: 'done', message: `cluster ${run.cluster.name} runs ${run.plan.to}` };
+      return { outcome: 'done', message: doneMessage(run) };
     case 'hold':
       return heldBefore(run, decision.member, decision.isLast, observation);
     case 'refuse':

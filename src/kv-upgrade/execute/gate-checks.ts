@@ -1,4 +1,4 @@
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 import { alarmError, alarmMessages } from '../guards/no-alarms.ts';
 import { lagLimits } from '../guards/members-keep-up.ts';
 import { quorumOf } from '../guards/quorum-survives.ts';
@@ -9,10 +9,13 @@ import type { GateCheck } from '../types.ts';
 import { bad, failed, good, keyOf } from './gate-verdict.ts';
 import type { Check, Gate } from './gate-verdict.ts';
 import { hashesAgree } from './hash-check.ts';
+import { isReady, membershipIsKept } from './membership-check.ts';
 import { processRuns } from './process-check.ts';
 
-const versionIsRight: Check = async ({ store, minor }) => {
+const versionIsRight: Check = async ({ store, minor, exact }) => {
   const { server } = await store.versions();
+  if (exact !== undefined && compareVersions(server, exact) !== 0)
+    return failed(`runs ${server}, not ${exact}: the wrong program was started`);
   return minorOf(server) === minor
     ? good(`runs ${server}`)
     : failed(`runs ${server}, not ${minor}: the wrong program was started`);
@@ -119,11 +122,13 @@ export const checks: readonly (readonly [GateCheck, Check])[] = [
   // The leader first: /health asks the leader, and a member that knows none yet lets that question wait for a second.
   ['leader', leaderIsKnown],
   ['health', healthIsTrue],
+  ['ready', isReady],
   ['read', readWorks],
   ['write', writeWorks],
   ['read-back', readBackWorks],
   ['lag', hasCaughtUp],
   ['alarms', noAlarm],
   ['peers', peersAgree],
+  ['membership', membershipIsKept],
   ['hash', hashesAgree],
 ];

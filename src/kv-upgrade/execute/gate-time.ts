@@ -1,4 +1,4 @@
-import type { Run } from '../run.ts';
+import type { Checking, Run } from '../run.ts';
 import { memberOf, seenIn } from '../run.ts';
 import { v2BytesOf } from '../guards/v2-settle.ts';
 
@@ -11,7 +11,7 @@ const v2Ms = 240_000;
 const v2Bytes = 50_000_000;
 
 /** Time a member has to pass its gate: what the cluster file says, and a share for the data that it has to read. */
-export const gateMs = ({ cluster, plan }: Pick<Run, 'cluster' | 'plan'>, name: string): number => {
+export const gateMs = ({ cluster, plan }: Pick<Checking, 'cluster' | 'plan'>, name: string): number => {
   const given = cluster.timeouts?.gate_seconds;
   const base = given === undefined ? defaultMs : given * 1000;
   const size = seenIn(plan.observation, name)?.db_size_bytes ?? 0;
@@ -34,7 +34,10 @@ const bytesMoved = (text: string | undefined): number | undefined => {
 
 export type ProgressWatch = { look(): Promise<void>; isMoving(): boolean };
 /** Whether the member's process reads or writes data: then it is on its way, whatever the clock says. Only where its process can be looked at. */
-export const watchProgress = ({ host, driver, cluster }: Run, name: string): ProgressWatch => {
+export const watchProgress = (
+  { host, driver, cluster }: Pick<Run, 'host' | 'driver' | 'cluster'>,
+  name: string,
+): ProgressWatch => {
   const began = host.elapsed();
   let [lookedAt, moved, isMoving] = [began, undefined as number | undefined, false];
   return {

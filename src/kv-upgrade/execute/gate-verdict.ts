@@ -1,8 +1,8 @@
 import type { Exit } from '../../platform/host.ts';
 import type { Store } from '../../etcd-client/etcd-client.ts';
 import { probeKey } from '../../etcd-client/own-keys.ts';
-import type { Run } from '../run.ts';
-import type { MemberSpec } from '../types.ts';
+import type { Checking } from '../run.ts';
+import type { GateCheck, MemberSpec } from '../types.ts';
 
 export type Verdict = {
   /** Null: the check could not be made, and nothing is held against the member for it. */
@@ -19,12 +19,18 @@ export const skipped = (why: string): Verdict => ({ ok: null, detail: `skipped: 
 export const failed = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 
 export type Gate = {
-  readonly run: Run;
+  readonly run: Checking;
   readonly member: MemberSpec;
   readonly store: Store;
   readonly others: readonly { readonly name: string; readonly store: Store }[];
   /** The version it must run: the new one in the gate, the old one after a return. */
   readonly minor: string;
+  /** The very patch, where the minor does not tell old and new apart. */
+  readonly exact?: string;
+  /** The version before, after a rollback. */
+  readonly isOld?: true;
+  /** Checks that cannot pass in this operation, whatever the member does: a store without space takes no write. */
+  readonly skips?: ReadonlySet<GateCheck>;
   /** Settles when the process this run started has ended; absent when this run did not start it. */
   exited?: Promise<Exit>;
   exit?: Exit;

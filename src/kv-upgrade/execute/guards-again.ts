@@ -1,5 +1,6 @@
 import { upgradedIn } from '../decide.ts';
 import { findingsOf } from '../guards/all.ts';
+import { progressOf } from '../journal/progress.ts';
 import { observe } from '../observe/observe.ts';
 import type { Run } from '../run.ts';
 import type { Finding, Observation } from '../types.ts';
@@ -34,9 +35,9 @@ const look = async ({ host, cluster, access, driver, directory, plan }: Run): Pr
 
 const failuresIn = (run: Run, observation: Observation): Finding[] => {
   const { cluster, plan } = run;
-  const upgraded = upgradedIn(plan, observation);
+  const upgraded = upgradedIn(plan, progressOf(run.journal.entries), observation);
   const { from, to, options } = plan;
-  return findingsOf({ observation, cluster, options, from, to }).filter(
+  return findingsOf({ observation, cluster, options, from, to, kind: plan.kind, isUnderWay: true }).filter(
     ({ level, guard, member }) =>
       level === 'fail' && !(preparing.has(guard) && member !== undefined && upgraded.includes(member)),
   );

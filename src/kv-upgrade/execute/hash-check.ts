@@ -46,12 +46,10 @@ const hashVerdict = (
       `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'} other data at revision ${revision}: ${found.detail}`,
       {
         code: 'DATA_DIFFERS',
-        tryThis: [
-          `remove ${found.odd[0]} from the cluster, add it again with an empty data directory, then opsctl kv resume`,
-        ],
+        tryThis: [`opsctl kv replace-member ${found.odd[0]}, then opsctl kv resume`],
       },
     );
   return failed(
-    `different data at revision ${revision}: ${found.detail}; remove ${member.name} and add it again with an empty data directory`,
+    `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the others`,
   );
 };

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/problem.ts';
+import { crosses } from '../plan-kind.ts';
 import type { MemberFailure, Run } from '../run.ts';
 import type { Ending } from './ending.ts';
 import { revertFailed, revertedAfter, stoppedWith } from './ending.ts';
@@ -7,7 +8,7 @@ import { revertMember } from './revert-member.ts';
 
 /** Nobody answered, and the old version itself says that it is too old: the cluster's version has moved. Only the new version can be started. */
 const crossedUnseen = async (run: Run, member: string, reason: string): Promise<boolean> => {
-  if (!(await refusedDowngrade(run, member))) return false;
+  if (!crosses(run.plan) || !(await refusedDowngrade(run, member))) return false;
   run.journal.tell({ kind: 'crossed', cluster_version: `${run.plan.to}.0` });
   run.journal.tell({ kind: 'revert-dropped', member, reason });
   run.emit({

@@ -1,5 +1,5 @@
 import { identityOf, memberOf } from '../run.ts';
-import type { Act, Run } from '../run.ts';
+import type { Act, Checking, Detail, Run } from '../run.ts';
 import type { MemberSpec } from '../types.ts';
 
 const calmWithinMs = 100;
@@ -7,7 +7,10 @@ const calmWithinMs = 100;
  * A write that arrives while the leadership moves is answered by nobody (two to five milliseconds, measured). A client that writes all the time
  * pauses between two of its writes: the moment just after one is the best there is. Without writes any moment is good.
  */
-export const justAfterWrite = async ({ host, access }: Run, { client_url }: MemberSpec): Promise<void> => {
+export const justAfterWrite = async (
+  { host, access }: Pick<Run, 'host' | 'access'>,
+  { client_url }: MemberSpec,
+): Promise<void> => {
   const store = access.store(client_url);
   const index = async (): Promise<number | undefined> =>
     (await store.status().catch(() => undefined))?.raft_index;
@@ -17,10 +20,12 @@ export const justAfterWrite = async ({ host, access }: Run, { client_url }: Memb
 };
 
 const leaderPollMs = 20;
-export const moveLeader: Act = async (run, step) => {
+export const moveLeader: Act = (run, step) => handOver(run, step.member as string, step.target as string);
+
+/** From the leader to another member. A refused transfer is told, and no error. */
+export const handOver = async (run: Checking, name: string, to: string): Promise<Detail> => {
   const { host, access } = run;
-  const name = step.member as string;
-  const target = { name: step.target as string, ...identityOf(run, step.target as string) };
+  const target = { name: to, ...identityOf(run, to) };
   const store = access.store(memberOf(run, name).client_url, 5000);
   await justAfterWrite(run, memberOf(run, name));
   try {

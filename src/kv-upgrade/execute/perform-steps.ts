@@ -5,14 +5,16 @@ import { mayBeDown } from '../supervisors/driver.ts';
 import type { Detail, Run } from '../run.ts';
 import type { Step, StepKind } from '../types.ts';
 import { acts } from './apply-step.ts';
+import { beginEarlySnapshot } from './early-snapshot.ts';
+import type { EarlySnapshot } from './early-snapshot.ts';
 import { runHook } from './hook.ts';
 import { refuseWrongBinary } from './new-binary.ts';
-import { prove, startMember } from './start-member.ts';
-import { openGate } from './gate.ts';
+import { openNewGate, prove, startMember } from './start-member.ts';
+import { takeSnapshot } from './take-snapshot.ts';
 import type { Gate } from './gate.ts';
 
 /** From its stop on a member is down: then it is brought to its end even when the journal cannot be written any more. */
-const whileDown: readonly StepKind[] = ['copy-data', 'configure', 'start', 'gate'];
+const whileDown: readonly StepKind[] = ['copy-data', 'check-data', 'configure', 'start', 'gate'];
 const begin = ({ journal }: Run, { id, kind, member }: Step): void => {
   const entry = { kind: 'begin', step: id } as const;
   try {
@@ -84,6 +86,23 @@ export const performSteps = async (run: Run, steps: readonly Step[]): Promise<vo
   }
 };
 
+/** While the member is watched the next one's snapshot is taken; both have to be over before anything else begins. */
+const proved = async (run: Run, step: Step, gate: Gate): Promise<Detail> => {
+  let early: EarlySnapshot | undefined;
+  try {
+    const detail = await prove(run, gate, () => {
+      early = beginEarlySnapshot(run, step, (snapshot, signal) =>
+        within(run, snapshot, () => takeSnapshot(run, snapshot, signal)),
+      );
+    });
+    await runHook(run, 'after_member', step.member as string);
+    await early?.wait();
+    return detail;
+  } finally {
+    await early?.cancel();
+  }
+};
+
 const touching: ReadonlySet<StepKind> = new Set(['move-leader', 'stop', ...whileDown]);
 const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
   let gate: Gate | undefined;
@@ -102,12 +121,8 @@ const inOrder = async (run: Run, steps: readonly Step[]): Promise<void> => {
     if (touching.has(step.kind)) run.replacing.add(name);
     else run.replacing.delete(name);
     await within(run, step, async () => {
-      if (step.kind === 'gate') {
-        const detail = await prove(run, gate ?? openGate(run, name, run.plan.to));
-        await runHook(run, 'after_member', name);
-        return detail;
-      }
-      if (step.kind === 'copy-data' || step.kind === 'configure')
+      if (step.kind === 'gate') return proved(run, step, gate ?? openNewGate(run, name));
+      if (step.kind === 'copy-data' || step.kind === 'check-data' || step.kind === 'configure')
         return acts[step.kind]?.(run, step).catch(memberIsDown(step));
       if (step.kind !== 'start') return acts[step.kind]?.(run, step);
       gate = await startMember(run, name, 'new');

@@ -1,10 +1,10 @@
 import { AppError } from '../../core/problem.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { prove, startMember } from './start-member.ts';
+import { openOldGate, prove, startMember } from './start-member.ts';
 import { graceMs } from './stop-member.ts';
-import { openGate } from './gate.ts';
 import { isGood, stopFinding } from '../guards/quorum-survives.ts';
 import { observe } from '../observe/observe.ts';
+import { crosses, kindOf } from '../plan-kind.ts';
 import { memberOf } from '../run.ts';
 import type { Run } from '../run.ts';
 import type { Observation } from '../types.ts';
@@ -16,7 +16,7 @@ import type { Observation } from '../types.ts';
 const refuseReturn = (run: Run, name: string, reason: string, observation: Observation): void => {
   const { members } = observation;
   const { plan } = run;
-  if (members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
+  if (crosses(plan) && members.some(({ cluster_version }) => minorOf(cluster_version) === plan.to)) {
     throw new AppError(
       'stopped',
       `${reason}. The cluster is ${plan.to}: ${name} cannot run ${plan.from} any more`,
@@ -51,7 +51,9 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
   run.replacing.add(name);
   run.emit({ event: 'reverting', member: name, reason });
   // After a crash of ours the return may have been done already: then it only has to be proved.
+  // After a crash of ours that of a restart cannot be told from the process before: it is stopped once more.
   const isBack =
+    kindOf(plan) !== 'restart' &&
     minorOf(observation.members.find((seen) => seen.name === name)?.server_version) === plan.from;
   if (!isBack) {
     refuseReturn(run, name, reason, observation);
@@ -62,7 +64,7 @@ export const revertMember = async (run: Run, name: string, reason: string): Prom
     const grace = isSilent ? Math.min(silentGraceMs, graceMs(cluster)) : graceMs(cluster);
     if (!(await driver.stop(member, grace))) await driver.kill(member);
   }
-  await prove(run, isBack ? openGate(run, name, plan.from) : await startMember(run, name, 'old'));
+  await prove(run, isBack ? openOldGate(run, name) : await startMember(run, name, 'old'));
   run.replacing.delete(name);
   journal.tell({ kind: 'reverted', member: name });
   run.emit({ event: 'reverted', member: name, duration_ms: Math.round(host.elapsed() - began) });

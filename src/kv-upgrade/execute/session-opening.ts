@@ -17,6 +17,7 @@ import { lockLost } from '../run.ts';
 import type { Run } from '../run.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import type { ClusterFile, Plan, Sink } from '../types.ts';
+import type { Window } from '../window/window-types.ts';
 import type { Confirmation } from './crossing.ts';
 import type { Ending } from './ending.ts';
 import type { Recorder } from './recorder.ts';
@@ -39,6 +40,7 @@ export type SessionInput = {
   /** Test writes a second while a member is replaced. */
   readonly canaryRate?: number | undefined;
   readonly canKill: boolean;
+  readonly window?: Window | undefined;
   /** The loop to run (default: an upgrade). */
   readonly loop?: (run: Run, confirmed: Confirmation) => Promise<Ending>;
 };
@@ -161,6 +163,7 @@ const fresh = (action: SessionInput['action']) => ({
   once: { areGuardsAsked: action !== 'resume' },
   replacing: new Set<string>(),
   restarted: new Set<string>(),
+  admitted: new Set<string>(),
   logMarks: new Map<string, readonly string[]>(),
   downSince: new Map<string, number>(),
 });
@@ -185,7 +188,7 @@ export const openRun = async (
   shared.touch();
   emit({ event: 'run-started', run, action, plan, journal: journal.path });
   if (action !== 'upgrade') await emitBefore(input, journal, emit);
-  const parts = { host, cluster, plan, driver, access, canKill };
+  const parts = { host, cluster, plan, driver, access, canKill, window: input.window };
   return {
     stores,
     shared,

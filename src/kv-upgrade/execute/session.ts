@@ -34,7 +34,7 @@ const perform = async (
 /** Takes away what only an unfinished run needs, and writes the last line of the journal. */
 const conclude = async (
   { run, stores, shared }: OpenRun,
-  { outcome, message }: Ending,
+  { outcome, message, heldFor }: Ending,
   action: SessionInput['action'],
 ): Promise<void> => {
   // Before the last line: whoever is killed in between goes on, and takes the keys away then.
@@ -42,7 +42,12 @@ const conclude = async (
   const isOver = outcome === 'done' || (outcome === 'rolled-back' && action === 'rollback');
   if (isOver) await shared.end(true);
   await discardStaged(run, run.journal.entries, outcome);
-  run.journal.tell({ kind: 'closed', outcome, message });
+  run.journal.tell({
+    kind: 'closed',
+    outcome,
+    message,
+    ...(heldFor === undefined ? {} : { held_for: heldFor }),
+  });
   if (!isOver) await shared.end(false);
 };
 

@@ -2,13 +2,15 @@ import { dirname, join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import { saveSnapshot } from '../../etcd-client/snapshot.ts';
 import type { Verified } from '../../etcd-client/snapshot.ts';
+import { openDestination } from '../../kv-snapshots/destination.ts';
+import { storeFile } from '../../kv-snapshots/take.ts';
 import { openStore } from '../../etcd-client/etcd-client.ts';
 import type { Status } from '../../etcd-client/etcd-client.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { memberOf } from '../run.ts';
-import type { Act, Run } from '../run.ts';
+import type { Detail, Run } from '../run.ts';
 import { seeDirectory, snapshotDirectory } from '../observe/snapshot-space.ts';
-import type { ClusterFile, MemberSpec } from '../types.ts';
+import type { ClusterFile, MemberSpec, Step } from '../types.ts';
 
 /** Without a byte for so long a stream is dead: packets that are lost say nothing. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;
@@ -47,14 +49,14 @@ const wasCut = (error: unknown): error is AppError =>
   error instanceof AppError && error.category === 'network';
 
 type Saved = { readonly status: Status; readonly verified: Verified };
-const save = async (run: Run, member: MemberSpec, path: string): Promise<Saved> => {
+const save = async (run: Run, member: MemberSpec, path: string, signal: AbortSignal): Promise<Saved> => {
   const { host, access, cluster } = run;
   const store = openStore(host, {
     url: member.client_url,
     tls: access.tls,
     user: access.user,
     timeoutMs: silenceMs(cluster),
-    signal: run.members.signal(),
+    signal: AbortSignal.any([run.members.signal(), signal]),
   });
   // A member that does not answer is found out at once; only the stream itself may take its time.
   const status = await access.store(member.client_url).status();
@@ -67,23 +69,29 @@ const save = async (run: Run, member: MemberSpec, path: string): Promise<Saved> 
   }
 };
 
-const saveOrRetry = async (run: Run, member: MemberSpec, path: string): Promise<Saved> => {
+const silentStream =
+  'look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer';
+const notSaved = (name: string, error: AppError): AppError => {
+  const { code = 'SNAPSHOT_CUT', tryThis = [] } = error.detail;
+  return new AppError('stopped', `${name}: no snapshot of it could be saved: ${error.message}`, {
+    code,
+    tryThis: code === 'DEADLINE_EXCEEDED' ? [silentStream] : tryThis,
+    cause: error,
+  });
+};
+
+const saveOrRetry = async (
+  run: Run,
+  member: MemberSpec,
+  path: string,
+  signal: AbortSignal,
+): Promise<Saved> => {
   for (let left = tries; ; left -= 1) {
     try {
-      return await save(run, member, path);
+      return await save(run, member, path, signal);
     } catch (error) {
       if (!wasCut(error)) throw error;
-      if (left === 1 || run.signal.aborted)
-        throw new AppError('stopped', `${member.name}: no snapshot of it could be saved: ${error.message}`, {
-          code: error.detail.code ?? 'SNAPSHOT_CUT',
-          tryThis:
-            error.detail.code === 'DEADLINE_EXCEEDED'
-              ? [
-                  'look at the network to it; timeouts.snapshot_seconds in the cluster file lets a stream be silent for longer',
-                ]
-              : (error.detail.tryThis ?? []),
-          cause: error,
-        });
+      if (left === 1 || run.signal.aborted || signal.aborted) throw notSaved(member.name, error);
       run.emit({
         event: 'note',
         level: 'warn',
@@ -93,12 +101,63 @@ const saveOrRetry = async (run: Run, member: MemberSpec, path: string): Promise<
   }
 };
 
-export const takeSnapshot: Act = async (run, { member: name }) => {
+/** Into the bucket that the cluster file names; the copy on this machine goes when the bucket has it. Nothing of the member was touched yet. */
+const storedAway = async (run: Run, member: string, file: string, { status }: Saved): Promise<string> => {
+  const { host, cluster, signal } = run;
+  const where = cluster.snapshot_url;
+  if (where === undefined) return file;
+  const destination = await openDestination(host, where, {
+    ...cluster.s3,
+    workDirectory: dirname(file),
+    flag: 'snapshot_dir',
+  });
+  try {
+    const takenMs = host.now();
+    const storing = { host, cluster: cluster.name, member, destination, signal, takenMs };
+    const { place } = await storeFile({ ...storing, atStart: status.revision }, file);
+    await host.files.remove(file);
+    return place;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new AppError('stopped', `${member}: its snapshot could not be stored: ${error.message}`, {
+      ...error.detail,
+      tryThis: [...(error.detail.tryThis ?? []), 'opsctl kv resume'],
+      cause: error,
+    });
+  } finally {
+    destination.close();
+  }
+};
+
+const patternText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** A process that was killed leaves what it had: nobody else writes snapshots of this member while the locks are held. */
+const removePartial = async (
+  { host: { files }, cluster }: Run,
+  member: string,
+  file: string,
+): Promise<void> => {
+  const directory = dirname(file);
+  const partial = new RegExp(
+    `^\\.${patternText(`${cluster.name}-${member}`)}-\\d{8}T\\d{6}Z[^.]*\\.db\\.[^/]+\\.tmp$`,
+  );
+  const names = await files.list(directory).catch(() => []);
+  for (const name of names) if (partial.test(name)) await files.remove(join(directory, name)).catch(() => {});
+};
+
+/** `signal` breaks off a snapshot that was begun ahead of its turn. */
+export const takeSnapshot = async (
+  run: Run,
+  { member: name }: Step,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Detail> => {
   const { host, cluster } = run;
   const member = memberOf(run, name as string);
   const began = host.elapsed();
-  const path = join(snapshotDirectory(cluster, run.directory), `${cluster.name}-${member.name}-${run.id}.db`);
-  const { status, verified } = await saveOrRetry(run, member, path);
+  const file = join(snapshotDirectory(cluster, run.directory), `${cluster.name}-${member.name}-${run.id}.db`);
+  await removePartial(run, member.name, file);
+  const saved = await saveOrRetry(run, member, file, signal);
+  const { status, verified } = saved;
+  const path = await storedAway(run, member.name, file, saved);
   const { revision, raft_index } = status;
   const snapshot = {
     member: member.name,

@@ -1,3 +1,4 @@
+import { kindOf } from '../plan-kind.ts';
 import type { UpgradeEvent } from '../types.ts';
 
 const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
@@ -6,7 +7,7 @@ const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000)
 export const lineOf = (event: UpgradeEvent): string | undefined => {
   switch (event.event) {
     case 'run-started':
-      return `${event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
+      return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
     case 'step-started':
       return `[${event.number}/${event.count}] ${event.step.title}`;
     case 'step-finished':
@@ -25,7 +26,7 @@ export const lineOf = (event: UpgradeEvent): string | undefined => {
     case 'waiting':
       return `      ${seconds(event.remaining_ms)} left`;
     case 'reverting':
-      return `${event.member} gets its old version back: ${event.reason}`;
+      return `${event.member} is rolled back: ${event.reason}`;
     case 'reverted':
       return `${event.member} runs its old version again after ${seconds(event.duration_ms)}`;
     case 'note':

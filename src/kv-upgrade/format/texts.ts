@@ -1,5 +1,9 @@
+import { commandLines } from './command-text.ts';
+import { estimateLines } from './estimate.ts';
 import { hexId } from '../../etcd-client/etcd-client.ts';
 import { mebibytes } from '../guards/guard.ts';
+import { downgradeLimits } from '../downgrade.ts';
+import { kindOf } from '../plan-kind.ts';
 import { wrap } from '../../core/wrap.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Finding, Observation, Plan, Step } from '../types.ts';
@@ -24,7 +28,8 @@ export const findingsText = (findings: readonly Finding[], columns = Number.POSI
     .join('\n');
 };
 
-const stepText = ({ title, why, commands }: Step, number: string, columns: number): string[] => {
+const stepText = (step: Step, number: string, columns: number, isWhole: boolean): string[] => {
+  const { title, why } = step;
   const indent = ' '.repeat(number.length + 2);
   const line = `${number}. ${title}  (${why})`;
   const lines =
@@ -32,25 +37,50 @@ const stepText = ({ title, why, commands }: Step, number: string, columns: numbe
       ? [line]
       : [`${number}. ${title}`, `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`];
   // A command is copied from here: it stays one line.
-  return [...lines, ...commands.map((command) => `${indent}  $ ${command}`)];
+  return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
 };
 
+export type PlanLook = {
+  readonly columns?: number;
+  /** Each command whole. */
+  readonly isWhole?: boolean;
+  /** How long members took in earlier runs of this cluster. */
+  readonly tookMs?: readonly number[];
+};
 /** The numbered plan, with the commands that will run and the point of no return. */
-export const planText = (plan: Plan, columns = Number.POSITIVE_INFINITY): string => {
+export const planText = (
+  plan: Plan,
+  { columns = Number.POSITIVE_INFINITY, isWhole = false, tookMs = [] }: PlanLook = {},
+): string => {
   const width = String(plan.steps.length).length;
   const lines = plan.steps.flatMap((step, i) => [
     ...(step.is_point_of_no_return === true
       ? [`${' '.repeat(width)}  ── point of no return: after it the cluster is ${plan.to} for good ──`]
       : []),
-    ...stepText(step, String(i + 1).padStart(width), columns),
+    ...stepText(step, String(i + 1).padStart(width), columns, isWhole),
   ]);
   const warnings = plan.findings.filter(({ level }) => level === 'warn');
   const names = plan.order
     .map((name) => (name === plan.observation.leader ? `${name} (leader)` : name))
     .join(', ');
-  const head = `Plan for ${plan.cluster}: ${plan.from} → ${plan.to}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
+  const limits =
+    kindOf(plan) === 'downgrade'
+      ? ['Limits of a downgrade:', ...downgradeLimits.map((one) => wrap(`- ${one}`, columns, '  ')), '']
+      : [];
+  const way = kindOf(plan) === 'restart' ? `restart on ${plan.from}` : `${plan.from} → ${plan.to}`;
+  const head = `Plan for ${plan.cluster}: ${way}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
   const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns), ''];
-  return [wrap(head, columns, '  '), '', ...lines, '', ...warned, `digest ${plan.digest}`].join('\n');
+  const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns, '  '));
+  return [
+    wrap(head, columns, '  '),
+    ...estimate,
+    '',
+    ...limits,
+    ...lines,
+    '',
+    ...warned,
+    `digest ${plan.digest}`,
+  ].join('\n');
 };
 
 /** What check looked at: the way, and who runs what. */

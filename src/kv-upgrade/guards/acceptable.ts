@@ -9,4 +9,5 @@ export const acceptable: readonly string[] = [
   'leader-agreed',
   'known-versions',
   'quota',
+  'no-v2-data',
 ];

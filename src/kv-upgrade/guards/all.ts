@@ -9,10 +9,11 @@ import { dataAgrees } from './data-agrees.ts';
 import { dataDirectories, dbFilePresent } from './data-directories.ts';
 import { diskSpace } from './disk-space.ts';
 import type { Guard, GuardInput } from './guard.ts';
-import { knownVersions } from './known-versions.ts';
+import { knownVersions, leastVersions } from './known-versions.ts';
 import { leaderAgreed } from './leader-agreed.ts';
 import { membersKeepUp } from './members-keep-up.ts';
 import { noAlarms } from './no-alarms.ts';
+import { noV2Data } from './no-v2-data.ts';
 import { oneCluster } from './one-cluster.ts';
 import { quorumSurvives } from './quorum-survives.ts';
 import { quota } from './quota.ts';
@@ -28,6 +29,7 @@ export const guards: readonly Guard[] = [
   versionPath,
   binariesAreRight,
   knownVersions,
+  leastVersions,
   configurationFits,
   dataDirectories,
   dbFilePresent,
@@ -37,6 +39,7 @@ export const guards: readonly Guard[] = [
   dataAgrees,
   noAlarms,
   v2Settle,
+  noV2Data,
   authAndLeases,
   clocksAgree,
 ];

@@ -1,15 +1,20 @@
-import { guard } from './guard.ts';
+import { guard, sees } from './guard.ts';
 
 const limitMs = 1000;
 
-export const clocksAgree = guard('clocks-agree', 'clocks agree within a second', ({ observation }, log) => {
-  for (const { name, host } of observation.members) {
-    const skew = host?.clock_skew_ms ?? 0;
-    if (Math.abs(skew) > limitMs)
-      log.warn({
-        member: name,
-        message: `the clock of ${name} differs by ${(skew / 1000).toFixed(1)} s`,
-        hint: 'leases and certificates depend on it: check the time service',
-      });
-  }
-});
+export const clocksAgree = guard(
+  'clocks-agree',
+  'clocks agree within a second',
+  ({ observation }, log) => {
+    for (const { name, host } of observation.members) {
+      const skew = host?.clock_skew_ms ?? 0;
+      if (Math.abs(skew) > limitMs)
+        log.warn({
+          member: name,
+          message: `the clock of ${name} differs by ${(skew / 1000).toFixed(1)} s`,
+          hint: 'leases and certificates depend on it: check the time service',
+        });
+    }
+  },
+  sees.host,
+);

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { argvOf } from '../cluster/command-line.ts';
-import { lintFile, lintFlags } from '../configuration/configuration.ts';
+import { flagsOf, lintFile, lintFlags } from '../configuration/configuration.ts';
+import { lintEnvironment } from '../configuration/environment.ts';
 import { configPath } from '../supervisors/data-dir-stats.ts';
 import type { MemberSeen, MemberSpec } from '../types.ts';
-import { guard, type Log } from './guard.ts';
+import { guard, sees, type Log } from './guard.ts';
 
 type MemberHost = MemberSeen['host'];
 
@@ -16,6 +18,12 @@ const checkFlags = (member: MemberSpec, to: Minor, log: Log): void => {
       hint: `in new_command: ${hint}`,
     });
   }
+  for (const { level, key, message, hint } of lintEnvironment(member.env ?? {}, flagsOf(flags), to))
+    log[level]({
+      member: member.name,
+      message: `${member.name}: ${key} ${message}`,
+      hint: `in env: ${hint}`,
+    });
 };
 
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
@@ -27,21 +35,29 @@ const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => 
     });
 };
 
+/** A relative directory counts from where the process runs, and its successor runs there too. Anywhere else it would be another one, and empty. */
 const checkDataDirectory = (member: MemberSpec, host: MemberHost, log: Log): void => {
   const directory = host?.config?.['data-dir'];
-  if (typeof directory === 'string' && !directory.startsWith('/'))
-    log.warn({
-      member: member.name,
-      message: `${member.name}: data-dir is ${directory}, which is found only when opsctl runs in the directory that the member was started from`,
-      hint: `write the whole path${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
-    });
+  if (typeof directory !== 'string' || directory.startsWith('/')) return;
+  const where = host?.working_directory;
+  const found = where === undefined ? undefined : resolve(where, directory);
+  if (found !== undefined && (found === member.data_dir || found === host?.real_data_dir)) return;
+  const why =
+    found === undefined
+      ? 'which is relative, and no process of it runs that would say to what'
+      : `which is ${found} from where it runs; data_dir is ${member.data_dir}`;
+  log.fail({
+    member: member.name,
+    message: `${member.name}: data-dir is ${directory} in its configuration file, ${why}`,
+    hint: `write the whole path there${member.data_dir === undefined ? '' : `, ${member.data_dir}`}`,
+  });
 };
 
 const checkFile = (member: MemberSpec, host: MemberHost, to: Minor, log: Log): void => {
-  for (const { level, key, message, hint, isFixed } of host?.config === undefined
+  for (const { level, key, message, hint, isFixed, isLater } of host?.config === undefined
     ? []
     : lintFile(host.config, to)) {
-    const isRewritten = isFixed === true && member.config_file !== undefined;
+    const isRewritten = isFixed === true && isLater !== true && member.config_file !== undefined;
     if (isRewritten)
       log.warn({
         member: member.name,
@@ -54,7 +70,7 @@ const checkFile = (member: MemberSpec, host: MemberHost, to: Minor, log: Log): v
         message: `${member.name}: ${key} ${message}`,
         // Not `config migrate` first: the running version could not start with that file any more.
         hint:
-          isFixed === true
+          isFixed === true && isLater !== true
             ? `name it in the cluster file (config_file: ${configPath(member) ?? 'PATH'}): then the plan rewrites it between stop and start`
             : hint,
       });
@@ -67,7 +83,9 @@ export const configurationFits = guard(
   'the new version understands the configuration',
   ({ observation, cluster, to }, log) => {
     if (to === undefined) return;
-    const isLocal = (cluster.driver ?? 'local') === 'local';
+    const isLocal = [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every(
+      (one) => one === 'local' || one === 'ssh',
+    );
     for (const member of cluster.members) {
       const host = observation.members.find(({ name }) => name === member.name)?.host;
       checkFlags(member, to, log);
@@ -76,4 +94,5 @@ export const configurationFits = guard(
       checkFile(member, host, to, log);
     }
   },
+  sees.host,
 );

@@ -23,7 +23,7 @@ export const dataAgrees = guard(
     log.fail({
       ...(odd === undefined ? {} : { member: odd }),
       message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
-      hint: `remove ${odd ?? 'the member that is wrong'} from the cluster and add it again with an empty data directory`,
+      hint: `opsctl kv replace-member ${odd ?? 'MEMBER'} gives it the data of the others`,
     });
   },
 );

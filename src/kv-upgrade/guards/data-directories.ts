@@ -1,4 +1,5 @@
-import { guard } from './guard.ts';
+import type { ClusterFile, HostFacts } from '../types.ts';
+import { guard, sees, type Log } from './guard.ts';
 
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
@@ -15,7 +16,24 @@ export const dbFilePresent = guard(
       }
     }
   },
+  sees.host,
 );
+
+const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile, log: Log): void => {
+  const path = members.find((member) => member.name === name)?.data_dir;
+  if (host.data_dir_exists === false)
+    log.fail({
+      member: name,
+      message: `${name}: there is no data directory ${path}`,
+      hint: 'a member started without its data would join empty',
+    });
+  else if (host.data_dir_writable === false)
+    log.fail({
+      member: name,
+      message: `${name}: the data directory ${path} is not writable`,
+      hint: 'give the write permission back',
+    });
+};
 
 export const dataDirectories = guard(
   'data-directories',
@@ -23,19 +41,7 @@ export const dataDirectories = guard(
   ({ observation, cluster }, log) => {
     for (const { name, is_reachable, host } of observation.members) {
       if (host === undefined) continue;
-      const path = cluster.members.find((member) => member.name === name)?.data_dir;
-      if (host.data_dir_exists === false)
-        log.fail({
-          member: name,
-          message: `${name}: there is no data directory ${path}`,
-          hint: 'a member started without its data would join empty',
-        });
-      else if (host.data_dir_writable === false)
-        log.fail({
-          member: name,
-          message: `${name}: the data directory ${path} is not writable`,
-          hint: 'give the write permission back',
-        });
+      lookAtDirectory(name, host, cluster, log);
       if (host.owner_mismatch !== undefined)
         log.warn({
           member: name,
@@ -53,4 +59,5 @@ export const dataDirectories = guard(
       }
     }
   },
+  sees.host,
 );

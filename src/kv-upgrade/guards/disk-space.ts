@@ -1,5 +1,5 @@
 import { minorOf } from '../../api-specs/etcd/versions.ts';
-import { guard, mebibytes } from './guard.ts';
+import { guard, mebibytes, sees } from './guard.ts';
 import type { GuardInput } from './guard.ts';
 import { sharedDiskFindings } from './shared-disk.ts';
 import type { Finding, DirectorySeen, HostFacts, MemberSeen, PlanOptions } from '../types.ts';
@@ -94,4 +94,5 @@ export const diskSpace = guard(
     for (const member of input.observation.members) memberRoom(member, input.options, log);
     for (const said of sharedDiskFindings(input, walBytes)) log.fail(said);
   },
+  sees.host,
 );

@@ -1,5 +1,5 @@
 import type { Minor } from '../../api-specs/etcd/versions.ts';
-import type { ClusterFile, Finding, Observation, PlanOptions } from '../types.ts';
+import type { ClusterFile, Finding, MemberSeen, Observation, PlanKind, PlanOptions } from '../types.ts';
 
 export type GuardInput = {
   readonly observation: Observation;
@@ -8,6 +8,10 @@ export type GuardInput = {
   /** The lowest running version and the one to go to; undefined when they cannot be told. */
   readonly from?: Minor;
   readonly to?: Minor;
+  /** Absent: an upgrade. */
+  readonly kind?: PlanKind | undefined;
+  /** Members were switched already: not every one is as the plan began. */
+  readonly isUnderWay?: boolean;
 };
 /** One precondition. It speaks for itself: a `pass` says what was seen to be good. Pure. */
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
@@ -15,14 +19,40 @@ export type Guard = { readonly id: string; readonly findings: (input: GuardInput
 type Said = Omit<Finding, 'guard' | 'level'>;
 /** `unknown` is for what could not be observed: it is never a pass. */
 export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
-/** `pass` when nothing was found. */
-export const guard = (id: string, good: string, look: (input: GuardInput, log: Log) => void): Guard => ({
+/** What a guard must have seen of a member before it may say that the member is good. */
+type Sees = (member: MemberSeen) => boolean;
+export const sees = {
+  answer: ({ is_reachable }) => is_reachable,
+  host: ({ host }) => host !== undefined,
+} as const satisfies Readonly<Record<string, Sees>>;
+
+const unseenFinding = (id: string, good: string, members: readonly MemberSeen[], isSeen: Sees): Finding[] => {
+  const unseen = members.filter((member) => !isSeen(member)).map(({ name }) => name);
+  if (unseen.length === 0) return [];
+  return [
+    {
+      guard: id,
+      level: 'unknown',
+      message: `${unseen.join(', ')} could not be looked at: not known whether ${good}`,
+    },
+  ];
+};
+
+/** `pass` when nothing was found, and every member was seen. */
+export const guard = (
+  id: string,
+  good: string,
+  look: (input: GuardInput, log: Log) => void,
+  isSeen: Sees = sees.answer,
+): Guard => ({
   id,
   findings: (input) => {
     const found: Finding[] = [];
     const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
     look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
-    return found.length > 0 ? found : [{ guard: id, level: 'pass', message: good }];
+    if (found.length > 0) return found;
+    const unseen = unseenFinding(id, good, input.observation.members, isSeen);
+    return unseen.length > 0 ? unseen : [{ guard: id, level: 'pass', message: good }];
   },
 });
 

@@ -16,8 +16,8 @@ export const alarmMessages = ({
       member_id;
     const hint =
       alarm === 'NOSPACE'
-        ? 'compact, defragment or raise the quota, then opsctl kv alarm disarm'
-        : 'the data of that member differs from the others: replace the member before any upgrade';
+        ? 'opsctl kv recover-space; or raise the quota, then opsctl kv alarm disarm'
+        : 'the data of that member differs from the others: opsctl kv replace-member gives it the data of the others';
     return { member: name, message: `alarm ${alarm} is raised by ${name}`, hint };
   });
 

@@ -17,7 +17,7 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
     const finding = {
       member: name,
       message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${mebibytes(size)} of ${mebibytes(most)}`,
-      hint: 'compact and defragment it, or raise --quota-backend-bytes on every member',
+      hint: 'opsctl kv compact, then opsctl kv defrag; or raise --quota-backend-bytes on every member',
     };
     if (share >= limits.fail) log.fail(finding);
     else if (share >= limits.warn) log.warn(finding);

@@ -9,6 +9,12 @@ export const heldBy = (entries: readonly JournalEntry[]): string | undefined => 
   return last?.kind === 'closed' && last.outcome === 'held' ? last.message : undefined;
 };
 
+/** It holds for a time when users are not affected: who names such a time may go on. */
+export const isHeldForWindow = (entries: readonly JournalEntry[]): boolean => {
+  const last = entries.at(-1);
+  return last?.kind === 'closed' && (last.held_for === 'window' || last.held_for === 'impact');
+};
+
 /** The holds that the plan or the last resume asked for, less those that were held since. */
 const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): Holds => {
   const at = entries.findLastIndex((entry) => entry.kind === 'resumed' && entry.holds !== undefined);
@@ -16,7 +22,7 @@ const holdsLeft = (plan: Plan, entries: readonly JournalEntry[]): Holds => {
   const wanted: Holds = asked?.kind === 'resumed' && asked.holds !== undefined ? asked.holds : plan.options;
   const wasHeld = entries
     .slice(Math.max(0, at))
-    .some((entry) => entry.kind === 'closed' && entry.outcome === 'held');
+    .some((entry) => entry.kind === 'closed' && entry.outcome === 'held' && entry.held_for === undefined);
   return wasHeld ? { hold_last: false } : wanted;
 };
 

@@ -3,19 +3,10 @@ import type { Host } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import type { JournalEntry, Outcome } from '../types.ts';
 import { currentEntry } from './earlier-names.ts';
+import { openLines, parseLines } from './line-journal.ts';
+import type { LineJournal, ParsedLines } from './line-journal.ts';
 
-type Unstamped = JournalEntry extends infer E ? (E extends JournalEntry ? Omit<E, 'at'> : never) : never;
-export type Journal = {
-  readonly path: string;
-  readonly entries: readonly JournalEntry[];
-  /** Returns when the line is on the disk: what it announces may happen now. Throws `stopped` when it cannot be written. */
-  write(entry: Unstamped): void;
-  /** For what happens in any case, because a member is down or the effect is there already: a line that cannot be written is remembered in `failure`. */
-  tell(entry: Unstamped): void;
-  /** The first line that could not be told. */
-  failure(): AppError | undefined;
-  close(): void;
-};
+export type Journal = LineJournal<JournalEntry>;
 
 /** Directory of everything about one cluster: runs, lock. `state` is the directory of all clusters. */
 export const clusterDirectory = (state: string, cluster: string): string => join(state, cluster);
@@ -24,73 +15,18 @@ export const runDirectory = (state: string, cluster: string, run: string): strin
 const fileName = 'journal.jsonl';
 
 /** Lines of a journal; a torn last line (power cut in the middle of a write) is left out and said. */
-export const parseJournal = (
-  text: string,
-): { readonly entries: JournalEntry[]; readonly wholeBytes: number } => {
-  const entries: JournalEntry[] = [];
-  let wholeBytes = 0;
-  for (const line of text.split(/(?<=\n)/)) {
-    if (!line.endsWith('\n')) break;
-    wholeBytes += Buffer.byteLength(line);
-    try {
-      entries.push(currentEntry(JSON.parse(line)) as JournalEntry);
-    } catch (cause) {
-      throw new AppError('config', `line ${entries.length + 1} of the journal cannot be read`, {
-        code: 'JOURNAL_DAMAGED',
-        cause,
-        tryThis: ['opsctl kv status shows what is true; plan again with opsctl kv plan'],
-      });
-    }
-  }
-  return { entries, wholeBytes };
+export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
+  parseLines(text, asEntry, path);
+/** Whoever reads a step's end needs its name: a line without it is damage. */
+const asEntry = (line: unknown): JournalEntry => {
+  const entry = currentEntry(line) as JournalEntry | null;
+  if (typeof entry?.kind !== 'string' || (entry.kind === 'end' && typeof entry.step !== 'string'))
+    throw new Error('it is no entry of a journal');
+  return entry;
 };
 
-const unwritable = (path: string, cause: unknown): AppError =>
-  new AppError(
-    'stopped',
-    `the journal ${path} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
-    {
-      code: 'JOURNAL_UNWRITABLE',
-      tryThis: ['make room on its disk, then opsctl kv resume'],
-      cause,
-    },
-  );
-
-export const openJournal = async (host: Host, directory: string): Promise<Journal> => {
-  await host.files.makeDirectory(directory, 0o700);
-  const path = join(directory, fileName);
-  const { entries, wholeBytes } = parseJournal((await host.files.read(path)) ?? '');
-  const size = (await host.files.info(path))?.sizeBytes ?? 0;
-  if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
-  const file = host.files.append(path, 0o600);
-  let failure: AppError | undefined;
-  const stamped = (entry: Unstamped): JournalEntry =>
-    ({ at: new Date(host.now()).toISOString(), ...entry }) as JournalEntry;
-  const put = (entry: JournalEntry): void => {
-    try {
-      file.write(`${JSON.stringify(entry)}\n`);
-      file.sync();
-    } catch (error) {
-      throw unwritable(path, error);
-    }
-  };
-  const write = (entry: Unstamped): void => {
-    const line = stamped(entry);
-    put(line);
-    entries.push(line);
-  };
-  const tell = (entry: Unstamped): void => {
-    const line = stamped(entry);
-    try {
-      put(line);
-    } catch (error) {
-      failure ??= error as AppError;
-    }
-    // It happened all the same: what this run decides next must know of it.
-    entries.push(line);
-  };
-  return { path, entries, write, tell, failure: () => failure, close: () => file.close() };
-};
+export const openJournal = (host: Host, directory: string): Promise<Journal> =>
+  openLines(host, join(directory, fileName), asEntry);
 
 export type FoundRun = {
   readonly run: string;
@@ -110,10 +46,11 @@ export const findRuns = async (host: Host, state: string, cluster: string): Prom
   const names = await runNames(host, state, cluster);
   const runs = await Promise.all(
     names.map(async (run) => {
-      const text = await host.files.read(join(directory, run, fileName));
+      const path = join(directory, run, fileName);
+      const text = await host.files.read(path);
       return text === undefined
         ? []
-        : [{ run, directory: join(directory, run), entries: parseJournal(text).entries }];
+        : [{ run, directory: join(directory, run), entries: parseJournal(text, path).entries }];
     }),
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
@@ -160,9 +97,11 @@ export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
 };
 
 const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
-/** `20261121T060102Z-1a2b`: sorts by time, and after every run that is there, also when the clock was set back since: the newest run is the one that is resumed. */
-export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> => {
-  const last = (await runNames(host, state, cluster))[0]?.slice(0, stampOf(0).length);
+export const nextRunId = async (host: Host, state: string, cluster: string): Promise<string> =>
+  idAfter(host, (await runNames(host, state, cluster))[0]);
+/** `20261121T060102Z-1a2b`: sorts by time, and after the newest that is there, also when the clock was set back since or both are of one second: the newest run is the one that is resumed. */
+export const idAfter = (host: Host, newest: string | undefined): string => {
+  const last = newest?.slice(0, stampOf(0).length);
   const now = stampOf(host.now());
   const after = (stamp: string): string =>
     stampOf(Date.parse(stamp.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z')) + 1000);

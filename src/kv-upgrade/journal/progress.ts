@@ -4,8 +4,8 @@ import type { JournalEntry } from '../types.ts';
 export type Progress = {
   readonly begun: ReadonlySet<string>;
   readonly ended: ReadonlySet<string>;
-  /** Members whose snapshot is fresh: taken by the process that is in progress, or just before it. An older one predates the stop that it is to protect. */
-  readonly snapshots: ReadonlySet<string>;
+  /** When the snapshot of each member was there, in milliseconds since 1970. */
+  readonly snapshots: ReadonlyMap<string, number>;
   /** A member whose revert to the old version was begun and not finished. */
   readonly reverting?: { readonly member: string; readonly reason: string };
   /** The operator has confirmed the point of no return. It counts until the run ends or a member is reverted. */
@@ -33,11 +33,12 @@ const stepEnded = (fold: Fold, { step, at }: Extract<JournalEntry, { kind: 'end'
   if (step.endsWith('.snapshot')) fold.taken.set(step.slice(0, -'.snapshot'.length), Date.parse(at));
 };
 
-/** Who resumes at once after a crash need not wait for gigabytes again. */
+/** Who resumes at once after a crash need not wait for gigabytes again; and one that was taken ahead, or before a question, may be too old by now. */
 const freshMs = 60_000;
-const resumed = (fold: Fold, at: number): void => {
-  for (const [member, taken] of fold.taken)
-    if (!(at >= taken && at - taken <= freshMs)) fold.taken.delete(member);
+/** The snapshot of a member does not predate the stop that it is to protect by more than a minute. Pure. */
+export const hasFreshSnapshot = ({ snapshots }: Progress, member: string, now: number): boolean => {
+  const taken = snapshots.get(member);
+  return taken !== undefined && now >= taken && now - taken <= freshMs;
 };
 
 /** It begins again, and what was written since its snapshot was taken must be in the next one. */
@@ -61,9 +62,6 @@ const take = (fold: Fold, entry: JournalEntry): void => {
       break;
     case 'end':
       stepEnded(fold, entry);
-      break;
-    case 'resumed':
-      resumed(fold, Date.parse(entry.at));
       break;
     case 'reverting':
       fold.reverting = { member: entry.member, reason: entry.reason };
@@ -99,6 +97,6 @@ export const progressOf = (entries: readonly JournalEntry[]): Progress => {
   };
   for (const entry of entries) take(fold, entry);
   const { reverting, taken, ...rest } = fold;
-  const progress = { ...rest, snapshots: new Set(taken.keys()) };
+  const progress = { ...rest, snapshots: taken };
   return reverting === undefined ? progress : { ...progress, reverting };
 };

@@ -28,7 +28,7 @@ const memberOf = ({ host, listed_ids: _, ...member }: MemberSeen): MemberSeen =>
 const planOf = (plan: Plan): Plan => ({
   ...plan,
   findings: [],
-  steps: plan.steps.map((step) => ({ ...step, commands: [] })),
+  steps: plan.steps.map(({ replaces: _, ...step }) => ({ ...step, commands: [] })),
   observation: { ...plan.observation, members: plan.observation.members.map(memberOf) },
 });
 const entryOf = (entry: JournalEntry): JournalEntry =>

@@ -1,3 +1,5 @@
+import { timingAfter } from './time-left.ts';
+import type { Timing } from './time-left.ts';
 import type { Observation, Outcome, StepKind, UpgradeEvent } from '../types.ts';
 
 export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
@@ -6,9 +8,11 @@ export type LiveMember = {
   readonly version: string;
   readonly isLeader: boolean;
   readonly isDown: boolean;
-  readonly wasReturned: boolean;
+  readonly wasReverted: boolean;
   readonly cells: Readonly<Partial<Record<StepKind, CellState>>>;
   readonly downMs?: number;
+  /** Its database: how long snapshot and start take depends on it. */
+  readonly sizeBytes?: number;
 };
 /** What the table shows, folded from the events so far. */
 export type LiveState = {
@@ -31,6 +35,7 @@ export type LiveState = {
   readonly said: readonly string[];
   readonly outcome?: Outcome;
   readonly isRollback: boolean;
+  readonly timing?: Timing | undefined;
 };
 export const emptyState: LiveState = {
   title: '',
@@ -48,6 +53,7 @@ const order: readonly StepKind[] = [
   'move-leader',
   'stop',
   'copy-data',
+  'check-data',
   'configure',
   'start',
   'gate',
@@ -65,8 +71,9 @@ const started = (event: UpgradeEvent & { event: 'run-started' }): LiveState => {
       version: seen?.server_version ?? '?',
       isLeader: plan.observation.leader === name,
       isDown: seen?.is_reachable === false,
-      wasReturned: false,
+      wasReverted: false,
       cells,
+      ...(seen?.db_size_bytes === undefined ? {} : { sizeBytes: seen.db_size_bytes }),
     };
   };
   return {
@@ -109,7 +116,7 @@ const setCell = (
   }));
 };
 
-/** A gap lasts from the moment a write is tried until one is taken: the pause between two test writes is none of the cluster's doing. */
+/** A gap lasts from the moment a write is tried until one is taken: the pause between two canary writes is none of the cluster's doing. */
 const canaryAfter = (
   before: LiveState['canary'],
   event: UpgradeEvent & { event: 'canary' },
@@ -133,6 +140,7 @@ const withObserved = (state: LiveState, { members, leader }: Observation): LiveS
       ...one,
       version: seen?.server_version ?? one.version,
       isDown: seen?.is_reachable === false,
+      ...(seen?.db_size_bytes === undefined ? {} : { sizeBytes: seen.db_size_bytes }),
       isLeader: leader === undefined ? one.isLeader : leader === one.name,
     };
   }),
@@ -154,7 +162,7 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
     case 'reverting':
       return log(
         {
-          ...changeMember(state, event.member, (one) => ({ ...one, wasReturned: true })),
+          ...changeMember(state, event.member, (one) => ({ ...one, wasReverted: true })),
           now: `${event.member} is rolled back`,
         },
         `${event.member} is rolled back: ${event.reason}`,
@@ -169,7 +177,11 @@ const memberEvent = (state: LiveState, event: UpgradeEvent): LiveState => {
 };
 
 /** The state after one more event. Pure. */
-export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => {
+export const liveAfter = (before: LiveState, event: UpgradeEvent): LiveState => ({
+  ...shownAfter(before, event),
+  timing: timingAfter(before.timing, event),
+});
+const shownAfter = (before: LiveState, event: UpgradeEvent): LiveState => {
   const state = { ...before, elapsedMs: Math.max(before.elapsedMs, event.elapsed_ms) };
   switch (event.event) {
     case 'run-started':

@@ -1,4 +1,6 @@
+import { mebibytes } from '../guards/guard.ts';
 import type { StepKind } from '../types.ts';
+import { timeLeftText } from './time-left.ts';
 import type { CellState, LiveMember, LiveState } from './live-state.ts';
 
 export type Look = {
@@ -23,12 +25,14 @@ const words: Readonly<Record<StepKind, string>> = {
   'move-leader': 'leader',
   stop: 'stop',
   'copy-data': 'copy',
+  'check-data': 'data',
   configure: 'config',
   start: 'start',
-  gate: 'gate',
+  gate: 'health',
   settle: 'settle',
   hold: 'hold',
   confirm: 'confirm',
+  'enable-downgrade': 'enable',
 };
 const TURNING = ['◐', '◓', '◑', '◒'];
 const mark = (state: CellState | undefined, frame: number): readonly [string, Paint] => {
@@ -38,26 +42,39 @@ const mark = (state: CellState | undefined, frame: number): readonly [string, Pa
   return state === 'waiting' ? ['·', 'dim'] : [' ', 'plain'];
 };
 
-type Cell = { readonly text: string; readonly color: Paint };
-const memberCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] => {
+type Cell = {
+  readonly text: string;
+  readonly color: Paint /** `text` in colours of its own. */;
+  readonly painted?: string;
+};
+const stepCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] =>
+  columns.map((kind): Cell => {
+    const [text, color] = mark(member.cells[kind], frame);
+    return { text, color };
+  });
+/** All steps of a member in one narrow column: one mark each. */
+const inOne = (cells: readonly Cell[], look: Look): Cell => ({
+  text: cells.map(({ text }) => text).join(''),
+  color: 'plain',
+  painted: cells.map(({ text, color }) => paint(look, color, text)).join(''),
+});
+
+const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
   const state: Cell = member.isDown
     ? { text: 'down', color: 'red' }
     : member.isLeader
       ? { text: 'leader', color: 'bold' }
-      : member.wasReturned
+      : member.wasReverted
         ? { text: 'reverted', color: 'yellow' }
         : { text: '', color: 'plain' };
-  const cells = columns.map((kind): Cell => {
-    const [text, color] = mark(member.cells[kind], frame);
-    return { text, color };
-  });
   const down: Cell = { text: member.downMs === undefined ? '' : `${member.downMs} ms`, color: 'dim' };
   return [
     { text: member.name, color: 'bold' },
     { text: member.version, color: 'plain' },
     state,
-    ...cells,
+    ...steps,
     down,
+    { text: member.sizeBytes === undefined ? '' : mebibytes(member.sizeBytes), color: 'dim' },
   ];
 };
 
@@ -71,16 +88,27 @@ const seconds = (ms: number): string =>
 const canaryLine = ({ canary }: LiveState): string =>
   canary === undefined
     ? ''
-    : `test writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
+    : `canary writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
 
-const table = (state: LiveState, look: Look): string[] => {
-  const head = ['member', 'version', '', ...state.columns.map((kind) => words[kind]), 'down for'].map(
+const rowsOf = (state: LiveState, look: Look, isNarrow: boolean): Cell[][] => {
+  const steps = isNarrow ? ['steps'] : state.columns.map((kind) => words[kind]);
+  const head = ['member', 'version', '', ...steps, 'down for', 'data'].map(
     (text): Cell => ({ text, color: 'dim' }),
   );
-  const rows = [head, ...state.members.map((member) => memberCells(member, state.columns, look.frame))];
-  const widths = head.map((_, i) =>
-    Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0),
-  );
+  const members = state.members.map((member) => {
+    const cells = stepCells(member, state.columns, look.frame);
+    return memberCells(member, isNarrow ? [inOne(cells, look)] : cells);
+  });
+  return [head, ...members];
+};
+const widthsOf = (rows: readonly (readonly Cell[])[]): number[] =>
+  (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0));
+const sum = (widths: readonly number[]): number => widths.reduce((all, width) => all + width + 2, 0);
+
+const table = (state: LiveState, look: Look): string[] => {
+  const wide = rowsOf(state, look, false);
+  const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
+  const widths = widthsOf(rows);
   // Too narrow a terminal loses its last columns, never its lines.
   let [room, shown] = [look.columns - 2, 0];
   while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
@@ -92,7 +120,8 @@ const table = (state: LiveState, look: Look): string[] => {
       .slice(0, shown)
       .map(
         (cell, i) =>
-          paint(look, cell.color, cell.text) + ' '.repeat((widths[i] as number) - cell.text.length),
+          (cell.painted ?? paint(look, cell.color, cell.text)) +
+          ' '.repeat((widths[i] as number) - cell.text.length),
       )
       .join('  ')}`.trimEnd(),
   );
@@ -116,10 +145,12 @@ export const liveLines = (state: LiveState, look: Look): string[] => {
           `  ${paint(look, 'dim', 'every member reports the new cluster version')}  ${paint(look, mark(state.confirm, look.frame)[1], mark(state.confirm, look.frame)[0])}`,
         ];
   const canary = canaryLine(state);
+  const left = state.outcome === undefined ? timeLeftText(state.timing, state.elapsedMs) : undefined;
   return [
     paint(look, 'bold', cut(state.title, look.columns)),
     ...table(state, look),
     ...confirm.filter(() => look.columns >= 50),
+    ...(left === undefined ? [] : [`  ${paint(look, 'dim', cut(left, look.columns - 2))}`]),
     ...(canary === ''
       ? []
       : [`  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cut(canary, look.columns - 2))}`]),

@@ -15,6 +15,11 @@ export const redraw = (drawn: number, above: readonly string[], lines: readonly 
   return `\r${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
 };
 
+const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
+/** Rows of the terminal that these lines take at this width: one that became narrower has wrapped them. Pure. */
+export const rowsAt = (lines: readonly string[], columns: number): number =>
+  lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(line.replace(escapes, '').length / columns)), 0);
+
 export type Screen = {
   take(event: UpgradeEvent): void /** Draws the last state and leaves it standing. */;
   finish(): Promise<void> /** Steps aside for a question and draws again after it. */;
@@ -30,24 +35,25 @@ type Look = {
 const linesAbove = (texts: readonly string[], columns: number, look: Look): string[] =>
   texts.map((text) => wrap(cut(look.clean(text), columns * 3), columns - 1, '  '));
 
+const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(20, columns || 80);
+
 /** The member × step table on a terminal. */
 export const liveScreen = (host: Host, look: Look): Screen => {
   const { stderr } = host.terminal;
   let state: LiveState = emptyState;
-  let [drawn, frame, saidBefore, isPaused, startedAt] = [0, 0, 0, false, host.elapsed()];
+  let drawn: readonly string[] = [];
+  let [frame, saidBefore, isPaused, startedAt] = [0, 0, false, host.elapsed()];
   const over = new AbortController();
   const draw = (): void => {
     if (isPaused) return;
-    const columns = Math.max(20, stderr.columns || 80);
+    const columns = widthOf(stderr);
     const above = linesAbove(state.said.slice(saidBefore), columns, look);
     saidBefore = state.said.length;
     const shown = state.outcome === undefined ? { ...state, elapsedMs: host.elapsed() - startedAt } : state;
-    const lines = liveLines(
-      { ...shown, now: look.clean(shown.now) },
-      { columns, isColored: look.isColored, frame },
-    );
-    stderr.write(redraw(drawn, above, lines)).catch(() => {});
-    [drawn, frame] = [lines.length, frame + 1];
+    const { isColored } = look;
+    const lines = liveLines({ ...shown, now: look.clean(shown.now) }, { columns, isColored, frame });
+    stderr.write(redraw(rowsAt(drawn, columns), above, lines)).catch(() => {});
+    [drawn, frame] = [lines, frame + 1];
   };
   const drawing = repeat(host, over.signal, draw);
   return {
@@ -62,7 +68,7 @@ export const liveScreen = (host: Host, look: Look): Screen => {
     },
     pause: async (ask) => {
       draw();
-      [isPaused, drawn] = [true, 0];
+      [isPaused, drawn] = [true, []];
       try {
         return await ask();
       } finally {

@@ -24,6 +24,12 @@ const takenHere = (host: Host, path: string, seen: Seen<Holder & Held>): AppErro
   return taken(by, 'lock on this machine', hint);
 };
 
+/** A command that was killed while it took the lock leaves an empty one, which counts as left behind a second later. */
+const beingTakenMs = 1500;
+const pollMs = 100;
+const isBeingTaken = (seen: Seen<Holder & Held>): boolean =>
+  seen.kind === 'none' || (seen.kind === 'held' && seen.by === undefined);
+
 /** One operator at a time on this machine. A lock whose process has gone is taken over, by one of those that want it. */
 export const lockMachine = async (
   host: Host,
@@ -34,7 +40,12 @@ export const lockMachine = async (
   const path = pathOf(state, cluster);
   await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
   const mine = { ...thisProcess(host), ...held };
-  const seen = await tryLock(host, path, mine);
+  const until = host.elapsed() + beingTakenMs;
+  let seen = await tryLock(host, path, mine);
+  while (seen !== true && isBeingTaken(seen) && host.elapsed() < until) {
+    await host.sleep(pollMs);
+    seen = await tryLock(host, path, mine);
+  }
   if (seen !== true) throw takenHere(host, path, seen);
   return { release: () => unlock(host, path, mine) };
 };

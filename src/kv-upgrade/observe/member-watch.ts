@@ -22,7 +22,9 @@ type Watched = { isEnded: boolean; goodSince: number | undefined };
 
 const ENDED = 'MEMBER_ENDED';
 const memberEnded = (name: string): AppError =>
-  new AppError('stopped', `${name} passed its gate, and its process has ended since`, { code: ENDED });
+  new AppError('stopped', `${name} passed its health check, and its process has ended since`, {
+    code: ENDED,
+  });
 export const isMemberEnded = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === ENDED;
 

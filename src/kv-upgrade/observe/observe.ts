@@ -77,6 +77,7 @@ const seeMember = async (host: Host, spec: MemberSpec, store: Store): Promise<Se
     ...healthOf(health),
     server_version: versions.server,
     cluster_version: versions.cluster,
+    ...(versions.storage === undefined ? {} : { storage_version: versions.storage }),
     latency_ms,
     ...numbers,
     is_leader: status?.leader_id !== undefined && status.leader_id === status.member_id,

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { messageOf } from '../../core/error-message.ts';
 import { AppError } from '../../core/problem.ts';
+import { storedObject } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -15,13 +16,15 @@ const recordPath = (runDirectory: string, member: string): string =>
 
 const readKept = async ({ files }: Pick<Host, 'files'>, path: string): Promise<Kept> => {
   const text = await files.read(path);
-  if (text === undefined) return {};
-  try {
-    return JSON.parse(text) as Kept;
-  } catch {
-    // Written whole or not at all: whatever this is, it is no record.
-    return {};
-  }
+  // Without it nobody knows what to go back to: it is never taken for empty, and never written over.
+  return text === undefined
+    ? {}
+    : storedObject<Kept>(
+        path,
+        text,
+        [],
+        ['look at what the member runs, then move the file away: opsctl kv status'],
+      );
 };
 
 type Owner = { readonly host: Host; readonly directory: string; readonly journal: Journal };

@@ -1,3 +1,4 @@
+import { AppError } from '../../core/problem.ts';
 import type { PageSource } from '../../etcd-client/snapshot-content.ts';
 import { bucketRecords } from '../../etcd-client/snapshot-content.ts';
 
@@ -32,7 +33,10 @@ const protoFields = (bytes: Buffer): Map<number, bigint | Buffer> => {
       const size = Number(varint());
       found.set(tag >> 3, bytes.subarray(at, at + size));
       at += size;
-    } else throw new Error(`a record has a field of kind ${tag & 7}`);
+    } else
+      throw new AppError('no', `the snapshot cannot be read: a record has a field of kind ${tag & 7}`, {
+        code: 'SNAPSHOT_DAMAGED',
+      });
   }
   return found;
 };

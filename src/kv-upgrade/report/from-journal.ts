@@ -7,7 +7,7 @@ type Opened = Extract<JournalEntry, { kind: 'opened' }>;
 
 const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
 
-/** A step's lines as the events of its run. A member counts as away from its stop to the end of its gate: nothing finer is in a journal. */
+/** A step's lines as the events of its run. A member counts as unavailable from its stop to the end of its gate: nothing finer is in a journal. */
 const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
   const entry = entries[at] as JournalEntry;
   if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];

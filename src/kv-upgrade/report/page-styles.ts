@@ -2,10 +2,10 @@
 export const pageStyles = `
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #ffffff; --ink: #1c2330; --soft: #667085; --line: #e3e7ee;
   --good: #0b6b4b; --good-soft: #d9f2e6; --warn: #8a4e00; --warn-soft: #fdeecf; --bad: #a31d13; --bad-soft: #fde3e0;
-  --old: #b9c2d0; --old-ink: #27303f; --new: #2f6fed; --new-ink: #ffffff; --away: #e5484d; --lead: #7a5af8; --lead2: #9b83fa; --area: #2f6fed; }
+  --old: #b9c2d0; --old-ink: #27303f; --new: #2f6fed; --new-ink: #ffffff; --down: #e5484d; --lead: #7a5af8; --lead2: #9b83fa; --area: #2f6fed; }
 @media (prefers-color-scheme: dark) { :root { --ground: #0f141c; --card: #171e29; --ink: #e8ecf3; --soft: #98a3b5; --line: #283142;
   --good: #4bd39d; --good-soft: #12352a; --warn: #f3b95f; --warn-soft: #3a2a10; --bad: #ff8a80; --bad-soft: #411b18;
-  --old: #47536a; --old-ink: #e8ecf3; --new: #4d86ff; --new-ink: #ffffff; --away: #ff6369; --lead: #6d51e0; --lead2: #8a72f0; --area: #4d86ff; } }
+  --old: #47536a; --old-ink: #e8ecf3; --new: #4d86ff; --new-ink: #ffffff; --down: #ff6369; --lead: #6d51e0; --lead2: #8a72f0; --area: #4d86ff; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 main { max-width: 1120px; margin: 0 auto; padding: 32px 20px 64px; }
@@ -34,11 +34,11 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 18px; margi
 .timeline { width: 100%; min-width: 720px; height: auto; display: block; }
 .timeline text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: var(--soft); } .timeline .name { fill: var(--ink); font-weight: 600; font-size: 13px; }
 .timeline .on { fill: var(--new-ink); font-weight: 600; } .timeline .grid { stroke: var(--line); stroke-width: 1; }
-.timeline .old { fill: var(--old); } .timeline .old + .on { fill: var(--old-ink); } .timeline .new { fill: var(--new); } .timeline .down { fill: var(--away); }
+.timeline .old { fill: var(--old); } .timeline .old + .on { fill: var(--old-ink); } .timeline .new { fill: var(--new); } .timeline .down { fill: var(--down); }
 .timeline .leader { fill: var(--lead); } .timeline .l1 { fill: var(--lead2); }
-.timeline .snapshot { fill: var(--card); stroke: var(--ink); stroke-width: 1.5; } .timeline .returned { fill: var(--warn); }
+.timeline .snapshot { fill: var(--card); stroke: var(--ink); stroke-width: 1.5; } .timeline .reverted { fill: var(--warn); }
 .timeline .area { fill: var(--area); opacity: .16; } .timeline .line { fill: none; stroke: var(--area); stroke-width: 1.6; stroke-linejoin: round; }
-.timeline .pause { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 3 4; } .timeline .gap { fill: var(--away); opacity: .16; } .timeline .failed { fill: var(--bad); }
+.timeline .pause { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 3 4; } .timeline .gap { fill: var(--down); opacity: .16; } .timeline .failed { fill: var(--bad); }
 footer { color: var(--soft); font-size: 13px; }
 @media print { body { background: none; } section, .card, details { break-inside: avoid; } }
 `;

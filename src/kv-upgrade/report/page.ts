@@ -24,20 +24,23 @@ const section = (title: string, body: string): string =>
 const folded = (title: string, body: string): string =>
   `<details><summary>${escaped(title)}</summary>${body}</details>`;
 
-const cards = (report: Report, isInParts: boolean): string => {
+const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefined): string => {
   const { canary, members } = report;
-  const away = members.flatMap((member) => member.down_ms ?? []);
-  const longest = away.length === 0 ? undefined : durationText(Math.max(...away));
+  const downMs = members.flatMap((member) => member.down_ms ?? []);
+  const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
     [`${report.from} → ${report.to}`, `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
     [durationText(report.duration_ms), isInParts ? 'active time, without the breaks' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
-    [longest, 'longest a member was away'],
+    [longest, 'longest a member was unavailable'],
     [
       canary === undefined ? undefined : canary.failed,
-      canary === undefined ? '' : `failed of ${canary.writes} test writes`,
+      canary === undefined ? '' : `failed of ${canary.writes} canary writes`,
     ],
-    [canary === undefined ? undefined : durationText(canary.longest_gap_ms), 'longest gap between writes'],
+    [
+      canary === undefined ? undefined : durationText(longestGapMs ?? canary.longest_gap_ms),
+      'longest gap between writes',
+    ],
   ];
   return `<div class="cards">${all.map(([value, what]) => (value === undefined ? '' : `<div class="card"><b>${escaped(value)}</b><span>${escaped(what)}</span></div>`)).join('')}</div>`;
 };
@@ -45,7 +48,7 @@ const cards = (report: Report, isInParts: boolean): string => {
 const legend = (report: Report, isInParts: boolean): string => {
   const rows = [
     ['--old', report.from],
-    ['--away', 'member unavailable, or no write'],
+    ['--down', 'member unavailable, or no write'],
     ['--new', report.to],
     ['--lead', 'leader'],
   ];
@@ -159,6 +162,12 @@ ${body.join('\n')}
 </html>
 `;
 
+/** The one that the drawing shows, so that both say the same. */
+const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | undefined => {
+  const [longest] = timelineFrom(report, events).gaps;
+  return longest === undefined ? undefined : longest.toMs - longest.fromMs;
+};
+
 /** The report as one page that needs nothing but itself. Without events it has no drawing. Pure. */
 export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
   const title = `Upgrade of ${report.cluster}`;
@@ -168,6 +177,7 @@ export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): strin
     cards(
       report,
       events.some((event, i) => i > 0 && event.event === 'run-started'),
+      longestGap(report, events),
     ),
     drawing(report, events),
     section('Members', membersTable(report)),

@@ -67,7 +67,7 @@ const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] =>
 ];
 
 const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scale, y: number): string[] => {
-  const words = { old: report.from, new: report.to, down: 'away' };
+  const words = { old: report.from, new: report.to, down: 'unavailable' };
   const spans = lane.spans.flatMap(({ kind, fromMs, toMs }) => {
     const width = x(toMs) - x(fromMs);
     const text =
@@ -76,7 +76,7 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
         : [];
     const title =
       kind === 'down'
-        ? `${lane.name} was away for ${durationText(toMs - fromMs)}`
+        ? `${lane.name} was unavailable for ${durationText(toMs - fromMs)}`
         : `${lane.name} ran ${words[kind]} for ${durationText(toMs - fromMs)}`;
     return [rect(kind, x(fromMs), y, width, 21, title), ...text];
   });
@@ -86,10 +86,10 @@ const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scal
       className: 'snapshot',
       title: `snapshot of ${lane.name} saved and verified`,
     })),
-    ...lane.returnedAt.map((at) => ({
+    ...lane.revertedAt.map((at) => ({
       at,
-      className: 'returned',
-      title: `${lane.name} got its old version back`,
+      className: 'reverted',
+      title: `${lane.name} was rolled back to the old version`,
     })),
   ].map(
     ({ at, className, title }) =>

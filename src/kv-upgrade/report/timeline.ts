@@ -6,7 +6,7 @@ export type Lane = {
   readonly name: string;
   readonly spans: readonly Span<'old' | 'down' | 'new'>[];
   readonly snapshotsAt: readonly number[];
-  readonly returnedAt: readonly number[];
+  readonly revertedAt: readonly number[];
 };
 export type Point = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
 export type Timeline = {
@@ -42,12 +42,12 @@ const laneOf = (
     if (at > from) spans.push({ kind, fromMs: from, toMs: at });
     [kind, from] = [next, at];
   };
-  const returnedAt: number[] = [];
+  const revertedAt: number[] = [];
   for (const event of events) {
     if (event.event === 'member-down' && event.member === name) change('down', event.elapsed_ms);
     if (event.event === 'member-up' && event.member === name) change('new', event.elapsed_ms);
     if (event.event === 'reverted' && event.member === name) {
-      returnedAt.push(event.elapsed_ms);
+      revertedAt.push(event.elapsed_ms);
       change('old', event.elapsed_ms);
     }
   }
@@ -55,7 +55,7 @@ const laneOf = (
   const snapshotsAt = events.flatMap((event) =>
     event.event === 'snapshot-saved' && event.snapshot.member === name ? [event.elapsed_ms] : [],
   );
-  return { name, spans, snapshotsAt, returnedAt };
+  return { name, spans, snapshotsAt, revertedAt };
 };
 
 const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['leaders'] => {
@@ -103,10 +103,16 @@ const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
       : [];
   });
 
-/** While the run rested nobody wrote: that is no gap. */
+/** From the moment a write is tried until one is taken, as the canary counts: its own pause between two writes is no gap, and neither is the rest of a run. */
 const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline['gaps'] => {
-  const good = points.filter((point) => point.ok).map((point) => point.atMs);
-  const found = good.slice(1).map((toMs, i) => ({ fromMs: good[i] as number, toMs }));
+  const found: { fromMs: number; toMs: number }[] = [];
+  let since: number | undefined;
+  for (const { atMs, latencyMs, ok } of points) {
+    since ??= Math.max(0, atMs - latencyMs);
+    if (!ok) continue;
+    found.push({ fromMs: since, toMs: atMs });
+    since = undefined;
+  }
   const isRest = (fromMs: number, toMs: number): boolean =>
     pauses.some(({ atMs }) => atMs >= fromMs && atMs <= toMs);
   const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS && !isRest(fromMs, toMs));

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { storedLines, storedObject } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Report, UpgradeEvent } from '../types.ts';
 import { currentEvent, withCurrentFindings } from '../journal/earlier-names.ts';
@@ -22,17 +23,23 @@ export const writeReports = async (
   await host.files.replace(join(directory, 'report.html'), pageFrom(report, events), 0o600);
 };
 
-export type StoredReport = { readonly report: Report; readonly events: readonly UpgradeEvent[] };
+export type StoredReport = {
+  readonly report: Report;
+  readonly events: readonly UpgradeEvent[];
+  /** The last line of the events was cut off. */
+  readonly isTorn?: true;
+};
+const anotherWay = ['move it away: opsctl kv report then makes the report from the journal'];
 /** The report of a run that came to an end; undefined when there is none. A run of an older program may have no events. */
 export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
-  const [text, lines] = await Promise.all([
-    host.files.read(join(directory, 'report.json')),
-    host.files.read(join(directory, 'events.ndjson')),
-  ]);
+  const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
+  const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
   if (text === undefined) return undefined;
-  const events = (lines ?? '')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => currentEvent(JSON.parse(line)) as UpgradeEvent);
-  return { report: withCurrentFindings(JSON.parse(text) as Report), events };
+  const report = storedObject<Report>(paths[0], text, ['outcome', 'findings', 'members'], anotherWay);
+  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay);
+  return {
+    report: withCurrentFindings(report),
+    events: values.map((value) => currentEvent(value) as UpgradeEvent),
+    ...(isTorn ? { isTorn } : {}),
+  };
 };

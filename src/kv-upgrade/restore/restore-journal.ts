@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { storedLines } from '../../core/stored-text.ts';
 import type { Host } from '../../platform/host.ts';
 import { clusterDirectory } from '../journal/journal.ts';
 import type { RestorePlan } from './plan.ts';
@@ -25,22 +26,18 @@ type Unstamped = RestoreEntry extends infer E ? (E extends RestoreEntry ? Omit<E
 const pathOf = (state: string, cluster: string): string =>
   join(clusterDirectory(state, cluster), 'restore.jsonl');
 
-/** The last restore of a cluster; a torn last line was never acted on. */
+/** The last restore of a cluster; a torn last line was never acted on. Damage is an error: what was swapped must not be swapped again. */
 export const readRestore = async (
   host: Host,
   state: string,
   cluster: string,
 ): Promise<readonly RestoreEntry[]> => {
-  const text = (await host.files.read(pathOf(state, cluster)).catch(() => undefined)) ?? '';
-  const entries: RestoreEntry[] = [];
-  for (const line of text.split('\n').slice(0, -1)) {
-    try {
-      entries.push(JSON.parse(line) as RestoreEntry);
-    } catch {
-      return entries;
-    }
-  }
-  return entries;
+  const path = pathOf(state, cluster);
+  const text = (await host.files.read(path).catch(() => undefined)) ?? '';
+  const { values } = storedLines(path, text, [
+    'look at the data directories of the members, then move the file away to restore anew',
+  ]);
+  return values as readonly RestoreEntry[];
 };
 
 export type RestoreJournal = {

@@ -21,10 +21,11 @@ export const withDelayedElection = (driver: Driver, size: number): Driver => {
   if (size === 1) return driver;
   return {
     ...driver,
-    start: (member, which) =>
+    start: (member, which, placement) =>
       driver.start(
         isDecided(member, which) ? member : { ...member, env: { ...member.env, [variable]: 'false' } },
         which,
+        placement,
       ),
     describe: (kind, member, which) => {
       const commands = driver.describe(kind, member, which);

@@ -17,11 +17,14 @@ export type ProcessState =
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };
 
+/** `isPatient`: a connection that drops is made again within the grace period. */
+export type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
+
 /** How one kind of installation is looked at, stopped and started. Nothing here decides anything. */
 export type Driver = {
   readonly kind: DriverKind;
   /** Read-only, never throws; what cannot be seen is absent. */
-  facts(member: MemberSpec, want: { readonly sizes: boolean }): Promise<HostFacts>;
+  facts(member: MemberSpec, want: WantedFacts): Promise<HostFacts>;
   /** Never throws. */
   process(member: MemberSpec): Promise<ProcessState>;
   /** Asks the process to end and waits. False when it still runs after the grace; nothing is killed. */

@@ -8,7 +8,7 @@ import { configFacts, directoryFacts } from './data-dir-stats.ts';
 import { keptConfig } from './kept-config.ts';
 import { commandOf, identityOf, isOperatorVariable, launchWords } from './launch.ts';
 import { memberProcess, processesOf, unnamedServer } from './member-process.ts';
-import { ownerFacts, processProblems } from './process-facts.ts';
+import { ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import { localProcesses } from './process-table.ts';
 import { placeProblems, startedProgram } from './host-preflight.ts';
 
@@ -131,6 +131,7 @@ const facts = async (
     ...directory,
     ...versionFacts(fresh, old),
     ...ownerFacts(server, data?.uid),
+    ...(await placeFacts(table, member, first)),
     ...config,
     clock_skew_ms: 0,
     ...(problems.length === 0 ? {} : { problems }),
@@ -258,9 +259,9 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
 };
 
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
-  if (kind === 'stop') return [`kill -TERM "$(cat ${member.pid_file})"`];
-  if (kind === 'copy-data') return [`cp -a ${member.data_dir} COPY`];
+  if (kind === 'stop') return [`kill -TERM "$(cat ${shellLine([member.pid_file ?? ''])})"`];
+  if (kind === 'copy-data') return [`cp -a ${shellLine([member.data_dir ?? ''])} COPY`];
   if (kind !== 'start') return [];
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-  return [`${shellLine(argv)} >> ${member.log_file} 2>&1 &`];
+  return [`${shellLine(argv)} >> ${shellLine([member.log_file ?? ''])} 2>&1 &`];
 };

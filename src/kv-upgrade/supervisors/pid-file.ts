@@ -5,7 +5,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import { remoteFiles } from './remote-files.ts';
 import { commandOf, identityOf, launchWords } from './launch.ts';
 import { memberProcess, processesOf } from './member-process.ts';
-import { ownerFacts, processProblems } from './process-facts.ts';
+import { ownerFacts, placeFacts, processProblems } from './process-facts.ts';
 import type { ProcessInfo } from './process-table.ts';
 import { remoteProcesses } from './remote-processes.ts';
 import { askedVersion, quoted } from './service.ts';
@@ -63,6 +63,7 @@ const facts = async (member: MemberSpec, ask: Ask): Promise<HostFacts> => {
     ...(first === undefined ? {} : { pid: first.pid }),
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...ownerFacts(server, data?.uid),
+    ...(await placeFacts(table, member, first)),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
@@ -91,7 +92,8 @@ export const pidFileService: MakeService = () => ({
     const table = await remoteProcesses(member, ask);
     const [first] = await processesOf(table, member);
     if (first !== undefined) return `echo "it runs already (process ${first.pid})" >&2; exit 4`;
-    const identity = placement?.runs_as ?? (await ownerOfData(member, ask));
+    // Without a process to ask, the directory that checks assumed: not the home of whoever logs in.
+    const identity = { cwd: '/', ...(placement?.runs_as ?? (await ownerOfData(member, ask))) };
     const words = launchWords(member, commandOf(member, which) ?? [], identity, table.ownUid);
     const env = Object.entries(member.env ?? {}).map(([name, value]) => `${name}=${value}`);
     return `for v in $(env | sed -n 's/^\\(ETCD_[A-Z_]*\\|ETCDCTL_[A-Z_]*\\|OPSCTL_[A-Z_]*\\)=.*/\\1/p'); do unset "$v"; done
@@ -104,8 +106,8 @@ exit 0`;
   version: (member, which) =>
     askedVersion(member[`${which}_binary`] ?? argvOf(member[`${which}_command`], undefined)?.[0]),
   describe: (kind, member, which) => {
-    if (kind === 'stop') return [`kill -TERM "$(cat ${member.pid_file})"`];
+    if (kind === 'stop') return [`kill -TERM "$(cat ${shellLine([member.pid_file ?? ''])})"`];
     if (kind !== 'start') return [];
-    return [`${shellLine(commandOf(member, which) ?? [])} >> ${member.log_file} 2>&1 &`];
+    return [`${shellLine(commandOf(member, which) ?? [])} >> ${shellLine([member.log_file ?? ''])} 2>&1 &`];
   },
 });

@@ -1,6 +1,6 @@
 import type { HostFacts, MemberSpec } from '../types.ts';
 import { environmentProblems, identityProblem } from './launch.ts';
-import type { ProcessInfo } from './process-table.ts';
+import type { ProcessInfo, ProcessTable } from './process-table.ts';
 
 /** What processes that run say about their successors, here or over ssh: the one that was started, and the server itself, which a wrapper may have started. */
 export const processProblems = (
@@ -11,6 +11,19 @@ export const processProblems = (
 ): string[] => {
   const identity = identityProblem(first, ownUid);
   return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
+};
+
+/** What a relative path in the configuration file is relative to, and what it has to lead to. */
+export const placeFacts = async (
+  { realPath }: Pick<ProcessTable, 'realPath'>,
+  { data_dir }: MemberSpec,
+  first: ProcessInfo | undefined,
+): Promise<HostFacts> => {
+  const real_data_dir = data_dir === undefined ? undefined : await realPath(data_dir);
+  return {
+    ...(first?.cwd === undefined ? {} : { working_directory: first.cwd }),
+    ...(real_data_dir === undefined ? {} : { real_data_dir }),
+  };
 };
 
 export const ownerFacts = (running: ProcessInfo | undefined, dataUid: number | undefined): HostFacts =>

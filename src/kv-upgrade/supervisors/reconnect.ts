@@ -17,15 +17,26 @@ const gaveUp = (member: MemberSpec, error: AppError): AppError =>
     cause: error,
   });
 
+/** Before its stop a member is as it was. */
+const notStopped = (member: MemberSpec, error: AppError): AppError =>
+  new AppError('stopped', `${member.name} was not stopped: ${error.message}`, {
+    code: 'SSH',
+    tryThis: [...(error.detail.tryThis ?? []), `opsctl kv resume, as soon as ${member.host} can be reached`],
+    cause: error,
+  });
+
 type Retry = <T>(
   member: MemberSpec,
   act: () => Promise<T>,
-  /** Asked before every try but the first: it was done although the answer was lost. */
-  isDone?: () => Promise<T | undefined>,
+  more?: {
+    /** Asked before every try but the first: it was done although the answer was lost. */
+    readonly isDone?: () => Promise<T | undefined>;
+    readonly failure?: typeof gaveUp;
+  },
 ) => Promise<T>;
 const retryFor =
   (host: Host, graceMs: number): Retry =>
-  async (member, act, isDone = async () => undefined) => {
+  async (member, act, { isDone = async () => undefined, failure = gaveUp } = {}) => {
     const until = host.elapsed() + graceMs;
     const again = async () => (await isDone()) ?? act();
     for (let next = act; ; next = again) {
@@ -33,7 +44,7 @@ const retryFor =
         return await next();
       } catch (error) {
         if (!isCut(error)) throw error;
-        if (host.elapsed() > until) throw gaveUp(member, error);
+        if (host.elapsed() > until) throw failure(member, error);
         await host.sleep(everyMs);
       }
     }
@@ -41,7 +52,8 @@ const retryFor =
 
 /**
  * From its stop on a member may be down, and only the next command brings it up: a connection that drops there is made again within the grace
- * period. What the host was doing went on meanwhile, so every command asks for the state first and may be repeated.
+ * period. What the host was doing went on meanwhile, so every command asks for the state first and may be repeated. What comes just before the
+ * stop is repeated too: a run need not end because a connection dropped for a moment.
  */
 export const reconnecting = (driver: Driver, host: Host, graceMs: number): Driver => {
   const again = retryFor(host, graceMs);
@@ -49,17 +61,22 @@ export const reconnecting = (driver: Driver, host: Host, graceMs: number): Drive
     const { state } = await driver.process(member);
     return state === 'running' || state === 'starting' ? {} : undefined;
   };
+  const patientFacts: Driver['facts'] = async (member, want) => {
+    for (const until = host.elapsed() + graceMs; ; ) {
+      const seen = await driver.facts(member, want);
+      if (seen.is_unreachable !== true || host.elapsed() > until) return seen;
+      await host.sleep(everyMs);
+    }
+  };
   return {
     ...driver,
+    facts: (member, want) => (want.isPatient ? patientFacts : driver.facts)(member, want),
+    stage: (member, move) => again(member, () => driver.stage(member, move), { failure: notStopped }),
     stop: (member, graceOfStopMs) => again(member, () => driver.stop(member, graceOfStopMs)),
     kill: (member) => again(member, () => driver.kill(member)),
     activate: (member, which, placement) => again(member, () => driver.activate(member, which, placement)),
     start: (member, which, placement) =>
-      again(
-        member,
-        () => driver.start(member, which, placement),
-        () => isStarted(member),
-      ),
+      again(member, () => driver.start(member, which, placement), { isDone: () => isStarted(member) }),
     copyData: (member, to) => again(member, () => driver.copyData(member, to)),
     readFile: (member, path) => again(member, () => driver.readFile(member, path)),
     writeFile: (member, path, text) => again(member, () => driver.writeFile(member, path, text)),

@@ -194,6 +194,7 @@ const lookAt = async (
     return {
       problems: [error instanceof Error ? error.message : String(error)],
       new_binary_error: 'its host could not be looked at',
+      ...(error instanceof AppError && error.detail.code === 'SSH' ? { is_unreachable: true } : {}),
     };
   }
 };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError } from '../../core/problem.ts';
 import type { Finished, Host, RunOptions } from '../../platform/host.ts';
+import { shellLine, wordsOf } from '../cluster/command-line.ts';
 import type { ClusterFile, MemberSpec } from '../types.ts';
 import { framed, unframed } from './framed.ts';
 import { quoted } from './service.ts';
@@ -35,13 +36,19 @@ const socketDirectory = async (host: Host, state: string | undefined): Promise<s
   return undefined;
 };
 
+/** What the cluster file adds to every connection. */
+const ownWords = ({ ssh }: Pick<ClusterFile, 'ssh'>): string[] => [
+  ...(ssh?.proxy_jump === undefined ? [] : ['-J', ssh.proxy_jump]),
+  ...(ssh?.options ?? []),
+];
+
 /** Words before the destination: no questions, one connection for many commands, and what the cluster file adds. Of two values for one option ssh takes the first. */
 export const sshWords = (
-  { ssh }: Pick<ClusterFile, 'ssh'>,
+  cluster: Pick<ClusterFile, 'ssh'>,
   sockets: string | undefined,
   where: string,
 ): string[] => {
-  const own = [...(ssh?.proxy_jump === undefined ? [] : ['-J', ssh.proxy_jump]), ...(ssh?.options ?? [])];
+  const own = ownWords(cluster);
   const option = (text: string): string[] => ['-o', text];
   return [
     '-T',
@@ -109,6 +116,13 @@ const remoteFor =
     );
   };
 
+/** Only one word reaches the other side whole: whatever a shell here would expand or redirect is quoted. Pure. */
+const shownOver = (cluster: Pick<ClusterFile, 'ssh'>, where: string, command: string): string => {
+  const there = cluster.ssh?.sudo === true ? `sudo -n ${shellLine(['/bin/sh', '-c', command])}` : command;
+  const isPlain = wordsOf(there)?.join(' ') === there && shellLine(there.split(' ')) === there;
+  return `${shellLine(['ssh', ...ownWords(cluster), where])} ${isPlain ? there : quoted(there)}`;
+};
+
 /** The system's own ssh with its configuration, agent and known hosts. */
 export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
   const { host, cluster } = ssh;
@@ -144,6 +158,6 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
         { code: 'SSH' },
       );
     },
-    shown: (command) => `ssh ${where} ${command}`,
+    shown: (command) => shownOver(cluster, where, command),
   };
 };

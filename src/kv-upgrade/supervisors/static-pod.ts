@@ -1,5 +1,6 @@
 import type { Finished } from '../../platform/host.ts';
 import type { MemberSpec, Move } from '../types.ts';
+import { crictlState } from './crictl-state.ts';
 import type { ProcessState } from './driver.ts';
 import { askedVersion, fileFunctions, lastLine, quoted, valuesIn, waitFor } from './service.ts';
 import type { MakeService } from './service.ts';
@@ -35,17 +36,32 @@ const stateFrom = (done: Finished): ProcessState => {
   const seen = valuesIn(done.stdout);
   const pid = Number(seen.get('pid'));
   if (pid > 1) return { state: 'running', pid };
-  // A kubelet looks every 20 s, pulls, and restarts what ended: only the gate's time can say that it will not come.
-  return seen.get('manifest') === 'true'
-    ? { state: 'starting', awaits: 'the kubelet, which has the manifest' }
-    : { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
+  if (seen.get('manifest') !== 'true')
+    return { state: 'gone', reason: 'its manifest is not in the directory of the kubelet' };
+  const pod = { name: seen.get('pod') ?? '', sinceMs: Number(seen.get('since') || Number.NaN) * 1000 };
+  // A kubelet looks every 20 s and pulls: until there is a container only the gate's time can say that it will not come.
+  return (
+    crictlState(seen.get('containers') ?? '', pod) ?? {
+      state: 'starting',
+      awaits: 'the kubelet, which has the manifest',
+    }
+  );
 };
+
+/** The pod's name, when its manifest came to its place, and what the runtime knows; nothing where there is no crictl. */
+const askRuntime = ({ manifest }: MemberSpec): string => `if command -v crictl >/dev/null 2>&1; then
+echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${quoted(manifest)} 2>/dev/null)"
+echo "since=$(stat -c %Z ${quoted(manifest)} 2>/dev/null)"
+echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
+fi`;
 
 export const staticPodService: MakeService = () => ({
   look: (member) => `m=${quoted(member.manifest)}
 pids=$(${pidsOf(member)})
 [ -z "$pids" ] || echo "pid=$(echo $pids | cut -d' ' -f1)"
 [ -e "$m" ] && echo manifest=true || echo manifest=false
+[ -n "$pids" ] || { ${askRuntime(member)}
+}
 exit 0`,
   stateFrom,
   stop: (member, graceMs) => `set -e

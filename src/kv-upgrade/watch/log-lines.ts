@@ -4,7 +4,7 @@ type Meaning = { readonly text: RegExp; readonly expected: boolean; readonly mea
 const meanings: readonly Meaning[] = [
   // Never expected, whatever else the line says.
   {
-    text: /cannot be downgraded/,
+    text: /cannot be downgraded|invalid downgrade;/,
     expected: false,
     meaning: 'this version is older than the cluster: it will not start again',
   },
@@ -17,6 +17,31 @@ const meanings: readonly Meaning[] = [
     text: /cannot unmarshal|error verifying flags|unsupported compaction mode|flag provided but not defined/,
     expected: false,
     meaning: 'this version does not understand its configuration',
+  },
+  {
+    text: /detected disallowed|illegal v2store content/,
+    expected: false,
+    meaning: 'the data directory holds v2 data, and 3.6 does not start with it',
+  },
+  {
+    text: /too many learner members in cluster|removed all voters|unmarshal should never fail|ID exists/,
+    expected: false,
+    meaning: 'the records of who is a member are wrong',
+  },
+  {
+    text: /Cannot downgrade from/,
+    expected: false,
+    meaning: 'a member was replaced before the cluster was ready to downgrade',
+  },
+  {
+    text: /shadowed by corresponding command-line flag|cannot set --|unrecognized feature gate|failed to verify flags/,
+    expected: false,
+    meaning: 'this version does not understand its configuration',
+  },
+  {
+    text: /tocommit\(|crc mismatch|has already been bootstrapped/,
+    expected: false,
+    meaning: 'the data directory does not fit to this member',
   },
   { text: /address already in use/, expected: false, meaning: 'another process has its port' },
   {
@@ -53,7 +78,7 @@ const meanings: readonly Meaning[] = [
   },
   // Expected while a member is replaced.
   {
-    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped|failed to process raft message \(context canceled\)/,
+    text: /lost the TCP streaming connection|lost TCP streaming|connection refused|became inactive|stream error|EOF|failed to dial|failed to reach|prober detected unhealthy|unexpected EOF|dropped internal Raft message|connection reset by peer|unhealthy status|failed to find (remote peer|member)|failed to (read|write) \S+ on stream|raft: stopped|failed to process raft message \(context canceled\)|stopping insecure grpc server due to error|use of closed network connection/,
     expected: true,
     meaning: 'a member is away',
   },
@@ -74,12 +99,12 @@ const meanings: readonly Meaning[] = [
     meaning: 'a member has a higher version',
   },
   {
-    text: /updat(ed|ing) (the )?cluster version|enabled capabilities|set the initial cluster version|set initial cluster version/,
+    text: /updat(ed|ing) (the )?cluster version|cluster version (is updated|differs from storage version)|updated storage version|ready to downgrade|cluster has been downgraded|downgrade is enabled|enabled capabilities|set the initial cluster version|set initial cluster version/,
     expected: true,
     meaning: "the cluster's version",
   },
   {
-    text: /restarting (local )?member|simple token is not cryptographically signed|grpc server on single port|already initialized as member|starting server|published|ready to serve|serving (client|insecure|peer)|etcd Version|Git SHA|Go (Version|OS)|starting .*etcd|listening for (peers|client)|terminated|skipped leadership transfer|stopping|closed|closing|shutting down|recovered|restored|opened backend|compact|snapshot|saved|sent (message|database)|\/health OK|purged|purge/i,
+    text: /restarting (local )?member|added member from store|Detected member only in v3store|Running http and grpc server on single port|unrecognized environment variable|deprecated|simple token is not cryptographically signed|grpc server on single port|already initialized as member|starting server|published|ready to serve|serving (client|insecure|peer)|etcd Version|Git SHA|Go (Version|OS)|starting .*etcd|listening for (peers|client)|terminated|skipped leadership transfer|stopping|closed|closing|shutting down|recovered|restored|opened backend|compact|snapshot|saved|sent (message|database)|\/health OK|purged|purge/i,
     expected: true,
     meaning: 'the life of a server',
   },

@@ -15,6 +15,12 @@ export const newLines = (before: readonly string[], now: readonly string[]): rea
   return at < 0 ? now : now.slice(at + 1);
 };
 
+const emitLine = (run: Run, member: string, line: string): void => {
+  const found = classify(line);
+  if (found !== undefined)
+    run.emit({ event: 'log-line', member, line: withoutTokens(line).slice(0, 500), ...found });
+};
+
 /** Looks at the members' logs during a run and says which of the new lines mean something. */
 export const watchLogs = async (run: Run): Promise<LogWatch> => {
   const names = run.plan.observation.members.map(({ name }) => name);
@@ -25,12 +31,7 @@ export const watchLogs = async (run: Run): Promise<LogWatch> => {
       const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
       const fresh = newLines(seen.get(name) ?? [], lines);
       if (lines.length > 0) seen.set(name, lines.slice(-1));
-      if (isSilent) continue;
-      for (const line of fresh) {
-        const found = classify(line);
-        if (found !== undefined)
-          run.emit({ event: 'log-line', member: name, line: withoutTokens(line).slice(0, 500), ...found });
-      }
+      if (!isSilent) for (const line of fresh) emitLine(run, name, line);
     }
   };
   await look(true);

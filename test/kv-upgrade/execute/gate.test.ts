@@ -9,6 +9,9 @@ type State = {
   readonly alarm?: 'NOSPACE' | 'CORRUPT';
   readonly isHealthy?: boolean;
   readonly version?: string;
+  readonly ready?: number;
+  /** Members that n2 lists, by their ids; the others list two. */
+  readonly listed?: readonly string[];
 };
 const ids: Readonly<Record<string, string>> = { 20001: '1001', 20002: '1002', 20003: '1003' };
 /** Three members; n2 is the one in work, n3 raises the alarm. */
@@ -28,6 +31,19 @@ const gateOf = (state: State, isRunning: () => boolean = () => true) => {
         return {
           body: state.alarm === undefined ? {} : { alarms: [{ memberID: '1003', alarm: state.alarm }] },
         };
+      if (path === '/readyz' && state.ready !== undefined)
+        return { status: state.ready, body: '[-]non_learner failed: not supported for learner' };
+      if (path.endsWith('/member/list')) {
+        const own = url.includes(':20002') ? state.listed : undefined;
+        return {
+          body: {
+            members: (own ?? ['1001', '1002', '1003']).map((ID) => ({
+              ID: ID.replace('L', ''),
+              isLearner: ID.endsWith('L'),
+            })),
+          },
+        };
+      }
       const header = { member_id: ids[new URL(url).port], cluster_id: '77', revision: '10', raft_term: '2' };
       if (path.endsWith('/status'))
         return {
@@ -63,11 +79,21 @@ describe('the gate of a member', () => {
     await passGate(gate, 1000);
     expect(
       run.told.flatMap((event) => (event.event === 'gate-check' && event.ok ? [event.check] : [])),
-    ).toHaveLength(11);
+    ).toHaveLength(13);
     // A terabyte takes long to hash: that was not checked, and nothing says that it was.
     expect(run.told).toContainEqual(
       expect.objectContaining({ check: 'hash', ok: null, detail: expect.stringMatching(/^skipped: /) }),
     );
+  });
+
+  it.each<[string, State, string]>([
+    ['is not ready', { ready: 503 }, 'ready: /readyz answers 503'],
+    ['lists a member that was removed', { listed: ['1001', '1002', '1003', '1009'] }, 'membership: lists'],
+    ['lists itself as a learner', { listed: ['1001', '1002L', '1003'] }, '3ea (learner)'],
+  ])('is not passed by one that %s', async (_, state, reason) => {
+    const error = await failing(passGate(gateOf(state).gate, 0));
+    expect(error).toBeInstanceOf(MemberFailure);
+    expect((error as Error).message).toContain(reason);
   });
 
   it.each([
@@ -92,7 +118,7 @@ describe('the gate of a member', () => {
     expect(error).toBeInstanceOf(MemberFailure);
     expect(error).toMatchObject({
       member: 'n2',
-      message: expect.stringContaining('n2 did not pass its gate: health'),
+      message: expect.stringContaining('n2 did not become healthy: health'),
     });
   });
 
@@ -123,7 +149,7 @@ describe('the gate of a member', () => {
     gate.exited = new Promise(() => {});
     if (exit !== undefined) gate.exit = exit;
     const error = await failing(passGate(gate, 60_000));
-    expect(error).toMatchObject({ member: 'n2', message: `n2 did not pass its gate: process: ${said}` });
+    expect(error).toMatchObject({ member: 'n2', message: `n2 did not become healthy: process: ${said}` });
     expect(run.host.elapsed()).toBeLessThan(3000);
   });
 });

@@ -101,3 +101,20 @@ it('what the member refuses is not asked twice', async () => {
   await expect(takeSnapshot(runOn(host), step)).rejects.toThrow('permission denied');
   expect(asked).toHaveLength(1);
 });
+
+describe('what a killed process left of a snapshot', () => {
+  it('is removed before the next one, and nothing else', async () => {
+    const { host } = member([whole]);
+    const run = runOn(host);
+    const directory = `${run.directory}/snapshots`;
+    const [left, others] = [
+      [`.test-n2-20260101T000000Z-1.db.77.0a1b2c3d.tmp`],
+      ['.test-n1-20260101T000000Z-1.db.77.0a1b2c3d.tmp', '.other.tmp', 'test-n2-20250101T000000Z-1.db'],
+    ];
+    for (const name of [...left, ...others]) await host.files.replace(`${directory}/${name}`, 'x', 0o600);
+    await takeSnapshot(run, step);
+    const names = await host.files.list(directory);
+    for (const name of left) expect(names).not.toContain(name);
+    for (const name of others) expect(names).toContain(name);
+  });
+});

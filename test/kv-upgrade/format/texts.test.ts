@@ -51,11 +51,11 @@ it('on a terminal no line is longer than it, but for commands, which are copied'
   ] as const;
   for (const columns of [72, 80, 200]) {
     expect(longest(findingsText(findings, columns))).toBeLessThanOrEqual(columns);
-    expect(longest(planText(planned(), columns))).toBeLessThanOrEqual(columns);
+    expect(longest(planText(planned(), { columns }))).toBeLessThanOrEqual(columns);
     expect(longest(wayText(observed(), '3.4', columns))).toBeLessThanOrEqual(columns);
   }
   expect(
-    planText(planned(), 60)
+    planText(planned(), { columns: 60 })
       .split('\n')
       .filter((line) => line.trim().startsWith('$')),
   ).toEqual(

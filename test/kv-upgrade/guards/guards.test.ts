@@ -4,7 +4,13 @@ import { findingsOf, guards } from '../../../src/kv-upgrade/guards/all.ts';
 import { notReadyToLead } from '../../../src/kv-upgrade/guards/members-keep-up.ts';
 import { stopProblem } from '../../../src/kv-upgrade/guards/quorum-survives.ts';
 import { settleOf } from '../../../src/kv-upgrade/guards/v2-settle.ts';
-import type { ClusterFile, MemberSeen, Observation, PlanOptions } from '../../../src/kv-upgrade/types.ts';
+import type {
+  ClusterFile,
+  HostFacts,
+  MemberSeen,
+  Observation,
+  PlanOptions,
+} from '../../../src/kv-upgrade/types.ts';
 import { away, clusterFile, observed, planOptions, refusals, seen } from '../../support/observations.ts';
 
 const three = (patch: Partial<MemberSeen>): Observation =>
@@ -111,7 +117,7 @@ const refused: [
     'version-path',
     every({ cluster_version: '3.1.0' }),
   ],
-  ['an unknown next version', 'version-path', every({ server_version: '3.5.16', cluster_version: '3.5.0' })],
+  ['an unknown next version', 'version-path', every({ server_version: '3.6.14', cluster_version: '3.6.0' })],
   ['the new binary one minor too far', 'binaries-are-right', host({ new_binary_version: '3.5.16' })],
   ['the new binary is the old one', 'binaries-are-right', host({ new_binary_version: '3.3.25' })],
   [
@@ -333,6 +339,34 @@ describe('guards', () => {
   });
 });
 
+describe('a restart of a unit whose program comes from a drop-in', () => {
+  const refusalsOf = (member: Partial<ClusterFile['members'][number]>) => {
+    const file = clusterFile();
+    const cluster = { ...file, members: file.members.map((one) => ({ ...one, ...member })) };
+    const same = every({ host: { ...seen('n1').host, new_binary_version: '3.3.25' } });
+    return findingsOf({
+      observation: same,
+      cluster,
+      options: planOptions(),
+      from: '3.3',
+      to: '3.3',
+      kind: 'restart',
+    })
+      .filter(({ guard, level }) => guard === 'binaries-are-right' && level === 'fail')
+      .map(({ message }) => message);
+  };
+  it('is refused: the drop-in before it would be lost', () => {
+    const [first] = refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other' });
+    expect(first).toContain('another program of the same minor would replace');
+  });
+  it.each([
+    ['the unit starts a path that programs are put at', { binary_path: '/usr/bin/etcd' }],
+    ['the program stays', { new_binary: '/opt/same', old_binary: '/opt/same' }],
+  ])('is not refused when %s', (_, member) =>
+    expect(refusalsOf({ unit: 'etcd.service', new_binary: '/opt/other', ...member })).toEqual([]),
+  );
+});
+
 describe('stopping one member', () => {
   const good = (count: number, bad = 0) => [
     ...Array.from({ length: count }, (_, i) => seen(`n${i + 1}`)),
@@ -434,18 +468,39 @@ it('a configuration file that only the command names is asked for by name, not m
   );
 });
 
-it('a relative data directory in the configuration file of a local member is warned of', () => {
-  const input = {
-    observation: host({ config: { 'data-dir': 'data', 'enable-grpc-gateway': true } }),
-    cluster: clusterFile(3),
-    options: planOptions(),
-    from: '3.3',
-    to: '3.4',
-  } as const;
-  const warned = (cluster: ClusterFile) =>
-    findingsOf({ ...input, cluster }).filter(
-      ({ guard, level }) => guard === 'configuration-fits' && level === 'warn',
-    );
-  expect(warned(input.cluster)).toMatchObject([{ member: 'n2', hint: 'write the whole path, /data/n2' }]);
-  expect(warned(clusterFile(3, { driver: 'docker' }))).toEqual([]);
+describe('a relative data directory in a configuration file', () => {
+  const failed = (facts: HostFacts, cluster = clusterFile(3)) =>
+    findingsOf({
+      observation: host({ config: { 'data-dir': 'n2', 'enable-grpc-gateway': true }, ...facts }),
+      cluster,
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    }).filter(({ guard, level }) => guard === 'configuration-fits' && level === 'fail');
+  it.each<[string, HostFacts]>([
+    ['from where its process runs', { working_directory: '/data' }],
+    ['behind a symbolic link', { working_directory: '/mnt/disk', real_data_dir: '/mnt/disk/n2' }],
+  ])('leads to its data directory %s: its successor runs there too', (_, facts) =>
+    expect(failed(facts)).toEqual([]),
+  );
+  it('that leads elsewhere is refused, over ssh too', () => {
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    const over = clusterFile(3, { driver: 'ssh', ssh: { then: 'local' } });
+    for (const cluster of [clusterFile(3), over])
+      expect(failed({ working_directory: '/srv' }, cluster)).toMatchObject([
+        {
+          member: 'n2',
+          message:
+            'n2: data-dir is n2 in its configuration file, which is /srv/n2 from where it runs; data_dir is /data/n2',
+          hint: 'write the whole path there, /data/n2',
+        },
+      ]);
+  });
+  it('of a member that does not run is refused: nothing says where it is', () =>
+    expect(failed({})[0]?.message).toContain('no process of it runs'));
+  it.each([
+    ['containers', clusterFile(3, { driver: 'docker' })],
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    ['units', clusterFile(3, { driver: 'ssh', ssh: { then: 'systemd' } })],
+  ])('means a directory of their own in %s', (_, cluster) => expect(failed({}, cluster)).toEqual([]));
 });

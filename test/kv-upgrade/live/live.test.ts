@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type LiveState, emptyState, liveAfter } from '../../../src/kv-upgrade/live/live-state.ts';
 import { liveLines } from '../../../src/kv-upgrade/live/live-table.ts';
-import { redraw } from '../../../src/kv-upgrade/live/screen.ts';
-import type { UpgradeEvent } from '../../../src/kv-upgrade/types.ts';
+import { redraw, rowsAt } from '../../../src/kv-upgrade/live/screen.ts';
+import type { Observation, UpgradeEvent } from '../../../src/kv-upgrade/types.ts';
 import { lineOf } from '../../../src/kv-upgrade/format/plain-lines.ts';
 import { failedRun, goodRun } from '../events.ts';
 
@@ -23,12 +23,28 @@ describe('the live table', () => {
   it('begins with every step open and the leader marked', () => {
     expect(shown(stateAfter(goodRun, 1))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  down for',
+      '  member  version            snapshot  stop  start  health  down for  data',
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.2.32             ·         ·     ·      ·',
       '  every member reports the new cluster version  ·',
       '◐ looking at the members  0.0 s',
     ]);
+  });
+  it('shows how large the database of each member is, as it was seen last', () => {
+    const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
+    const { observation } = begin.plan;
+    const sized = (bytes: number): Observation => ({
+      ...observation,
+      members: observation.members.map((member) => ({ ...member, db_size_bytes: bytes })),
+    });
+    const first = liveAfter(emptyState, { ...begin, plan: { ...begin.plan, observation: sized(20_480) } });
+    expect(shown(first)[2]).toMatch(/ 20 KiB$/);
+    const later = liveAfter(first, {
+      ...begin,
+      event: 'observed',
+      observation: sized(2 ** 31),
+    } as UpgradeEvent);
+    expect(shown(later)[2]).toMatch(/ 2048 MiB$/);
   });
   it('marks the member that is away', () => {
     const lines = shown(stateAfter(upTo(goodRun, 'member-down')));
@@ -38,19 +54,19 @@ describe('the live table', () => {
   it('ends with everything done, the new versions and how long each was away', () => {
     expect(shown(stateAfter(goodRun))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  down for',
-      '  n1      3.3.27             ✓         ✓     ✓      ✓     310 ms',
-      '  n2      3.3.27   leader    ✓         ✓     ✓      ✓     200 ms',
+      '  member  version            snapshot  stop  start  health  down for  data',
+      '  n1      3.3.27             ✓         ✓     ✓      ✓       310 ms',
+      '  n2      3.3.27   leader    ✓         ✓     ✓      ✓       200 ms',
       '  every member reports the new cluster version  ✓',
-      '  test writes 6, failed 1, last 4 ms, longest gap 250 ms',
+      '  canary writes 6, failed 1, last 4 ms, longest gap 250 ms',
       '✓ cluster shop runs 3.3  6.0 s',
     ]);
   });
   it('shows a failed step and the return', () => {
     const state = stateAfter(failedRun);
-    expect(shown(state)[3]).toBe('  n2      3.2.32   reverted  ✓         ✓     ✓      ✗     200 ms');
+    expect(shown(state)[3]).toBe('  n2      3.2.32   reverted  ✓         ✓     ✓      ✗       200 ms');
     expect(state.said).toEqual([
-      'prove n2 good: it ended with code 1',
+      'check that n2 is healthy: it ended with code 1',
       'n2 is rolled back: it ended with code 1',
     ]);
     expect(shown(state).at(-1)).toMatch(/^✗ n2 runs 3\.2 again/);
@@ -77,7 +93,7 @@ describe('the live table', () => {
     ];
     expect(shown(stateAfter(resumed)).slice(0, 4)).toEqual([
       'resume of shop from 3.2 to 3.3',
-      '  member  version            snapshot  stop  start  gate  down for',
+      '  member  version            snapshot  stop  start  health  down for  data',
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.3.27             ✓         ✓     ✓      ✓',
     ]);
@@ -114,6 +130,15 @@ describe('the live table', () => {
     expect(liveLines(state, { columns: 80, isColored: true, frame: 0 }).join('')).toContain(
       '\u001b[32m✓\u001b[39m',
     );
+  });
+  it('shows the steps of each member at 40 columns too, one mark each', () => {
+    const lines = shown(stateAfter(goodRun), 40);
+    expect(lines[1]).toContain('steps');
+    expect(lines.find((line) => line.trim().startsWith('n2'))).toMatch(/✓{3,}/);
+  });
+  it('draws over every row that a narrowed terminal made of the drawing', () => {
+    expect(rowsAt(['x'.repeat(80), 'short', ''], 40)).toBe(4);
+    expect(rowsAt([`\u001b[1m${'x'.repeat(40)}\u001b[22m`], 40)).toBe(1);
   });
   it('draws over what it drew and leaves what was said above', () => {
     expect(redraw(0, [], ['a', 'b'])).toBe('\r\u001b[Ja\nb\n');

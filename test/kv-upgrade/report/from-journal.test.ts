@@ -75,7 +75,7 @@ describe('a report from the journal alone', () => {
     const made = reportFromJournal(whole, '/j');
     if (made === undefined) throw new Error('expected a report');
     expect(markdownFrom(made.report)).toContain('# Upgrade of shop from 3.2 to 3.3: done');
-    expect(pageFrom(made.report, made.events)).toContain('n2 was away for 5.0 s');
+    expect(pageFrom(made.report, made.events)).toContain('n2 was unavailable for 5.0 s');
   });
   it('tells a failed step and a member that got its old version back', () => {
     const entries = lines(

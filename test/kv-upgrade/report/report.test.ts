@@ -19,7 +19,7 @@ describe('timeline', () => {
         { kind: 'new', fromMs: 340, toMs: 6000 },
       ],
       snapshotsAt: [115],
-      returnedAt: [],
+      revertedAt: [],
     });
   });
   it('knows who led', () => {
@@ -29,10 +29,8 @@ describe('timeline', () => {
     ]);
   });
   it('finds the gaps between acknowledged writes; a failed one does not end a gap', () => {
-    expect(timeline.gaps).toEqual([
-      { fromMs: 50, toMs: 450 },
-      { fromMs: 450, toMs: 850 },
-    ]);
+    // From the first try to the write that was taken; the canary's own pause before it is no gap.
+    expect(timeline.gaps).toEqual([{ fromMs: 600, toMs: 850 }]);
     expect(timeline.points.filter((point) => !point.ok)).toEqual([{ atMs: 600, latencyMs: 0, ok: false }]);
   });
   it('knows when each step ran', () =>
@@ -45,22 +43,22 @@ describe('timeline', () => {
   it('shows a member that got its old version back', () => {
     const [, lane] = timelineFrom(failedReport, failedRun).lanes;
     expect(lane?.spans.map(({ kind }) => kind)).toEqual(['old', 'down', 'new', 'down', 'old']);
-    expect(lane?.returnedAt).toEqual([900]);
+    expect(lane?.revertedAt).toEqual([900]);
   });
   it('draws every member, the leaders and the writes', () => {
     const svg = timelineSvg(report, timeline);
     for (const text of [
       'n1 led for 1.7 s',
-      'n2 was away for 200 ms',
+      'n2 was unavailable for 200 ms',
       'n2 ran 3.3 for 5.7 s',
       'snapshot of n1 saved and verified',
-      'no acknowledged write for 400 ms',
+      'no acknowledged write for 250 ms',
       'a write failed',
     ])
       expect(svg).toContain(text);
     expect(svg.match(/<svg/g)).toHaveLength(1);
   });
-  it('draws a run without test writes', () =>
+  it('draws a run without canary writes', () =>
     expect(
       timelineSvg(
         report,
@@ -86,12 +84,16 @@ describe('page', () => {
     '3.2 → 3.3',
     'cluster version now 3.3.0',
     '6.0 s',
-    'failed of 6 test writes',
+    'failed of 6 canary writes',
     'longest gap between writes',
     'revision 9, 57 kB',
     'ann on ops1, process 42',
     'd1935e',
   ])('says %s', (text) => expect(page).toContain(text));
+  it('names the same longest gap above the drawing and in it', () => {
+    const above = /<b>([^<]+)<\/b><span>longest gap/.exec(page)?.[1];
+    expect(page).toContain(`no acknowledged write for ${above}`);
+  });
   it('follows light and dark', () => expect(page).toContain('prefers-color-scheme: dark'));
   it('has no drawing where there are no events', () => expect(pageFrom(report, [])).not.toContain('<svg'));
   it('says what happened in a bad colour when it was bad', () =>

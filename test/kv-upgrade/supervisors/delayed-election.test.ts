@@ -27,6 +27,18 @@ it('a member that comes back waits for its leader instead of calling an election
   expect(await started(member)).toEqual({ [variable]: 'false' });
   expect(await started({ ...member, env: { A: 'b' } })).toEqual({ A: 'b', [variable]: 'false' });
 });
+it('runs as and where its predecessor ran: what was recorded of it reaches the driver', async () => {
+  const given: unknown[] = [];
+  const driver = { start: async (...all: unknown[]) => void given.push(all[2]) } as unknown as Driver;
+  const placement = {
+    member: 'n1',
+    previous: { minor: '3.3' },
+    next: { minor: '3.4' },
+    runs_as: { uid: 7, cwd: '/srv/n1' },
+  } as const;
+  await withDelayedElection(driver, 3).start(member, 'new', placement);
+  expect(given).toEqual([placement]);
+});
 it('a single member has nobody to wait for', async () => {
   expect(await started(member, 1)).toBeUndefined();
 });

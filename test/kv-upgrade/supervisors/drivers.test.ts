@@ -11,11 +11,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { wordsOf } from '../../../src/kv-upgrade/cluster/command-line.ts';
 import { openDriver } from '../../../src/kv-upgrade/supervisors/open.ts';
 import { versionInText } from '../../../src/kv-upgrade/supervisors/driver.ts';
 import { sshWords } from '../../../src/kv-upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../src/kv-upgrade/supervisors/host-facts.ts';
-import type { ClusterFile, MemberSpec } from '../../../src/kv-upgrade/types.ts';
+import type { ClusterFile, MemberSpec, StepKind } from '../../../src/kv-upgrade/types.ts';
 import { realHost } from '../../support/real-host.ts';
 import type { RealHost } from '../../support/real-host.ts';
 
@@ -206,6 +207,28 @@ describe('static pods', () => {
   });
 });
 
+describe('a static pod whose container ended', () => {
+  it('is gone, as crictl tells, although the kubelet has its manifest', async () => {
+    const manifest = join(real.directory, 'kv.yaml');
+    writeFileSync(manifest, 'metadata:\n  name: kv\nspec:\n  containers:\n  - name: kv\n    image: a:1\n');
+    const ended = {
+      state: 'CONTAINER_EXITED',
+      metadata: { attempt: 0 },
+      labels: { 'io.kubernetes.pod.name': 'kv-node1' },
+      createdAt: `${Date.now() + 60_000}000000`,
+    };
+    const answer = JSON.stringify({ containers: [ended] }, null, 2);
+    const spec = member({ manifest, old_image: 'a:1', new_image: 'a:2' });
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    expect((await driver.process(spec)).state).toBe('starting');
+    program('crictl', `cat <<'END'\n${answer}\nEND`);
+    expect(await driver.process(spec)).toEqual({
+      state: 'gone',
+      reason: 'its container has ended; crictl logs tells why',
+    });
+  });
+});
+
 describe('hooks', () => {
   it('are any commands, with the member filled in', async () => {
     const calls = join(real.directory, 'calls');
@@ -240,6 +263,22 @@ describe('hooks', () => {
 });
 
 describe('small parts', () => {
+  it.each(['local', 'ssh'] as const)(
+    '%s: lines of a plan can be pasted where a path has a blank',
+    async (kind) => {
+      const spec = member({ pid_file: '/a b/n1.pid', log_file: '/a b/n1.log', data_dir: '/a b/n1' });
+      const driver = await open(spec, { driver: kind });
+      const lineOf = (kindOfStep: StepKind): string => {
+        const words = wordsOf(driver.describe(kindOfStep, spec, 'new')[0] ?? '') ?? [];
+        // ssh gets the whole line as one word.
+        return kind === 'ssh'
+          ? (words.at(-1) as string)
+          : (driver.describe(kindOfStep, spec, 'new')[0] ?? '');
+      };
+      expect(lineOf('stop')).toBe(`kill -TERM "$(cat '/a b/n1.pid')"`);
+      expect(lineOf('start')).toContain(">> '/a b/n1.log' 2>&1 &");
+    },
+  );
   it.each([
     ['etcd Version: 3.4.23\nGit SHA: x', '3.4.23'],
     ['kv Version: 3.3.0-rc.1', '3.3.0-rc.1'],

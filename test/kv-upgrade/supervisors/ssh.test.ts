@@ -105,9 +105,64 @@ case "$*" in *--value*) echo inactive;; show*) echo LoadState=loaded; echo Activ
       detail: { code: 'MEMBER_MAY_BE_DOWN' },
     });
   });
+  /** The first `count` connections fail. */
+  const failing = (count: number): void =>
+    ssh(`n=$(cat ${real.at('n')} 2>/dev/null || echo 0); echo $((n+1)) > ${real.at('n')}
+[ "$n" -ge ${count} ] || { echo "Connection reset" >&2; exit 255; }`);
+  const move = { from: '3.3', to: '3.4', run: 'r' } as const;
+  it('while the new version is staged is made again', async () => {
+    failing(2);
+    writeFileSync(real.at("it's.yaml"), 'name: n1');
+    expect(await (await open(60)).stage(member(), move)).toMatchObject({ member: 'n1' });
+  });
+  it('while it is staged, for longer than the grace period: the member was not stopped', async () => {
+    ssh('exit 255');
+    await expect((await open()).stage(member(), move)).rejects.toMatchObject({
+      message: 'n1 was not stopped: h1: ssh: the connection ended',
+      category: 'stopped',
+      detail: { code: 'SSH' },
+    });
+  });
+  it('while the host is looked at is made again only by a run: a check says at once what it saw', async () => {
+    systemctl();
+    failing(2);
+    const driver = await open(60);
+    expect((await driver.facts(member(), { sizes: false })).is_unreachable).toBe(true);
+    failing(4);
+    expect((await driver.facts(member(), { sizes: false, isPatient: true })).is_unreachable).toBeUndefined();
+  });
   it('in the middle of an answer is not taken for the answer', async () => {
     ssh('cat > /dev/null; echo half; exit 0');
     expect((await (await open()).process(member())).state).toBe('unknown');
+  });
+});
+
+describe('a command as a person would run it', () => {
+  const shown = async (more: Record<string, unknown>): Promise<string> => {
+    const one: MemberSpec = { ...member(), pid_file: real.at("it's a.pid") };
+    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+    const cluster = { name: 'c', driver: 'ssh', ssh: { then: 'local', ...more }, members: [one] } as const;
+    const [line = ''] = (await openDriver(real.host, cluster)).describe('stop', one, 'old');
+    return line;
+  };
+  /** Pasted into a shell here: the words that reach the other side, where nothing is run. A shell here would find no pid file to read. */
+  const pasted = async (line: string): Promise<string> => {
+    real.program('ssh', `for last; do :; done; printf %s "$last" > ${real.at('there')}`);
+    const done = await real.host.processes.run('/bin/sh', ['-c', line]);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    return readFileSync(real.at('there'), 'utf8');
+  };
+  it('is one word that only the other side expands', async () => {
+    const line = await shown({});
+    expect(await pasted(line)).toBe(`kill -TERM "$(cat '${real.at("it'\\''s a.pid")}')"`);
+  });
+  it('becomes root there, through the jump host, when the cluster file says so', async () => {
+    const line = await shown({ sudo: true, proxy_jump: 'jump' });
+    expect(line).toMatch(/^ssh -J jump h1 'sudo -n \/bin\/sh -c /);
+    expect(await pasted(line)).toMatch(/^sudo -n \/bin\/sh -c 'kill -TERM "\$\(cat /);
+  });
+  it('without anything to expand is shown as it is', async () => {
+    expect((await open()).describe('stop', member(), 'old')).toEqual(['ssh h1 systemctl stop kv.service']);
   });
 });
 

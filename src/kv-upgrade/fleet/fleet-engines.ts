@@ -1,0 +1,2 @@
+export const fleetEngines = ['ansible', 'ansible-inventory', 'argo'] as const;
+export type FleetEngine = (typeof fleetEngines)[number];

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { AppError } from '../../core/problem.ts';
+import type { Host } from '../../platform/host.ts';
+import type { ClusterOutcome } from './run-fleet.ts';
+
+/** The lines of a fleet's journal: a run that was killed is continued from it. */
+export type FleetEntry =
+  | {
+      readonly kind: 'opened';
+      readonly at: string;
+      readonly fleet: string;
+      readonly clusters: readonly string[];
+    }
+  /** Before the cluster's own run begins. */
+  | { readonly kind: 'began'; readonly at: string; readonly cluster: string }
+  | {
+      readonly kind: 'ended';
+      readonly at: string;
+      readonly cluster: string;
+      readonly outcome: ClusterOutcome;
+      readonly message: string;
+    }
+  | { readonly kind: 'closed'; readonly at: string };
+type Unstamped = FleetEntry extends infer E ? (E extends FleetEntry ? Omit<E, 'at'> : never) : never;
+
+export type FleetJournal = {
+  readonly path: string;
+  /** Of the run that was cut off; empty for a new one. */
+  readonly before: readonly FleetEntry[];
+  write(entry: Unstamped): void;
+  close(): void;
+};
+
+const mostBytes = 16 * 1024 * 1024;
+
+/** One directory a fleet file: files of one name in two places are two fleets. */
+export const fleetDirectory = (state: string, file: string, name: string): string =>
+  join(
+    state,
+    'fleets',
+    `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
+  );
+
+/** Whole lines; a torn last one is left out. Pure. */
+const parseLines = (text: string): FleetEntry[] =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .flatMap((line) => {
+      try {
+        return [JSON.parse(line) as FleetEntry];
+      } catch {
+        return [];
+      }
+    });
+
+/** The lines since the last run was opened, when that one was never closed. Pure. */
+const interrupted = (entries: readonly FleetEntry[]): readonly FleetEntry[] => {
+  if (entries.at(-1)?.kind === 'closed') return [];
+  return entries.slice(
+    Math.max(
+      0,
+      entries.findLastIndex(({ kind }) => kind === 'opened'),
+    ),
+  );
+};
+
+/** Clusters whose own run was begun and of which no end is known: their runs may be unfinished, or still going on. Pure. */
+export const inProgress = (entries: readonly FleetEntry[]): ReadonlySet<string> => {
+  const open = new Set<string>();
+  for (const entry of entries) {
+    if (entry.kind === 'began') open.add(entry.cluster);
+    if (entry.kind === 'ended') open.delete(entry.cluster);
+  }
+  return open;
+};
+
+/** Clusters that are done by what was written; each is looked at again all the same. Pure. */
+export const doneBefore = (entries: readonly FleetEntry[]): readonly string[] =>
+  entries.flatMap((entry) => (entry.kind === 'ended' && entry.outcome === 'done' ? [entry.cluster] : []));
+
+/** Opened under a lock: the same fleet is run once at a time. */
+export const openFleetJournal = async (host: Host, directory: string): Promise<FleetJournal> => {
+  await host.files.makeDirectory(directory, 0o700);
+  const path = join(directory, 'journal.jsonl');
+  const size = (await host.files.info(path))?.sizeBytes ?? 0;
+  if (size > mostBytes)
+    throw new AppError('config', `the journal of the fleet ${path} has more than ${mostBytes} bytes`, {
+      code: 'JOURNAL_DAMAGED',
+      tryThis: ['move it aside: each cluster has its own journal'],
+    });
+  const text = (await host.files.read(path)) ?? '';
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  if (whole.length < text.length) await host.files.truncate(path, Buffer.byteLength(whole));
+  const file = host.files.append(path, 0o600);
+  return {
+    path,
+    before: interrupted(parseLines(text)),
+    write: (entry) => {
+      file.write(`${JSON.stringify({ at: new Date(host.now()).toISOString(), ...entry })}\n`);
+      file.sync();
+    },
+    close: () => file.close(),
+  };
+};

@@ -1,0 +1,108 @@
+/** Files beside the journal of a run: a torn tail is tolerated and said, damage is an error with the file and the line, never "unexpected". */
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readRehearsal } from '../../src/etcd-sim/cluster/processes.ts';
+import { findRuns } from '../../src/kv-upgrade/journal/journal.ts';
+import { placementOf, recordPlacement } from '../../src/kv-upgrade/placement/placements.ts';
+import { migrateConfig } from '../../src/kv-upgrade/configuration/migrate.ts';
+import { readReport } from '../../src/kv-upgrade/report/write.ts';
+import { readRestore } from '../../src/kv-upgrade/restore/restore-journal.ts';
+import { opsctl } from '../support/program.ts';
+import { type RealHost, realHost } from '../support/real-host.ts';
+
+let real: RealHost;
+let directory: string;
+beforeEach(async () => {
+  real = await realHost();
+  directory = join(real.directory, 'clusters', 'shop', '20260102T030405Z-0001');
+  await real.host.files.makeDirectory(directory);
+});
+afterEach(() => real.close());
+const put = (name: string, text: string) => real.host.files.replace(join(directory, name), text);
+const report = JSON.stringify({ outcome: 'done', findings: [], members: [] });
+const damaged = (where: string) => ({
+  category: 'config',
+  message: expect.stringContaining(where),
+  detail: { code: 'FILE_DAMAGED' },
+});
+
+test('a torn last event is left out and said', async () => {
+  await put('report.json', report);
+  await put('events.ndjson', '{"event":"note"}\n{"event":"no');
+  expect(await readReport(real.host, directory)).toMatchObject({ events: [{ event: 'note' }], isTorn: true });
+});
+test.each([
+  ['events.ndjson', '{"event":"note"}\nxx\n{"event":"note"}\n', 'events.ndjson:2 is damaged'],
+  ['report.json', report.slice(0, -5), 'report.json is damaged'],
+  ['report.json', '{}', '`outcome` is missing'],
+])('%s that is damaged', async (name, text, where) => {
+  await put('report.json', report);
+  await put(name, text);
+  await expect(readReport(real.host, directory)).rejects.toMatchObject(damaged(where));
+});
+
+test('a damaged journal names its file and line', async () => {
+  await put('journal.jsonl', '{"kind":"opened"}\nxx\n{"kind":"closed"}\n');
+  await expect(findRuns(real.host, join(real.directory, 'clusters'), 'shop')).rejects.toMatchObject({
+    message: `line 2 of ${directory}/journal.jsonl cannot be read`,
+  });
+});
+
+test.each(['5', 'null', '{}', '{"kind":"end"}'])('a line of a journal that is no entry: %s', async (line) => {
+  await put('journal.jsonl', `{"kind":"opened"}\n${line}\n`);
+  await expect(findRuns(real.host, join(real.directory, 'clusters'), 'shop')).rejects.toMatchObject({
+    detail: { code: 'JOURNAL_DAMAGED' },
+  });
+});
+test.each(['null', '&a', 'name: &a\u0012 [b]\nauto-compaction-retention: "1"\n'])(
+  'a configuration file that can be read and not written: %j',
+  async (text) => {
+    await expect(migrateConfig(text, '3.4')).rejects.toMatchObject({ detail: { code: 'CONFIG_BROKEN' } });
+  },
+);
+
+test('a damaged record of what a member ran is neither taken for empty nor written over', async () => {
+  const path = join(real.directory, 'clusters', 'shop', 'placements', 'n1.json');
+  await real.host.files.makeDirectory(join(real.directory, 'clusters', 'shop', 'placements'));
+  await real.host.files.replace(path, '{"3.2": {');
+  const owner = { host: real.host, directory };
+  await expect(placementOf(owner, 'n1', '3.2')).rejects.toMatchObject(damaged('n1.json is damaged'));
+  const placement = { member: 'n1', previous: { minor: '3.2' }, next: { minor: '3.3' } } as const;
+  const journal = { entries: [], write: () => {} } as never;
+  await expect(recordPlacement({ ...owner, journal }, placement)).rejects.toMatchObject(damaged('n1.json'));
+  expect(await real.host.files.read(path)).toBe('{"3.2": {');
+});
+
+test('a damaged journal of a restore is no restore from the beginning', async () => {
+  const clusters = join(real.directory, 'clusters');
+  const path = join(clusters, 'shop', 'restore.jsonl');
+  await real.host.files.replace(path, '{"kind":"opened"}\n{"kind":"bu');
+  expect(await readRestore(real.host, clusters, 'shop')).toEqual([{ kind: 'opened' }]);
+  await real.host.files.replace(path, '{"kind":"opened"}\n\0\0\n{"kind":"swapped"}\n');
+  await expect(readRestore(real.host, clusters, 'shop')).rejects.toMatchObject(damaged('restore.jsonl:2'));
+});
+
+test.each(['', '{"directory":', '{}'])('a damaged rehearsal directory: %j', async (text) => {
+  await put('rehearsal.json', text);
+  await expect(readRehearsal(real.host, directory)).rejects.toMatchObject(
+    damaged('rehearsal.json is damaged'),
+  );
+  const shown = await opsctl(['mock', 'kv', 'status', '--dir', directory], { home: real.directory });
+  expect([shown.code, shown.stderr]).toEqual([3, expect.stringContaining('is damaged')]);
+});
+
+test.each([
+  '{"format":1,"digest":"d","options":{}}',
+  '{"format":1,"digest":"d","options":{"accept":5,"copy_data":true,"hold_last":true,"stable_seconds":1}}',
+  '{"format":1,"digest":"d","options":null}',
+  '[]',
+  'null',
+])('a plan that was changed by hand: %s', async (text) => {
+  const plan = join(real.directory, 'p.json');
+  await real.host.files.replace(plan, text);
+  const { code, stderr } = await opsctl(
+    ['kv', 'upgrade', '--endpoints', 'http://127.0.0.1:1', '--plan', plan, '--yes'],
+    { home: real.directory },
+  );
+  expect([code, stderr]).toEqual([2, expect.not.stringContaining('unexpected')]);
+});

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { estimateLines, estimateMs, waitsMs } from '../../../src/kv-upgrade/format/estimate.ts';
+import { planText } from '../../../src/kv-upgrade/format/texts.ts';
+import { observed, planned, planOptions, seen } from '../../support/observations.ts';
+import { clusterFile } from '../../support/observations.ts';
+
+const plan = planned(observed(), clusterFile(), planOptions({ stable_before_last_seconds: 10 }));
+
+it('before anything is known the plan shows sizes, and which part of the time is waits', () => {
+  const [sizes, duration] = estimateLines(plan, []);
+  expect(sizes).toBe('Databases: n2 20 KiB, n3 20 KiB, n1 20 KiB; snapshots of 60 KiB in all');
+  expect(duration).toBe('Duration: known after the first member; 15.0 s of it are waits');
+  expect(planText(plan).split('\n').slice(1, 3)).toEqual([sizes, duration]);
+});
+it('with earlier runs it is as many members as there are left, and the waits', () => {
+  expect(estimateMs(plan, plan.order, [10_000, 20_000])).toBe(3 * 15_000 + 15_000);
+  expect(planText(plan, { tookMs: [10_000, 20_000] })).toContain(
+    'Duration: about 1 min 0 s, when a member takes 15.0 s as in earlier runs',
+  );
+  expect(estimateMs(plan, ['n1'], [])).toBeUndefined();
+});
+it('waits between members for v2 data count for those that have one', () => {
+  const host = { ...seen('n1').host, v2_bytes: 60_000_000 };
+  const settling = planned(observed(['n1', 'n2', 'n3'].map((name) => seen(name, { host }))));
+  const own = settling.steps.filter(({ kind }) => kind === 'settle').length;
+  expect(own).toBe(2);
+  expect(waitsMs(settling, settling.order)).toBe(2 * 120_000 + 5000);
+  expect(waitsMs(settling, ['n1'])).toBe(5000);
+});
