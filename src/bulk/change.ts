@@ -26,14 +26,8 @@ const words: Readonly<Record<string, string>> = {
   remove: 'delete',
 };
 
-const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
-  if (source === 'ndjson' || field === undefined || typeof value !== 'string') return value;
-  if (value === 'null' && field.nullable) return null;
-  const inner = bare(field);
-  if (inner.type === 'integer' || inner.type === 'number')
-    return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
-  if (inner.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value;
-  if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
+/** A cell of a list or an object: JSON, or items with `;` or `|` between them. */
+const structured = (inner: Field, value: string): unknown => {
   if (/^[[{]/.test(value)) {
     try {
       return JSON.parse(value);
@@ -42,8 +36,22 @@ const typed = (field: Field | undefined, value: unknown, source: Source): unknow
     }
   }
   return inner.type === 'array'
-    ? value.split(/[;|]/).map((item) => typed(inner.items, item.trim(), source))
+    ? value.split(/[;|]/).map((item) => typed(inner.items, item.trim(), 'csv'))
     : value;
+};
+const booleans: Readonly<Record<string, boolean>> = { true: true, false: false };
+const numberOf = (value: string): unknown =>
+  value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value;
+
+/** A cell as the type of its field; what does not fit stays the text that it is, and the checks of the table say so. */
+const typed = (field: Field | undefined, value: unknown, source: Source): unknown => {
+  if (source === 'ndjson' || field === undefined || typeof value !== 'string') return value;
+  if (value === 'null' && field.nullable) return null;
+  const inner = bare(field);
+  if (inner.type === 'integer' || inner.type === 'number') return numberOf(value);
+  if (inner.type === 'boolean') return Object.hasOwn(booleans, value) ? booleans[value] : value;
+  if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
+  return structured(inner, value);
 };
 
 /** Names of labels stand for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */

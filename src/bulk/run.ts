@@ -9,6 +9,7 @@ import { trackerNaming } from '../names/tracker-naming.ts';
 import { type Change, type Defaults, type Source, changeFrom, changeProblems } from './change.ts';
 import { type Journal, type LineState, lineMark } from './journal.ts';
 import type { makeObserver } from './observe.ts';
+import type { KnownNames } from './known-labels.ts';
 import type { Line } from './rows.ts';
 
 /** What became of one line, in the order in which they were finished. */
@@ -33,6 +34,8 @@ export type Run = {
   readonly observe?: ReturnType<typeof makeObserver>;
   /** Names that rows of a dry run create, and where. */
   readonly names: Map<string, number>;
+  /** The names that rows may use without making a record. */
+  readonly known: KnownNames;
   /** What sends the rows of one operation, made at its first row. */
   readonly callers: Map<Operation, ReturnType<Context['caller']>>;
 };
@@ -157,7 +160,7 @@ const carriedOut = async (run: Run, marked: Marked, change: Change): Promise<Out
   const { line } = marked;
   try {
     const ready = mayHaveNames(change) ? await resolved(run.context, change) : change;
-    const problems = changeProblems(ready);
+    const problems = [...changeProblems(ready), ...(await run.known.problems(ready))];
     if (problems.length > 0) return failed(line, change, invalid(problems));
     if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
     const isInDoubt = change.verb === 'create' && run.journal.past.lines.get(line)?.state === 'sent';

@@ -5,6 +5,8 @@ import type { Context } from '../cli/command.ts';
 import { trackerNaming } from '../names/tracker-naming.ts';
 import { type Row, workspaceKinds } from './kinds.ts';
 import type { Action } from './plan.ts';
+import { readTemplateLookup } from './read.ts';
+import { contentsBody } from './template-contents.ts';
 
 /** Lists of the service that names are looked up in; each is read once in an apply, after everything it holds was made. */
 export type Lists = Map<Operation, readonly Row[]>;
@@ -45,6 +47,13 @@ const bodyValue = async (
     return ['objective_ids', await idsByName(context, lists, objectives.list, ['name'], to as string[])];
   if (field === 'state' && action.kind === 'epics')
     return ['epic_state_id', await trackerNaming.resolve(context, 'epic-state', `name:${to}`, 'state')];
+  if (field === 'story') {
+    const lookup = await readTemplateLookup(context, {}, async (kind) => {
+      const operation = workspaceKinds[kind]?.list;
+      return operation === undefined ? [] : listOf(context, lists, operation);
+    });
+    return ['story_contents', contentsBody((to ?? {}) as Row, lookup, action.action === 'create')];
+  }
   if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
   return [field, to];
 };

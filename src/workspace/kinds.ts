@@ -1,6 +1,8 @@
 import { type Fields, list, obj, req, str, bare } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
+import { type TemplateLookup, contentsShown } from './template-contents.ts';
+import { storyFields } from './template-fields.ts';
 import { fieldsOfRows, namesOfRecords } from './fields.ts';
 
 const { table } = tracker;
@@ -16,6 +18,8 @@ export type Lookup = {
   readonly objectives: readonly Row[];
   /** States of the epic workflow. */
   readonly epicStates: readonly Row[];
+  /** Only where the file has templates. */
+  readonly templates?: TemplateLookup;
 };
 
 /** One list of a workspace file: its fields, its endpoints, and how a record of the service reads in the file. */
@@ -214,6 +218,35 @@ export const workspaceKinds: Readonly<Record<string, WorkspaceKind>> = {
       objectives: namesFor(row.objective_ids, objectives, 'name'),
     }),
     usedBy: (row) => stories(number(row, 'stats', 'num_stories_total')),
+  },
+  linked_files: {
+    ...table['linked-files'],
+    remove: table['linked-files'].delete,
+    fields: fieldsOfRows(table['linked-files'], [
+      'name',
+      'type',
+      'url',
+      'description',
+      'thumbnail_url',
+      'size',
+      'content_type',
+    ]),
+    once: ['content_type'],
+    show: (row) => pick(row, ['name', 'type', 'url', 'description', 'thumbnail_url', 'size', 'content_type']),
+    usedBy: (row) => stories(rows(row.story_ids).length),
+  },
+  entity_templates: {
+    ...table['entity-templates'],
+    remove: table['entity-templates'].delete,
+    fields: {
+      ...fieldsOfRows(table['entity-templates'], ['name']),
+      story: req(obj(storyFields)),
+    },
+    show: (row, { templates }) => ({
+      ...pick(row, ['name']),
+      story: templates === undefined ? {} : contentsShown((row.story_contents ?? {}) as Row, templates),
+    }),
+    usedBy: () => undefined,
   },
 };
 export const kindNames = Object.keys(workspaceKinds);

@@ -12,6 +12,27 @@ const idsOf = async (context: Context, names: readonly unknown[], path: string):
   return ids;
 };
 
+/** The members of a template's contents: those of the story and those of its tasks. */
+const withStoryMembers = async (context: Context, entry: Row, path: string): Promise<Row> => {
+  const story = { ...(entry.story as Record<string, unknown>) };
+  for (const field of ['owner_ids', 'follower_ids'])
+    if (Array.isArray(story[field]))
+      story[field] = await idsOf(context, story[field] as unknown[], `${path}.${field}`);
+  if (typeof story.state === 'string')
+    await trackerNaming.resolve(context, 'workflow-state', `name:${story.state}`, `${path}.state`);
+  if (Array.isArray(story.tasks)) {
+    const tasks: Row[] = [];
+    for (const [i, task] of (story.tasks as Row[]).entries())
+      tasks.push(
+        Array.isArray(task.owner_ids)
+          ? { ...task, owner_ids: await idsOf(context, task.owner_ids, `${path}.tasks[${i}].owner_ids`) }
+          : task,
+      );
+    story.tasks = tasks;
+  }
+  return { ...entry, story };
+};
+
 /** A state that the workflow does not have is found before anything is planned. */
 const checkState = async (context: Context, entry: Row, path: string): Promise<void> => {
   if (typeof entry.state === 'string')
@@ -35,5 +56,8 @@ export const withMemberIds = async (context: Context, workspace: Workspace): Pro
     }
     out[kind] = known;
   }
-  return out;
+  const templates: Row[] = [];
+  for (const [i, entry] of (workspace.entity_templates ?? []).entries())
+    templates.push(await withStoryMembers(context, entry, `entity_templates[${i}].story`));
+  return workspace.entity_templates === undefined ? out : { ...out, entity_templates: templates };
 };

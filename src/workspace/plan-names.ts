@@ -53,6 +53,27 @@ const references: Readonly<
     objectives: { kind: 'objectives', key: 'name' },
   },
   iterations: { labels: { kind: 'labels', key: 'name' }, groups: { kind: 'groups', key: 'mention_name' } },
+  entity_templates: {
+    'story.labels': { kind: 'labels', key: 'name' },
+    'story.linked_files': { kind: 'linked_files', key: 'name' },
+    'story.epic': { kind: 'epics', key: 'name' },
+    'story.iteration': { kind: 'iterations', key: 'name' },
+    'story.project': { kind: 'projects', key: 'name' },
+    'story.group': { kind: 'groups', key: 'mention_name' },
+  },
+};
+/** What stands at `labels` or at `story.labels`: one name or a list of them. */
+const at = (entry: Row, path: string): unknown => {
+  const [first = '', second] = path.split('.');
+  return second === undefined ? entry[first] : (entry[first] as Row | undefined)?.[second];
+};
+const namesAt = (entry: Row, path: string): string[] => {
+  const value = at(entry, path);
+  return Array.isArray(value) ? (value as string[]) : typeof value === 'string' ? [value] : [];
+};
+const withAt = (entry: Row, path: string, value: unknown): Row => {
+  const [first = '', second] = path.split('.');
+  return { ...entry, [first]: second === undefined ? value : { ...(entry[first] as Row), [second]: value } };
 };
 export type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
 
@@ -83,11 +104,13 @@ export const namesOf = (workspace: Workspace, current: Current): ReadonlyMap<str
 
 /** A record as it will read once the renames of this plan are done. */
 export const afterRenames = (kindName: string, shown: Row, names: ReadonlyMap<string, Names>): Row => {
-  const out: Record<string, unknown> = { ...shown };
+  let out = shown;
   for (const [field, { kind }] of Object.entries(references[kindName] ?? {})) {
     const { renamed } = names.get(kind) ?? { renamed: new Map<string, string>() };
-    if (Array.isArray(out[field]))
-      out[field] = (out[field] as string[]).map((name) => renamed.get(name) ?? name);
+    const value = at(out, field);
+    const after = (name: string): string => renamed.get(name) ?? name;
+    if (Array.isArray(value)) out = withAt(out, field, (value as string[]).map(after));
+    else if (typeof value === 'string') out = withAt(out, field, after(value));
   }
   return out;
 };
@@ -97,9 +120,7 @@ export const dangling = (workspace: Workspace, names: ReadonlyMap<string, Names>
     (workspace[kindName] ?? []).flatMap((entry, i) =>
       Object.entries(fields).flatMap(([field, { kind }]) => {
         const found = names.get(kind);
-        const unknown = found
-          ? ((entry[field] as string[] | undefined) ?? []).filter((name) => !found.known.has(name))
-          : [];
+        const unknown = found ? namesAt(entry, field).filter((name) => !found.known.has(name)) : [];
         return unknown.map((name) => {
           const hint = found?.renamed.get(name) ?? nearest(name, found?.known ?? []);
           return problem(

@@ -1,6 +1,7 @@
 import type { Field } from '../core/field.ts';
 import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
 import { type Names, afterRenames, dangling, matcher, namesOf } from './plan-names.ts';
+import { contentsDiffer } from './template-contents.ts';
 import {
   type Current,
   type Lookup,
@@ -57,6 +58,7 @@ const sameValues = (wanted: unknown, now: unknown): boolean => {
 /** Moments are the same however their offsets are written. */
 const isAsWanted = (field: Field | undefined, name: string, to: unknown, now: unknown): boolean => {
   if (name === 'values') return sameValues(to, now);
+  if (name === 'story') return !contentsDiffer((to ?? {}) as Row, (now ?? {}) as Row);
   const isMoment = field?.type === 'string' && field.format === 'datetime';
   return isMoment && typeof to === 'string' && typeof now === 'string'
     ? Date.parse(to) === Date.parse(now)

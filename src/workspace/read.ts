@@ -7,6 +7,7 @@ import { type Problem, problem, usageError } from '../core/problem.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context } from '../cli/command.ts';
 import { textFile } from '../cli/text-file.ts';
+import type { TemplateLookup } from './template-contents.ts';
 import { type Current, type Lookup, type Row, type Workspace, kindNames, workspaceKinds } from './kinds.ts';
 
 const problemsOf = (file: Row): Problem[] =>
@@ -108,46 +109,96 @@ const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
   return (workflow.epic_states as Row[] | undefined) ?? [];
 };
 
+/** The rows of one list of the service, batch by batch while they arrive. */
+export async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> {
+  const { list: operation, query } = workspaceKinds[kind] ?? {};
+  if (operation === undefined) return;
+  const input = query ? { query } : {};
+  for await (const batch of await context.rows(tracker, operation, input, { evenInDryRun: true }))
+    yield batch.map(jsonRow) as Row[];
+}
+
+const allRows = async (context: Context, kind: string): Promise<Row[]> => {
+  const found: Row[] = [];
+  for await (const rows of readRows(context, kind)) for (const row of rows) found.push(row);
+  return found;
+};
+
+/** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
+export const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
+  kind === 'iterations'
+    ? ((await context.call(
+        tracker,
+        tracker.table.iterations.get,
+        { params: { 'iteration-public-id': row.id } },
+        { evenInDryRun: true },
+      )) as Row)
+    : row;
+
+const workflowStatesOf = async (context: Context): Promise<Row[]> => {
+  const { list: operation } = tracker.table.workflows;
+  const workflows = (await context.call(tracker, operation, {}, { evenInDryRun: true })) as Row[];
+  return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
+};
+
+/** The lists that templates point into; those that were read already are not read again. */
+export const readTemplateLookup = async (
+  context: Context,
+  known: Current,
+  read: (kind: string) => Promise<readonly Row[]>,
+): Promise<TemplateLookup> => {
+  const rows = async (kind: string) => known[kind] ?? (await read(kind));
+  return {
+    epics: await rows('epics'),
+    iterations: await rows('iterations'),
+    projects: await rows('projects'),
+    groups: await rows('groups'),
+    custom_fields: await rows('custom_fields'),
+    linked_files: await rows('linked_files'),
+    workflowStates: await workflowStatesOf(context),
+  };
+};
+
+/** What the entries of these lists need to be shown: of other lists only ids and names are held. */
+export const readLookup = async (context: Context, kinds: readonly string[]): Promise<Lookup> => {
+  const needs = (kind: string) => kinds.includes(kind);
+  const named = async (kind: string): Promise<Row[]> => {
+    const found: Row[] = [];
+    for await (const rows of readRows(context, kind))
+      for (const { id, name, mention_name } of rows) found.push({ id, name, mention_name });
+    return found;
+  };
+  return {
+    groups: needs('iterations') || needs('epics') ? await named('groups') : [],
+    objectives: needs('epics') ? await named('objectives') : [],
+    epics: [],
+    epicStates: needs('epics') ? await epicStatesOf(context) : [],
+    ...(needs('entity_templates') ? { templates: await readTemplateLookup(context, {}, named) } : {}),
+  };
+};
+
 /** Everything that a plan compares with, each list read once. */
 export const readCurrent = async (
   context: Context,
   kinds: readonly string[],
 ): Promise<{ current: Current; lookup: Lookup }> => {
-  const read = async (kind: string): Promise<Row[]> => {
-    const operation = workspaceKinds[kind]?.list;
-    if (operation === undefined) return [];
-    const query = workspaceKinds[kind]?.query;
-    const found: Row[] = [];
-    for await (const batch of await context.rows(tracker, operation, query ? { query } : {}, {
-      evenInDryRun: true,
-    }))
-      found.push(...(batch.map(jsonRow) as Row[]));
-    return found;
-  };
+  const read = (kind: string) => allRows(context, kind);
   const current: Record<string, readonly Row[]> = {};
   for (const kind of kinds) current[kind] = await read(kind);
   const needs = (kind: string) => kinds.includes(kind);
-  const groups = current.groups ?? (needs('iterations') || needs('epics') ? await read('groups') : []);
+  const groups =
+    current.groups ?? (['iterations', 'epics', 'entity_templates'].some(needs) ? await read('groups') : []);
   const objectives =
     current.objectives ?? (needs('categories') || needs('epics') ? await read('objectives') : []);
   const epics = current.epics ?? (needs('objectives') ? await read('epics') : []);
   const epicStates = needs('epics') ? await epicStatesOf(context) : [];
-  if (current.iterations) current.iterations = await withDescriptions(context, current.iterations);
-  return { current, lookup: { groups, objectives, epics, epicStates } };
-};
-
-/** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
-const withDescriptions = async (context: Context, slim: readonly Row[]): Promise<Row[]> => {
-  const found: Row[] = [];
-  for (const { id } of slim) {
-    found.push(
-      (await context.call(
-        tracker,
-        tracker.table.iterations.get,
-        { params: { 'iteration-public-id': id } },
-        { evenInDryRun: true },
-      )) as Row,
-    );
+  const templates = needs('entity_templates')
+    ? await readTemplateLookup(context, { ...current, groups }, read)
+    : undefined;
+  if (current.iterations) {
+    const whole: Row[] = [];
+    for (const row of current.iterations) whole.push(await wholeRow(context, 'iterations', row));
+    current.iterations = whole;
   }
-  return found;
+  return { current, lookup: { groups, objectives, epics, epicStates, ...(templates ? { templates } : {}) } };
 };

@@ -35,6 +35,11 @@ test('NDJSON: line numbers count empty lines, and each bad line says why', async
   ]);
 });
 
+test('NDJSON: a byte order mark before a row is no part of it', async () => {
+  const found = await rows('\uFEFF{"a":1}\n{"a":2}', 'ndjson');
+  expect(found.map(({ row }) => row)).toEqual([{ a: 1 }, { a: 2 }]);
+});
+
 test('CSV: quotes, line ends inside quotes, empty cells, too many cells, a quote that stays open', async () => {
   const found = await rows(
     '\uFEFFname,description\nbug,"a ""b"", c"\nx,"two\nlines"\ny,\nz,1,2\nw,"open\n',
@@ -86,6 +91,9 @@ test('progress counts rows done of rows known, never the bytes that were read', 
     '13 of about 100 rows (13 %), 1 failed, about 8.7 s left',
   );
   expect(text({ rows: 50, bytes: 900, isWhole: false })).toBe('13 rows, 1 failed');
+  // Nothing is known of the speed yet.
+  const none = { done: 0, failed: 0, skipped: 0, invalid: 0 };
+  expect(progressText(none, { rows: 50, bytes: 900, isWhole: true }, 900, 0)).toBe('0 rows, 0 failed');
 });
 
 test('any cells come back from CSV as they went in', () => {

@@ -172,3 +172,88 @@ test('a plan that was kept is carried out as it was read, or not at all', async 
   writeFileSync(kept, '{"version":1}');
   expect((await run('apply', '--plan', kept, '--yes')).code).toBe(2);
 });
+
+const TEMPLATES = `
+labels: [{name: from a template}]
+linked_files:
+  - name: Plan
+    type: url
+    url: https://files.example.com/plan.pdf
+    description: The plan
+entity_templates:
+  - name: Incident
+    story:
+      name: "Incident: "
+      description: What happened
+      story_type: bug
+      state: STATE
+      epic: EPIC
+      project: PROJECT
+      group: platform
+      iteration: ITERATION
+      labels: [from a template]
+      linked_files: [Plan]
+      owner_ids: ["@ana"]
+      follower_ids: [ben]
+      custom_fields: [{field: Priority, value: High}]
+      estimate: 3
+      external_links: ["https://runbook.example.com"]
+      tasks:
+        - description: Write it down
+          owner_ids: ["@ben"]
+`;
+
+test('templates and linked files: applied by names, exported, and applied again without a request', async () => {
+  const { ask } = server;
+  const nameOf = async (path: string) => (await ask('GET', path)).body[0].name as string;
+  const [workflow] = (await ask('GET', '/workflows')).body;
+  const text = TEMPLATES.replace('STATE', workflow.states[1].name)
+    .replace('EPIC', await nameOf('/epics'))
+    .replace('PROJECT', await nameOf('/projects'))
+    .replace('ITERATION', await nameOf('/iterations'));
+  const path = file(text);
+  const applied = await run('apply', '-f', path, '--yes');
+  expect([applied.code, applied.stderr]).toEqual([0, expect.anything()]);
+  const [made] = (await ask('GET', '/entity-templates')).body.filter(
+    ({ name }: { name: string }) => name === 'Incident',
+  );
+  const [linked] = (await ask('GET', '/linked-files')).body;
+  expect(made.story_contents).toMatchObject({
+    story_type: 'bug',
+    estimate: 3,
+    workflow_state_id: workflow.states[1].id,
+    epic_id: 106,
+    labels: [{ name: 'from a template' }],
+    linked_files: [{ id: linked.id }],
+    custom_fields: [{ value: 'High' }],
+    tasks: [{ description: 'Write it down', complete: false, owner_ids: [expect.any(String)] }],
+  });
+  const diff = async (name: string) => (await run('diff', '-f', name, '-o', 'json')).json().actions;
+  expect(await diff(path)).toEqual([]);
+  const exported = await run('export');
+  expect(exported.stdout).toMatch(/entity_templates:[\s\S]*story:[\s\S]*epic: /);
+  expect(await diff(file(exported.stdout))).toEqual([]);
+  const changed = file(text.replace('estimate: 3', 'estimate: 5'));
+  expect(await diff(changed)).toMatchObject([
+    { action: 'update', kind: 'entity_templates', name: 'Incident' },
+  ]);
+  expect((await run('apply', '-f', changed, '--yes')).code).toBe(0);
+  expect((await ask('GET', `/entity-templates/${made.id}`)).body.story_contents).toMatchObject({
+    estimate: 5,
+    epic_id: 106,
+  });
+});
+
+test('a template that names what does not exist is refused with its line', async () => {
+  const wrong = async (story: string, ...lists: string[]) =>
+    run('diff', '-f', file(`${lists.join('\n')}\nentity_templates:\n  - name: T\n    story: {${story}}\n`));
+  const label = await wrong('labels: [bgu]', 'labels: [{name: bug}]');
+  expect([label.code, label.stderr]).toEqual([
+    2,
+    expect.stringMatching(/story\.labels.*bgu.*did you mean bug/s),
+  ]);
+  const state = await wrong('state: Redy');
+  expect([state.code, state.stderr]).toEqual([6, expect.stringContaining('did you mean')]);
+  const field = await wrong('estimat: 3');
+  expect([field.code, field.stderr]).toEqual([2, expect.stringMatching(/line 4|:4/)]);
+});
