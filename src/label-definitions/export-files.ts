@@ -4,21 +4,31 @@ import type { LabelDef, LiveLabel } from './definition.ts';
 import { deploymentOf } from './deployment.ts';
 import { type Exported, documentText, fileText } from './export.ts';
 import { labelKey, newLabelKey, recordFrom, slugOf } from './lock-keys.ts';
-import type { LockFile } from './lock-file.ts';
+import type { DeploymentRecord, LockFile } from './lock-file.ts';
 import { changeLock, readLock, withRecord } from './lock-store.ts';
 import { match } from './match.ts';
 import { definitionFrom } from './parse.ts';
+import { present } from './read-values.ts';
 import { absolute, definitionFilesIn, documentsIn } from './read-files.ts';
 import { SCHEMA_FILE, schemaLine, schemaText } from './schema.ts';
 
-/** A definition that lies in the directory already. */
-type Known = { readonly file: string; readonly definition: LabelDef };
+/** A definition that lies in the directory already. Of the parts only those are kept whose keys an export keeps. */
+type Known = {
+  readonly file: string;
+  readonly definition: Pick<LabelDef, 'key' | 'id' | 'title' | 'fields'>;
+};
 type Written = {
   readonly id: string;
   readonly title: string;
   readonly revision: string;
   readonly file: string;
   readonly moved_from?: string;
+};
+
+const knownFrom = (file: string, value: unknown): Known => {
+  const { key, id, title, fields } = definitionFrom(value).definition;
+  const hasKeys = fields?.some((field) => field.key !== undefined) ?? false;
+  return { file, definition: present({ key, id, title, fields: hasKeys ? fields : undefined }) };
 };
 
 /** Single definitions in a directory; files that cannot be read are somebody else's. */
@@ -29,8 +39,7 @@ const knownIn = async (context: Context, directory: string): Promise<Known[]> =>
   for (const file of await definitionFilesIn(context, path)) {
     const documents = documentsIn(file, (await context.host.files.read(join(path, file))) ?? '');
     const [only] = documents;
-    if (only !== undefined && documents.length === 1)
-      known.push({ file, definition: definitionFrom(only.value).definition });
+    if (only !== undefined && documents.length === 1) known.push(knownFrom(file, only.value));
   }
   return known;
 };
@@ -72,7 +81,7 @@ const nameFor = (
 };
 
 /** Keys are the file's own: an export keeps them. */
-const withKeys = (one: Exported, before: LabelDef | undefined): Exported => {
+const withKeys = (one: Exported, before: Known['definition'] | undefined): Exported => {
   if (before === undefined) return one;
   const { definition } = one;
   const pairs = match(before.fields ?? [], one.live.fields, '').pairs;
@@ -123,14 +132,33 @@ const writeOne = async (target: Target, found: Exported): Promise<{ written: Wri
   return { written, one };
 };
 
+/** What the lock file gets of a label that was written: the label itself need not be kept until the end. */
+type Noted = {
+  readonly wanted: Pick<LabelDef, 'key' | 'id' | 'title'>;
+  readonly file: string;
+  readonly record: DeploymentRecord;
+};
+
+const notedFrom = (
+  { deployment }: Target,
+  lock: LockFile,
+  { definition, live }: Exported,
+  file: string,
+): Noted => {
+  const { key, id, title, permissions } = definition;
+  const wanted = present({ key, id, title });
+  const known = labelKey(lock, wanted, deployment, file);
+  const before = known === undefined ? undefined : lock.labels[known];
+  return { wanted, file, record: recordFrom(definition, live, before, deployment, permissions) };
+};
+
 const recordAll = async (
   { context, directory, deployment }: Target,
-  all: readonly { readonly definition: LabelDef; readonly live: LiveLabel; readonly file: string }[],
+  all: readonly Noted[],
 ): Promise<void> => {
   await changeLock(context, absolute(context, directory), (lock) =>
-    all.reduce((now, { definition, live, file }) => {
-      const key = labelKey(now, definition, deployment, file) ?? newLabelKey(now, definition, new Set());
-      const record = recordFrom(definition, live, now.labels[key], deployment, definition.permissions);
+    all.reduce((now, { wanted, file, record }) => {
+      const key = labelKey(now, wanted, deployment, file) ?? newLabelKey(now, wanted, new Set());
       return withRecord(now, key, file, deployment, record);
     }, lock),
   );
@@ -163,18 +191,21 @@ export async function* exportToDirectory(
     deployment,
     taken: new Set(known.map(({ file }) => file)),
   };
-  const recorded: { definition: LabelDef; live: LiveLabel; file: string }[] = [];
-  await writeSchema(context, directory);
+  const recorded: Noted[] = [];
+  // Only once the service has answered: an export that is refused leaves nothing behind.
+  let hasSchema = false;
+  const schemaOnce = async (): Promise<void> => {
+    if (!hasSchema) await writeSchema(context, directory);
+    hasSchema = true;
+  };
   for await (const found of labels) {
+    await schemaOnce();
     const { written, one } = await writeOne(target, found);
     if (lock !== undefined)
-      recorded.push({
-        definition: one.definition,
-        live: one.live,
-        file: written.file.slice(join(directory, '/').length),
-      });
+      recorded.push(notedFrom(target, lock, one, written.file.slice(join(directory, '/').length)));
     yield written;
   }
+  await schemaOnce();
   if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
 }
 

@@ -28,6 +28,7 @@ export const exportResult = async (
   directory: string | undefined,
   deployment: string | undefined,
 ): Promise<Result> => {
+  context.host.keepMemorySmall();
   const labels = exported(context, typed, options);
   if (directory !== undefined) {
     const written = (await isFileName(context, directory))

@@ -1,9 +1,8 @@
 import type { Context } from '../cli/command.ts';
-import { AppError } from '../core/problem.ts';
 import type { LabelJson } from './api-types.ts';
 import { inParallel } from './in-parallel.ts';
 import { type Asking, allDefinitions, getDefinition } from './read-labels.ts';
-import { folded, titleOf, titled } from './resolve-label.ts';
+import { folded, mayBeNone, titleOf, titled } from './resolve-label.ts';
 import { rememberTitles } from './titles.ts';
 
 /** What a definition may be called in the service. */
@@ -21,7 +20,7 @@ const readById = async (context: Context, id: string, asking: Asking): Promise<L
   try {
     return await getDefinition(context, `labels/${id}`, asking);
   } catch (error) {
-    if (error instanceof AppError && error.category === 'not-found') return undefined;
+    if (mayBeNone(error)) return undefined;
     throw error;
   }
 };

@@ -1,5 +1,6 @@
 import { yamlValue } from '../core/yaml-value.ts';
 import { AppError, problem } from '../core/problem.ts';
+import { isPlainKey, plainYaml } from './plain-yaml.ts';
 import { isPlain } from './read-values.ts';
 import { parseAllDocuments } from './yaml-package.ts';
 
@@ -43,7 +44,8 @@ const header = `# What opsctl has applied where: ids, revisions and digests. Com
 # After a merge conflict run \`opsctl labels adopt\` again: both sides are merged record by record.
 `;
 
-const keyText = (key: string): string => (/^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key));
+/** `null`, `1e3` and `0012` are no text to YAML: keys that begin with a digit, and its own words, are quoted. */
+const keyText = (key: string): string => (isPlainKey(key) ? key : JSON.stringify(key));
 const sorted = (value: object): [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 /** Members whose entries are a map: sorted, so that two branches add in different places. */
@@ -75,14 +77,19 @@ const sidesOf = (text: string): string[] => {
   return [text.replace(hunk, '$1'), text.replace(hunk, '$2')];
 };
 
-const parsed = (path: string, text: string): LockFile => {
+const anyYaml = (path: string, text: string): unknown => {
   const documents = parseAllDocuments(text);
   const [document] = 'empty' in documents ? [] : documents;
   const [error] = document?.errors ?? [];
   if (error) throw broken(path, `is not YAML (line ${error.linePos?.[0].line ?? 1})`);
   const read = document === undefined ? { value: undefined } : yamlValue(document);
   if ('problem' in read) throw broken(path, `is not YAML: ${read.problem}`);
-  const { value } = read;
+  return read.value;
+};
+
+const parsed = (path: string, text: string): LockFile => {
+  const plain = plainYaml(text);
+  const value = plain === undefined ? anyYaml(path, text) : plain.value;
   if (!isPlain(value) || value.version !== 1) throw broken(path, 'is not a lock file of version 1');
   const labels = value.labels ?? {};
   if (!isPlain(labels)) throw broken(path, 'has no map of labels');

@@ -96,28 +96,32 @@ export const inDeployment = (
 /** The key of a definition in a lock file: its own, by an id, by a title, by its file. Undefined: it is new there. Pure. */
 export const labelKey = (
   lock: LockFile,
-  wanted: LabelDef,
+  wanted: Pick<LabelDef, 'key' | 'id' | 'title' | 'was'>,
   deployment: string,
   file: string | undefined,
 ): string | undefined => {
   if (wanted.key !== undefined) return wanted.key;
-  const entries = Object.entries(lock.labels);
+  const keys = Object.keys(lock.labels);
+  const hereAt = (key: string): DeploymentRecord | undefined => lock.labels[key]?.deployments[deployment];
+  const anyAt = (key: string): DeploymentRecord[] => Object.values(lock.labels[key]?.deployments ?? {});
   const find = (is: (one: DeploymentRecord) => boolean): string | undefined =>
-    entries.find(([, { deployments }]) => {
-      const here = deployments[deployment];
+    keys.find((key) => {
+      const here = hereAt(key);
       return here !== undefined && is(here);
-    })?.[0] ?? entries.find(([, { deployments }]) => Object.values(deployments).some(is))?.[0];
-  const byId = wanted.id === undefined ? undefined : find(({ id }) => id === wanted.id);
-  const byFile = file === undefined ? undefined : entries.find(([, one]) => one.file === file)?.[0];
+    }) ?? keys.find((key) => anyAt(key).some(is));
   return (
-    byId ??
+    (wanted.id === undefined ? undefined : find(({ id }) => id === wanted.id)) ??
     find(({ title }) => title === wanted.title) ??
     (wanted.was === undefined ? undefined : find(({ title }) => title === wanted.was)) ??
-    byFile
+    (file === undefined ? undefined : keys.find((key) => lock.labels[key]?.file === file))
   );
 };
 
-export const newLabelKey = (lock: LockFile, wanted: LabelDef, taken: ReadonlySet<string>): string =>
+export const newLabelKey = (
+  lock: LockFile,
+  wanted: Pick<LabelDef, 'id' | 'title'>,
+  taken: ReadonlySet<string>,
+): string =>
   unusedKey(slugOf(wanted.title) || (wanted.id ?? 'label'), new Set([...Object.keys(lock.labels), ...taken]));
 
 const choiceRecords = (

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { Context } from '../cli/command.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { baseOf, revisionOf } from './base.ts';
@@ -22,13 +21,15 @@ import { type Wish, lockPlaceOf } from './wishes.ts';
 
 const entriesOf = (session: Session, wishes: readonly Wish[]): (LockEntry | undefined)[] => {
   const taken = new Map<string, Wish>();
+  const takenIn = new Map<string, Set<string>>();
   return wishes.map((wish) => {
     const { directory, file } = lockPlaceOf(session.context, wish);
     const lock = directory === undefined ? undefined : session.locks.get(directory);
     if (directory === undefined || lock === undefined) return undefined;
     const known = labelKey(lock, wish.wanted, session.deployment, file);
-    const here = [...taken.keys()].flatMap((one) => (one.startsWith(`${directory}/`) ? [basename(one)] : []));
-    const key = known ?? newLabelKey(lock, wish.wanted, new Set(here));
+    const here = takenIn.get(directory) ?? new Set<string>();
+    const key = known ?? newLabelKey(lock, wish.wanted, here);
+    takenIn.set(directory, here.add(key));
     const other = taken.get(`${directory}/${key}`);
     if (other !== undefined) {
       const text = `means the same label (${key} in the lock file) as ${other.source}`;
@@ -50,7 +51,7 @@ const seekOf = (session: Session, { wish, entry }: Sought) => {
   return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
 };
 
-/** Labels that other definitions are bound to: a title that they happen to have is no reason to take them. */
+/** Labels to which definitions are bound: the title that one happens to have is no reason for another to take it. */
 const ownedBy = (session: Session, sought: readonly Sought[]): ReadonlySet<string> =>
   new Set(
     sought.flatMap((one) => {
@@ -67,12 +68,13 @@ const liveOf = (
   owned: ReadonlySet<string>,
 ): LiveLabel | undefined => {
   const { ids, titles } = seekOf(session, sought);
+  const own = recordHere(session, sought.entry)?.id;
   for (const id of ids) {
     const label = labels.withId(id);
     if (label !== undefined) return liveFrom(label);
   }
   for (const title of titles) {
-    const found = labels.withTitle(title).filter(({ id }) => !owned.has(id ?? ''));
+    const found = labels.withTitle(title).filter(({ id = '' }) => id === own || !owned.has(id));
     if (found.length > 1) {
       const { line, column } = sought.wish.document.placeOf('title');
       const path = `${sought.wish.source}:${line}:${column}: title`;
@@ -191,11 +193,7 @@ export const prepareAll = async (session: Session, wishes: readonly Wish[]): Pro
     ),
   ]);
   const owned = ownedBy(session, sought);
-  const lives = sought.map((one) => {
-    const others = new Set(owned);
-    others.delete(recordHere(session, one.entry)?.id ?? '');
-    return liveOf(session, one, labels, others);
-  });
+  const lives = sought.map((one) => liveOf(session, one, labels, owned));
   refuseShared(sought, lives);
   const known: Known = { limits, user: once(() => getUserCapabilities(context)) };
   return inParallel(sought, (one, i) => prepareOne(session, one, lives[i], known));
@@ -203,10 +201,15 @@ export const prepareAll = async (session: Session, wishes: readonly Wish[]): Pro
 
 /** Two definitions that lead to one label would undo each other. */
 const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | undefined)[]): void => {
+  const first = new Map<string, Sought>();
   for (const [i, live] of lives.entries()) {
-    const first = live === undefined ? -1 : lives.findIndex((other) => other?.id === live.id);
-    const [other, one] = [sought[first], sought[i]];
-    if (live === undefined || first === i || other === undefined || one === undefined) continue;
+    const one = sought[i];
+    if (live === undefined || one === undefined) continue;
+    const other = first.get(live.id);
+    if (other === undefined) {
+      first.set(live.id, one);
+      continue;
+    }
     const text = `means labels/${live.id}, as ${other.wish.source} does`;
     throw new AppError('usage', 'a label is defined twice; nothing was sent', {
       problems: placed(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),

@@ -4,7 +4,9 @@ import type { Context } from '../cli/command.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { LOCK_FILE } from './lock-file.ts';
 import { SCHEMA_FILE } from './schema.ts';
+import { plainYaml } from './plain-yaml.ts';
 import { type Place, placeIn } from './yaml-places.ts';
+import { wholeInput } from '../cli/standard-input.ts';
 import { LineCounter, parseAllDocuments } from './yaml-package.ts';
 
 /** One YAML document of a file, or of standard input (`-`). */
@@ -33,11 +35,7 @@ export const placed = (document: Document, problems: readonly Problem[]): Proble
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
 
 export const textOf = async (context: Context, file: string): Promise<string> => {
-  if (file === '-') {
-    const parts: Uint8Array[] = [];
-    for await (const part of context.host.terminal.stdin.bytes()) parts.push(part);
-    return Buffer.concat(parts).toString('utf8');
-  }
+  if (file === '-') return (await wholeInput(context.host)).toString('utf8');
   const text = await context.host.files.read(absolute(context, file));
   if (text === undefined)
     throw usageError(`there is no file ${file}`, [
@@ -80,7 +78,40 @@ const placeLater =
     return document === undefined ? { line: 1, column: 1 } : placeIn(document, lineCounter, path);
   };
 
+const plainDocument = (file: string, text: string): Document | undefined => {
+  const read = plainYaml(text);
+  return (
+    read && {
+      source: called(file),
+      value: read.value,
+      ...(file === '-' ? {} : { file }),
+      index: 0,
+      isOnly: true,
+      placeOf: placeLater(text, 0),
+    }
+  );
+};
+
+/** Git left both sides of a merge in the file: only a person knows which is meant. */
+const refuseConflict = (file: string, text: string): void => {
+  const at = text.split('\n').findIndex((line) => /^<{7}( |$)/.test(line));
+  if (at < 0) return;
+  const wrong = problem(
+    '--file',
+    'rule',
+    'has the conflict markers of a merge',
+    'choose a side, then run again',
+  );
+  throw new AppError('usage', `${called(file)}:${at + 1} has a merge conflict; nothing was sent`, {
+    code: 'MERGE_CONFLICT',
+    problems: [{ ...wrong, file: called(file), line: at + 1, column: 1 }],
+  });
+};
+
 export const documentsIn = (file: string, text: string): Document[] => {
+  const plain = plainDocument(file, text);
+  if (plain !== undefined) return [plain];
+  refuseConflict(file, text);
   const parsed = parseAllDocuments(text);
   const found = 'empty' in parsed ? [] : parsed;
   const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {

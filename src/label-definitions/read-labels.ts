@@ -94,7 +94,7 @@ export async function* allPages<T extends Page>(
   } while (pageToken !== undefined && pageToken !== '');
 }
 
-export async function* allLabels(
+async function* allLabels(
   context: Context,
   query: Readonly<Record<string, unknown>>,
 ): AsyncGenerator<LabelJson> {

@@ -73,7 +73,7 @@ export const nameOfLabel = (context: Context, typed: string, asking: Asking): Pr
   });
 
 /** Services that judge rights first say 403 for an id that is none (spec/labels#errors). */
-const mayBeNone = (error: unknown): error is AppError =>
+export const mayBeNone = (error: unknown): error is AppError =>
   error instanceof AppError &&
   error.detail.code !== 'MISSING_SCOPE' &&
   (error.category === 'not-found' || error.detail.httpStatus === 403);

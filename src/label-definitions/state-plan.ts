@@ -24,7 +24,7 @@ const cannotBeDraft = (live: LiveLabel): Problem =>
     'remove `state`, or say published or disabled',
   );
 /** spec/labels#lifecycle-2: publish leads from draft to published; a disabled label is enabled first. */
-const isDisabledProblem = (live: LiveLabel): Problem =>
+const disabledProblem = (live: LiveLabel): Problem =>
   problem(
     'state',
     'rule',
@@ -76,7 +76,7 @@ const problemsOf = (wanted: LabelDef, live: LiveLabel | undefined, asked: Asked)
     return live === undefined || live.state === 'UNPUBLISHED_DRAFT' ? [] : [cannotBeDraft(live)];
   }
   const isRefused = wanted.state === undefined && asked.publish && live?.state === 'DISABLED';
-  return isRefused && isPending(live, asked) ? [isDisabledProblem(live)] : [];
+  return isRefused && isPending(live, asked) ? [disabledProblem(live)] : [];
 };
 
 const changeOf = (transition: Transition, what: string): Change => {

@@ -43,27 +43,40 @@ const placeText = ({ source, document }: Wish, path: string): string => {
   return `${source}:${line}:${column}`;
 };
 
+type Named = 'id' | 'key' | 'title';
+
+/** Definitions by what they say, in their order. */
+const indexBy = (wishes: readonly Wish[], member: Named): ReadonlyMap<string, readonly Wish[]> => {
+  const index = new Map<string, Wish[]>();
+  for (const wish of wishes) {
+    const said = wish.wanted[member];
+    if (said === undefined) continue;
+    const group = index.get(said);
+    if (group === undefined) index.set(said, [wish]);
+    else group.push(wish);
+  }
+  return index;
+};
+
 /** The same id, key or title twice: both would be applied to one label, one after the other. */
-const repeatedProblems = (wishes: readonly Wish[]): Problem[] =>
-  wishes.flatMap((wish, i) => {
-    const before = wishes.slice(0, i);
-    const repeats = (member: 'id' | 'key' | 'title', isSame: (other: Wish) => boolean): Problem[] => {
-      const first = before.find(isSame);
-      if (first === undefined || wish.wanted[member] === undefined) return [];
+const repeatedProblems = (wishes: readonly Wish[]): Problem[] => {
+  const index = { id: indexBy(wishes, 'id'), key: indexBy(wishes, 'key'), title: indexBy(wishes, 'title') };
+  const order = new Map(wishes.map((wish, i) => [wish, i]));
+  return wishes.flatMap((wish, i) => {
+    const repeats = (member: Named, isSame: (other: Wish) => boolean = () => true): Problem[] => {
+      const alike = index[member].get(wish.wanted[member] ?? '') ?? [];
+      const first = alike.find((other) => (order.get(other) ?? i) < i && isSame(other));
+      if (first === undefined) return [];
       const text = `repeats ${JSON.stringify(wish.wanted[member])}, which stands in ${placeText(first, member)}`;
       const hint = 'remove the file that is out of date';
       return placed(wish.document, [problem(member, 'rule', text, hint)]);
     };
-    const { id, key, title } = wish.wanted;
-    const byId = repeats('id', ({ wanted }) => wanted.id === id);
-    const byKey = repeats('key', ({ wanted }) => wanted.key === key);
-    const byTitle = repeats(
-      'title',
-      ({ wanted }) =>
-        wanted.title === title && (wanted.id === undefined || id === undefined || wanted.id === id),
-    );
-    return [...byId, ...byKey, ...(byId.length + byKey.length > 0 ? [] : byTitle)];
+    const { id } = wish.wanted;
+    const found = [...repeats('id'), ...repeats('key')];
+    if (found.length > 0) return found;
+    return repeats('title', ({ wanted }) => wanted.id === undefined || id === undefined || wanted.id === id);
   });
+};
 
 /** Every definition of the documents; all that is wrong with them is one error. */
 export const wishesFrom = (context: Context, documents: readonly Document[]): Wish[] => {

@@ -40,7 +40,7 @@ test('what is written is read back as it was', () => {
         expect(JSON.parse(JSON.stringify(read))).toEqual(JSON.parse(JSON.stringify(value)));
       },
     ),
-    { numRuns: 150 },
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 150 : 50 },
   );
 });
 

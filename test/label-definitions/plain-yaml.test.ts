@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { type LockFile, lockFrom, lockText } from '../../src/label-definitions/lock-file.ts';
+import { plainYaml } from '../../src/label-definitions/plain-yaml.ts';
+import { yamlText } from '../../src/label-definitions/yaml-text.ts';
+
+/** What the general reader makes of a text, when it is one document without a mistake. */
+const general = (text: string): { readonly value: unknown } | undefined => {
+  const documents = parseAllDocuments(text);
+  const [only] = 'empty' in documents ? [] : documents;
+  if (only === undefined || documents.length > 1 || only.errors.length > 0) return undefined;
+  return { value: only.toJS() };
+};
+
+const words = fc.constantFrom(
+  'yes',
+  'null',
+  'a: b',
+  'a #b',
+  'a ',
+  '- a',
+  '1e3',
+  '0012',
+  "it's",
+  'Ärger',
+  '|',
+  '[]',
+  '\u{1f600}',
+);
+const text = fc.oneof(fc.string(), words, fc.constantFrom('One.\nTwo.\n', 'a\n\nb', 'a\n b'));
+const anyText = fc.oneof(fc.string({ unit: 'binary' }), text);
+const definitionOf = (some: fc.Arbitrary<string>) => {
+  const leaf = fc.oneof(some, fc.integer(), fc.boolean(), fc.constant(null));
+  const row = fc.dictionary(fc.constantFrom('name', 'id', 'badge', 'disabled'), leaf, { minKeys: 1 });
+  return fc.record({
+    title: some,
+    apps: fc.array(leaf),
+    fields: fc.array(fc.record({ name: some, choices: fc.array(fc.oneof(row, leaf)), one: row })),
+  });
+};
+
+test('definitions as they are exported are read as the general reader reads them', () => {
+  fc.assert(
+    fc.property(definitionOf(text), (one) => {
+      const written = `# comment\n${yamlText(one)}`;
+      expect(plainYaml(written)).toEqual(general(written));
+    }),
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 300 : 100 },
+  );
+});
+
+test('nothing but control and format characters makes an exported text unusual', () => {
+  fc.assert(
+    fc.property(definitionOf(anyText), (one) => {
+      const written = yamlText(one);
+      const read = plainYaml(written);
+      if (read === undefined) expect(written).toMatch(/[^\P{C}\n]|[\u2028\u2029]/u);
+      else expect(read).toEqual(general(written));
+    }),
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 300 : 100 },
+  );
+});
+
+test('an ordinary definition needs no general reader', () => {
+  const definition = {
+    id: 'Ab12_x',
+    title: 'Ärger & Co',
+    description: 'One.\n\nTwo: 3\n',
+    learnMoreUri: 'https://example.com/a?b#c',
+    state: 'published',
+    disabledPolicy: { hideInSearch: true },
+    enabledApps: ['FILES'],
+    permissions: [],
+    fields: [
+      {
+        name: '2024',
+        type: 'selection',
+        required: false,
+        maxEntries: null,
+        choices: [{ name: 'Open', badge: { color: '#1a2b3c' } }, 'Done'],
+      },
+      { name: 'Note', type: 'text', disabled: true, description: '|' },
+    ],
+  };
+  expect(plainYaml(`# yaml-language-server: $schema=./labels.schema.json\n${yamlText(definition)}`)).toEqual({
+    value: definition,
+  });
+});
+
+const edit = fc.record({
+  at: fc.nat(400),
+  remove: fc.nat(3),
+  insert: fc.oneof(
+    fc.constantFrom(
+      ' ',
+      '\n',
+      '  ',
+      '- ',
+      ': ',
+      '#',
+      ' # x',
+      '"',
+      '|',
+      '&a ',
+      '*a',
+      '!!str ',
+      '---\n',
+      '\t',
+      '{',
+      '[',
+      'a: 1\n',
+      '',
+      '\r',
+      '? ',
+      '<<: ',
+      '0x1',
+      '.',
+    ),
+    fc.string({ maxLength: 3 }),
+  ),
+});
+
+test('a text that was edited is read as the general reader reads it, or left to that', () => {
+  fc.assert(
+    fc.property(definitionOf(text), fc.array(edit, { minLength: 1, maxLength: 3 }), (one, edits) => {
+      let written = yamlText(one);
+      for (const { at, remove, insert } of edits) {
+        const place = at % (written.length + 1);
+        written = written.slice(0, place) + insert + written.slice(place + remove);
+      }
+      const read = plainYaml(written);
+      if (read !== undefined) expect(read).toEqual(general(written));
+    }),
+    { numRuns: process.env['OPSCTL_SOAK'] === '1' ? 2000 : 400 },
+  );
+});
+
+test.each([
+  ['a repeated key', 'a: 1\na: 2\n'],
+  ['a value that goes on in the next line', 'a: b\n  c\n'],
+  ['two documents', 'a: 1\n---\na: 2\n'],
+  ['a comment behind a value', 'a: b # c\n'],
+  ['a comment between lines', 'a: 1\n# c\nb: 2\n'],
+  ['an anchor', 'a: &x 1\n'],
+  ['a tag', 'a: !!str 1\n'],
+  ['flow style', 'a: {b: 1}\n'],
+  ['a word of YAML', 'a: Yes\n'],
+  ['a prototype', '__proto__: 1\n'],
+  ['a quoted prototype', '"__proto__": 1\n'],
+  ['a key without a value', 'a:\nb: 1\n'],
+  ['a list at the indent of its key', 'a:\n- b\n'],
+  ['trailing space', 'a: b \n'],
+  ['no end of line', 'a: b'],
+  ['Windows ends of lines', 'a: b\r\n'],
+  ['nothing', ''],
+  ['comments alone', '# a\n'],
+  ['a tab', 'a:\tb\n'],
+  ['a number with a leading zero', 'a: 012\n'],
+  ['depth without end', Array.from({ length: 40 }, (_, i) => `${'  '.repeat(i)}a:`).join('\n') + ' 1\n'],
+])('%s is left to the general reader', (_, written) => {
+  expect(plainYaml(written)).toBeUndefined();
+});
+
+test('keys of the lock file come back as they were, whatever they look like', () => {
+  const record = {
+    id: '1',
+    title: 't',
+    revision: '1',
+    state: 'PUBLISHED',
+    copyMode: 'DO_NOT_COPY',
+    enabledApps: ['FILES'],
+    digest: 'd',
+    fields: {},
+  };
+  for (const key of ['null', 'true', '1e3', '0x10', '0012', '-a', '-', 'no', 'label-1', 'a b', 'ä']) {
+    const lock: LockFile = {
+      labels: { [key]: { file: 'a.yaml', deployments: { 'http://127.0.0.1:1': record } } },
+    };
+    expect(lockFrom('lock', lockText(lock))).toEqual(lock);
+    expect(plainYaml(lockText(lock))).toEqual(general(lockText(lock)));
+    expect(plainYaml(lockText(lock))).toBeDefined();
+  }
+});
