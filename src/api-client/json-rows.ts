@@ -44,13 +44,9 @@ export class JsonRows {
     let start = this.#place === 'before' ? this.#open(chunk) : 0;
     for (let at = start; at < chunk.length && this.#place === 'within'; at++) {
       const byte = chunk[at];
-      if (this.#isText) this.#inText(byte);
-      else if (byte === QUOTE) this.#isText = true;
-      else if (byte === OPEN_LIST || byte === OPEN_RECORD) this.#depth += 1;
-      else if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) {
-        this.#end(rows, chunk.subarray(start, at), byte === CLOSE_LIST);
-        start = at + 1;
-      } else if (byte === CLOSE_LIST || byte === CLOSE_RECORD) this.#depth -= 1;
+      if (!this.#endsRow(byte)) continue;
+      this.#end(rows, chunk.subarray(start, at), byte === CLOSE_LIST);
+      start = at + 1;
     }
     if (this.#place === 'within') this.#hold(chunk.subarray(start));
     else if (!isBlank(chunk.subarray(start))) throw this.#broken();
@@ -65,6 +61,15 @@ export class JsonRows {
     const at = chunk.indexOf(OPEN_LIST);
     this.#place = 'within';
     return at + 1;
+  }
+  /** Takes one byte: whether the row that it follows is complete. */
+  #endsRow(byte: number | undefined): boolean {
+    if (this.#isText) this.#inText(byte);
+    else if (byte === QUOTE) this.#isText = true;
+    else if (byte === OPEN_LIST || byte === OPEN_RECORD) this.#depth += 1;
+    else if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) return true;
+    else if (byte === CLOSE_LIST || byte === CLOSE_RECORD) this.#depth -= 1;
+    return false;
   }
   #inText(byte: number | undefined): void {
     if (this.#isEscaped) this.#isEscaped = false;

@@ -71,9 +71,11 @@ const textOf = async (head: Bytes, rest: AsyncIterator<Bytes>, what: string): Pr
 
 async function* none(): RowBatches {}
 
-/** The rows of an answer whose head is here. Anything but a list is the error that it means. */
-export const openList = async (operation: Operation, reply: HttpReply, url: string): Promise<RowBatches> => {
-  const what = `${operation.method} ${new URL(url).pathname}`;
+/** An answer whose head is here: the rows of a list, or the text of anything else. */
+export const openAnswer = async (
+  reply: HttpReply,
+  what: string,
+): Promise<{ readonly rows?: RowBatches; readonly text?: string }> => {
   const stream = reply.stream()[Symbol.asyncIterator]();
   let head: Bytes = new Uint8Array();
   while (firstOf(head) === undefined) {
@@ -82,9 +84,20 @@ export const openList = async (operation: Operation, reply: HttpReply, url: stri
     head = Buffer.concat([head, next.value]);
   }
   const isSuccess = reply.status >= 200 && reply.status < 300;
-  if (isSuccess && firstOf(head) === OPEN_LIST) return batches(head, stream, what);
-  const read = { status: reply.status, headers: reply.headers, text: await textOf(head, stream, what) };
-  expectShape(operation, answerFrom(operation, read, url), url);
+  return isSuccess && firstOf(head) === OPEN_LIST
+    ? { rows: batches(head, stream, what) }
+    : { text: await textOf(head, stream, what) };
+};
+
+/** The rows of an answer whose head is here. Anything but a list is the error that it means. */
+export const openList = async (operation: Operation, reply: HttpReply, url: string): Promise<RowBatches> => {
+  const { rows, text = '' } = await openAnswer(reply, `${operation.method} ${new URL(url).pathname}`);
+  if (rows !== undefined) return rows;
+  expectShape(
+    operation,
+    answerFrom(operation, { status: reply.status, headers: reply.headers, text }, url),
+    url,
+  );
   return none();
 };
 

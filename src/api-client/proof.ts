@@ -26,20 +26,24 @@ const isOfRow = ({ fields }: ObjectField, value: Row): boolean => {
   return keys.length === 0 || keys.some((key) => Object.hasOwn(fields, key));
 };
 
-/** What would have proved the write, in words; undefined when the answer does. */
-const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
-  if (operation.returns === undefined) {
-    if (operation.ok !== 204 || status === 204) return undefined;
-    // spec/tracker#webhooks: real services may send the record where the document says 204.
-    return isRow(value) && isText(value.id) ? undefined : 'a 204 or the record';
-  }
-  const returns = bare(operation.returns);
-  if (returns.type === 'array') return Array.isArray(value) ? undefined : 'a list';
-  if (returns.type !== 'object') return value === undefined ? 'a value' : undefined;
+/** spec/tracker#webhooks: real services may send the record where the document says 204. */
+const missingOfNothing = (ok: number, status: number, value: unknown): string | undefined =>
+  ok !== 204 || status === 204 || (isRow(value) && isText(value.id)) ? undefined : 'a 204 or the record';
+
+const missingOfObject = (returns: ObjectField, value: unknown): string | undefined => {
   const key = identityOf(returns);
   if (key === undefined)
     return isRow(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
   return isRow(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
+};
+
+/** What would have proved the write, in words; undefined when the answer does. */
+const missingProof = (operation: Operation, status: number, value: unknown): string | undefined => {
+  if (operation.returns === undefined) return missingOfNothing(operation.ok, status, value);
+  const returns = bare(operation.returns);
+  if (returns.type === 'object') return missingOfObject(returns, value);
+  if (returns.type === 'array') return Array.isArray(value) ? undefined : 'a list';
+  return value === undefined ? 'a value' : undefined;
 };
 
 /**

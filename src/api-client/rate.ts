@@ -43,13 +43,19 @@ type Rule = {
   readonly isAlive: (id: string) => boolean;
 };
 
-/** When the place of each ticket ahead is free again; unknown while its request is under way. */
-const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rule): number[] => {
+/** When the places of the requests that have ended are free again. */
+const endsOf = (lines: readonly Line[], windowMs: number): ReadonlyMap<string, number> => {
   const ended = new Map<string, number>();
   for (const line of lines) {
     if (line.kind === 'done') ended.set(line.id, line.atMs + windowMs);
     if (line.kind === 'dropped') ended.set(line.id, 0);
   }
+  return ended;
+};
+
+/** When the place of each ticket ahead is free again; unknown while its request is under way. */
+const releases = (lines: readonly Line[], id: string, { windowMs, isAlive }: Rule): number[] => {
+  const ended = endsOf(lines, windowMs);
   const found: number[] = [];
   let openUntil = 0;
   for (const line of lines) {
@@ -94,7 +100,7 @@ export type Bucket = {
    * Resolves when this request may go, with what must be called when its answer has begun or failed. `onWait` hears how long,
    * once, when it is more than a moment.
    */
-  admit(onWait?: (ms: number) => void): Promise<() => void>;
+  admit(onWait?: (ms: number) => void): Promise<() => unknown>;
   /** The service said no: nobody of this profile asks again before then. */
   block(untilMs: number): void;
   /** The service says that it has no limit. */

@@ -5,8 +5,8 @@ import { type Outcome, type RetryPolicy, defaultPolicy, retryDelay } from './ret
 export type SendOptions = {
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
-  /** Waits for a free place in the rate window before each try; calls back what it gave when the answer has begun or failed. */
-  readonly admit?: () => Promise<() => void>;
+  /** Waits for a free place in the rate window before each try; calls back what it gave when the answer has begun or failed, and waits for that. */
+  readonly admit?: () => Promise<() => unknown>;
   readonly onRetry?: (delayMs: number, why: string) => void;
 };
 

@@ -105,6 +105,23 @@ test('a bucket in a directory: the third request of two a minute waits for the r
   expect(host.now() - start).toBe(WINDOW_MS);
 });
 
+test('that a service has no limit is written once in some minutes, not for each answer', async () => {
+  const host = fakeHost();
+  const bucket = makeBucket(host, '/state', 'k', 1);
+  (await bucket.admit())();
+  const opened = async (): Promise<number> => {
+    const names = await host.files.list('/state');
+    const texts = names.map((name) => host.files.readNow(`/state/${name}`) ?? '');
+    return parseLines(texts.join('')).filter(({ kind }) => kind === 'open').length;
+  };
+  bucket.open();
+  bucket.open();
+  expect(await opened()).toBe(1);
+  await host.sleep(6 * 60_000);
+  bucket.open();
+  expect(await opened()).toBe(2);
+});
+
 test('a request that never ends holds the others up for some minutes, not for ever', async () => {
   const host = fakeHost();
   const start = host.now();

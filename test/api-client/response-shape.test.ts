@@ -1,3 +1,4 @@
+import type { AppError } from '../../src/core/problem.ts';
 import { expect, test } from 'vitest';
 import { expectShape } from '../../src/api-client/response-shape.ts';
 import { labels } from '../../src/api-specs/tracker/labels.ts';
@@ -18,4 +19,16 @@ test('what a row gives passes, whatever stands inside; the answer to a change is
   expectShape(labels.update, undefined, 'http://t.example/x');
   expectShape(labels.create, [], 'http://t.example/x');
   expect(expectShape(labels.delete, 'anything', 'http://t.example/x')).toBeUndefined();
+});
+
+test('an object that came instead is kept for the message; anything else is not', () => {
+  const dataOf = (value: unknown): unknown => {
+    try {
+      return expectShape(labels.list, value, 'http://t.example/x');
+    } catch (error) {
+      return (error as AppError).detail.data;
+    }
+  };
+  expect(dataOf({ error: 'weird' })).toEqual({ error: 'weird' });
+  expect(dataOf('soon')).toBeUndefined();
 });

@@ -19,7 +19,11 @@ export type VersionRow = {
     /** status carries raftAppliedIndex, dbSizeInUse, isLearner and errors. */
     readonly appliedIndex: boolean;
     readonly learners: boolean;
+    /** A downgrade is asked for through the store's own interface; `/version` and status say the version of the data. */
+    readonly downgrade: boolean;
   };
+  /** How often the leader looks at the versions of the members: the cluster's version moves that late. */
+  readonly monitorSeconds: number;
   readonly path: { readonly listLeases?: string; readonly timeToLive: string; readonly revokeLease: string };
   /** How the retention of the configuration file is written. spec/store#items: string in 3.3, was numeric. */
   readonly retention: 'number' | 'string';
@@ -32,6 +36,27 @@ export type VersionRow = {
 const logFlags = [
   { key: 'debug', flag: '--debug', instead: 'log-level: debug' },
   { key: 'log-package-levels', flag: '--log-package-levels', instead: 'log-level' },
+];
+
+const removedFlag = (key: string, instead: string) => ({ key, flag: `--${key}`, instead });
+const proxyNote = 'leave it out; the grpc-proxy is a program of its own';
+/** Seen on real servers: as a flag each of these ends 3.6 at its start, as a key of the file or a variable it is ignored without a word. */
+const removedIn36 = [
+  removedFlag('enable-v2', 'leave it out: 3.6 has no v2 interface'),
+  removedFlag('experimental-enable-v2v3', 'leave it out: 3.6 has no v2 interface'),
+  ...[
+    'proxy',
+    'proxy-dial-timeout',
+    'proxy-failure-wait',
+    'proxy-read-timeout',
+    'proxy-refresh-interval',
+    'proxy-write-timeout',
+  ].map((key) => removedFlag(key, proxyNote)),
+  removedFlag('experimental-max-learners', 'max-learners, once every member runs 3.6'),
+  removedFlag(
+    'experimental-snapshot-catch-up-entries',
+    'snapshot-catchup-entries, once every member runs 3.6',
+  ),
 ];
 
 export const versionRows: readonly VersionRow[] = [
@@ -48,7 +73,9 @@ export const versionRows: readonly VersionRow[] = [
       authStatus: false,
       appliedIndex: false,
       learners: false,
+      downgrade: false,
     },
+    monitorSeconds: 5,
     path: { timeToLive: '/kv/lease/timetolive', revokeLease: '/kv/lease/revoke' },
     retention: 'number',
     removed: [],
@@ -66,7 +93,9 @@ export const versionRows: readonly VersionRow[] = [
       authStatus: false,
       appliedIndex: false,
       learners: false,
+      downgrade: false,
     },
+    monitorSeconds: 5,
     path: {
       listLeases: '/kv/lease/leases',
       timeToLive: '/kv/lease/timetolive',
@@ -88,7 +117,9 @@ export const versionRows: readonly VersionRow[] = [
       authStatus: false,
       appliedIndex: true,
       learners: true,
+      downgrade: false,
     },
+    monitorSeconds: 5,
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     wantsGatewayInFile: true,
@@ -107,17 +138,41 @@ export const versionRows: readonly VersionRow[] = [
       authStatus: true,
       appliedIndex: true,
       learners: true,
+      downgrade: false,
     },
+    monitorSeconds: 5,
     path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
     retention: 'string',
     removed: logFlags,
   },
+  {
+    minor: '3.6',
+    prefix: '/v3',
+    answers: ['/v3', '/v3beta'],
+    authHeader: 'Authorization',
+    healthyBody: '{"health":"true","reason":""}',
+    can: {
+      moveLeader: true,
+      listLeases: true,
+      hashKv: 'gateway',
+      authStatus: true,
+      appliedIndex: true,
+      learners: true,
+      downgrade: true,
+    },
+    monitorSeconds: 4,
+    path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
+    retention: 'string',
+    removed: [...logFlags, ...removedIn36],
+  },
 ];
 
-/** Names of the two fields of `/version`: the document's first, then those of real servers. */
+/** Names of the fields of `/version`: the document's first, then those of real servers. */
 export const versionFields = {
   server: ['kvserver', 'etcdserver'],
   cluster: ['kvcluster', 'etcdcluster'],
+  /** From 3.6 on: the version of the data. */
+  storage: ['storage'],
 } as const;
 
 /** `3.3.25` → `3.3`; undefined for anything that is not a version. */
@@ -140,6 +195,10 @@ export const compareVersions = (left: string, right: string): number => {
   for (let i = 0; i < 3; i += 1) if ((a[i] ?? 0) !== (b[i] ?? 0)) return (a[i] ?? 0) - (b[i] ?? 0);
   return 0;
 };
+
+/** The minor before, which a downgrade leads to. */
+export const previousMinor = (minor: Minor): Minor | undefined =>
+  versionRows[versionRows.findIndex((row) => row.minor === minor) - 1]?.minor;
 
 /** The only minor that may follow: one step, same major. spec/store#versions-1 and spec/store#versions-4. */
 export const nextMinor = (minor: Minor): Minor | undefined => {

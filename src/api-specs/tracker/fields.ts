@@ -19,12 +19,12 @@ const labelInput = obj({
   description: str(1024),
   external_id: str(128),
 });
-export const labelInputs = help(list(labelInput), 'Labels by name; one that does not exist yet is made');
+export const labelInputs = help(list(labelInput), 'Labels by name');
 
 /** spec/tracker#epics-5. */
 export const categoryInputs = help(
   list(obj({ name: req(name128), color: color(), external_id: str(128) })),
-  'Categories by name; one that does not exist yet is made',
+  'Categories by name',
 );
 
 export const descriptions = { includes_description: help(bool(), 'Give the descriptions too') } as const;

@@ -6,6 +6,7 @@ import { entityTemplates } from './entity-templates.ts';
 import { epicComments } from './epic-comments.ts';
 import { epicWorkflow } from './epic-workflow.ts';
 import { epics } from './epics.ts';
+import { trackerExtension as more } from './extension.ts';
 import { externalLinks } from './external-links.ts';
 import { files } from './files.ts';
 import { groups } from './groups.ts';
@@ -31,10 +32,10 @@ export const tracker = {
   table: {
     categories,
     'custom-fields': customFields,
-    documents,
+    documents: { ...documents, ...more.documents },
     'entity-templates': entityTemplates,
     'epic-workflow': epicWorkflow,
-    epics,
+    epics: { ...epics, ...more.epics },
     'epic-comments': epicComments,
     health,
     files,
@@ -42,18 +43,18 @@ export const tracker = {
     'external-links': externalLinks,
     groups,
     webhooks,
-    iterations,
+    iterations: { ...iterations, ...more.iterations },
     'key-results': keyResults,
     labels,
     members,
     projects,
     repositories,
-    objectives,
-    milestones,
+    objectives: { ...objectives, ...more.objectives },
+    milestones: { ...milestones, ...more.milestones },
     search,
-    stories,
+    stories: { ...stories, ...more.stories },
     'story-tasks': storyTasks,
-    'story-comments': storyComments,
+    'story-comments': { ...storyComments, ...more['story-comments'] },
     'story-links': storyLinks,
     workflows,
   },

@@ -34,6 +34,7 @@ const shared = {
   labels: labelInputs,
   linked_file_ids: ints('Linked files'),
   owner_ids: uuids('Members who own it'),
+  parent_story_id: orNull(help(int(), 'Story that it is a part of')),
   project_id: orNull(help(int(), 'Project')),
   requested_by_id: help(uuid(), 'Member who asked for it'),
   started_at_override: orNull(when('Start, instead of the recorded one')),

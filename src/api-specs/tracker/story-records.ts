@@ -125,7 +125,12 @@ const nested = {
   pull_requests: list(obj({}, { complete: true })),
   tasks: list(task),
 } as const;
-export const story = record('Story', { ...common, ...nested });
+export const story = record('Story', {
+  ...common,
+  ...nested,
+  parent_story_id: maybe(orNull(int())),
+  sub_task_story_ids: maybe(list(int())),
+});
 
 /** spec/tracker#records: story search result, in full or slim detail. */
 export const storySearchResult = record('StorySearchResult', {

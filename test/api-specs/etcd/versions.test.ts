@@ -30,7 +30,7 @@ describe('versions of the store', () => {
     expect(Math.sign(compareVersions(left, right))).toBe(sign);
   });
   it('each row leads to the next and the last nowhere', () => {
-    expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual(['3.3', '3.4', '3.5', undefined]);
+    expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual(['3.3', '3.4', '3.5', '3.6', undefined]);
     expect(nextMinor('2.3')).toBeUndefined();
   });
   it('spec/store#versions-3: /v3alpha until 3.3, not in 3.4; each row uses a prefix that answers', () => {

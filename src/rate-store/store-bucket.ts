@@ -1,0 +1,61 @@
+import { type Bucket, WINDOW_MS } from '../api-client/rate.ts';
+import { messageOf } from '../core/error-message.ts';
+import type { Host } from '../platform/host.ts';
+import type { RateStore } from './rate-store.ts';
+
+type Options = {
+  /** Connects to the store. */
+  readonly open: () => Promise<RateStore>;
+  readonly key: string;
+  readonly limit: number;
+  /** What this machine keeps to by itself when the store cannot be reached. */
+  readonly own: () => Bucket;
+  /** Told once why the store is not used. */
+  readonly onLost: (why: string) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly windowMs?: number;
+};
+
+/** Machines that found no place come back at different times. */
+const jitterMs = (host: Host): number => (host.random(1)[0] ?? 0) / 2;
+
+/** One bucket for all machines that name the same store. A store that cannot be reached leaves each machine its share. */
+export const storeBucket = (
+  host: Host,
+  { open, key, limit, own, onLost, signal, windowMs = WINDOW_MS }: Options,
+): Bucket => {
+  let store: Promise<RateStore> | undefined;
+  let fallback: Bucket | undefined;
+  const asked = async <T>(ask: (to: RateStore) => Promise<T>): Promise<T | undefined> => {
+    try {
+      store ??= open();
+      return await ask(await store);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      if (fallback === undefined) onLost(messageOf(error));
+      fallback ??= own();
+      return undefined;
+    }
+  };
+  return {
+    admit: async (onWait) => {
+      for (let hasSaid = false; fallback === undefined; ) {
+        const taken = await asked((to) => to.take(key, limit));
+        if (taken === undefined) break;
+        // Waited for: what the end of the program would cut off leaves the place taken for minutes.
+        if ('place' in taken)
+          return () => asked((to) => to.answered(key, taken.place, windowMs)).catch(() => undefined);
+        if (!hasSaid) onWait?.(taken.waitMs);
+        hasSaid = true;
+        await host.sleep(taken.waitMs + jitterMs(host), signal);
+      }
+      return (fallback ?? own()).admit(onWait);
+    },
+    block: (untilMs) => {
+      if (fallback !== undefined) fallback.block(untilMs);
+      else asked((to) => to.block(key, Math.max(1, untilMs - host.now()))).catch(() => undefined);
+    },
+    // Whether the service has a limit is each machine's own knowledge: the store goes on counting.
+    open: () => fallback?.open(),
+  };
+};
