@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { clientEnvironment } from './commands/mock/client-environment.ts';
 import { type Started, start } from './commands/mock/start.ts';
 import { CONTROL_PATH } from './mock-server/control.ts';
@@ -5,7 +6,7 @@ import { defaultOptions } from './mock-server/defaults.ts';
 import { savedStateFrom } from './mock-server/service-set.ts';
 import { nodeHost } from './platform/node/host.ts';
 import type { Host } from './platform/host.ts';
-import type { Mock, MockOptions, RecordedRequest, RequestFilter } from './testing/api.d.ts';
+import type { Mock, MockOptions, RecordedRequest, RequestFilter, Workspace } from './testing/api.d.ts';
 
 const KEPT_REQUESTS = 10_000;
 
@@ -60,7 +61,16 @@ const stateCalls = (
   control: Control,
 ): Pick<
   Mock,
-  'reset' | 'snapshot' | 'restore' | 'addFault' | 'clearFaults' | 'setClock' | 'advanceClock'
+  | 'webhookDeliveries'
+  | 'triggerWebhooks'
+  | 'resendWebhook'
+  | 'reset'
+  | 'snapshot'
+  | 'restore'
+  | 'addFault'
+  | 'clearFaults'
+  | 'setClock'
+  | 'advanceClock'
 > => ({
   reset: async (seed = 'demo') => void (await control('POST', 'reset', { kind: seed })),
   snapshot: async () => ({ state: await control('GET', 'state') }),
@@ -69,12 +79,32 @@ const stateCalls = (
   clearFaults: async () => void (await control('DELETE', 'faults')),
   setClock: async (time, { frozen } = {}) =>
     void (await control('PUT', 'clock', { time: isoTime(time), frozen })),
+  webhookDeliveries: async () => JSON.parse(await control('GET', 'webhooks/deliveries')),
+  triggerWebhooks: async (event, id) => void (await control('POST', 'webhooks/trigger', { event, id })),
+  resendWebhook: async (number) => void (await control('POST', 'webhooks/resend', { number })),
   advanceClock: async (ms) => void (await control('PUT', 'clock', { advance_ms: ms })),
 });
 
-const mockFrom = (host: Host, { ready, close }: Started): Mock => {
+/** One workspace of a server that has one for each token. */
+const workspaceOf = (
+  host: Host,
+  ready: Started['ready'],
+  calls: ReturnType<typeof requestCalls>,
+): Workspace => {
+  const token = `workspace-${Buffer.from(host.random(12)).toString('hex')}`;
+  return {
+    baseUrl: ready.tracker.base_url,
+    token,
+    env: { ...clientEnvironment(ready), OPSCTL_TRACKER_TOKEN: token },
+    requests: (filter = {}) => calls.requests({ ...filter, token }),
+    expectRequests: (filter, count) => calls.expectRequests({ ...filter, token }, count),
+  };
+};
+
+const mockFrom = (host: Host, { ready, close }: Started, hasWorkspaces: boolean): Mock => {
   const control = controlOf(host, ready.url);
   const { tracker, labels, auth } = ready;
+  const calls = requestCalls(control);
   return {
     url: ready.url,
     tracker: { baseUrl: tracker.base_url, token: tracker.token },
@@ -86,7 +116,12 @@ const mockFrom = (host: Host, { ready, close }: Started): Mock => {
       clientId: auth.client_id,
     },
     env: clientEnvironment(ready),
-    ...requestCalls(control),
+    ...calls,
+    workspace: () => {
+      if (!hasWorkspaces)
+        throw new Error('this server has one workspace: start it with { workspacePerToken: true }');
+      return workspaceOf(host, ready, calls);
+    },
     ...stateCalls(control),
     close: async () => {
       await close();
@@ -109,6 +144,7 @@ export const startMock = async (options: MockOptions = {}): Promise<Mock> => {
       ratePerMinute: rateLimit === 'off' ? undefined : rateLimit,
       trackerToken: options.trackerToken ?? defaultOptions.trackerToken,
       labelsAuth: options.labelsAuth ?? defaultOptions.labelsAuth,
+      ...(options.workspacePerToken ? { workspacePerToken: true } : {}),
     },
     seed: typeof seed === 'string' ? seed : 'empty',
     port: options.port ?? 0,
@@ -119,5 +155,5 @@ export const startMock = async (options: MockOptions = {}): Promise<Mock> => {
     warn: (text) => process.emitWarning(text),
   });
   if (saved !== undefined) await started.mock.restore(saved);
-  return mockFrom(host, started);
+  return mockFrom(host, started, options.workspacePerToken === true);
 };

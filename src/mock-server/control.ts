@@ -47,13 +47,15 @@ class Text {
 
 const textOf = ({ body }: Asked): string =>
   Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-const bodyAs = (asked: Asked, field: Field): any => {
-  let value: unknown;
+const jsonOf = (asked: Asked): unknown => {
   try {
-    value = asked.body.length === 0 ? {} : JSON.parse(textOf(asked));
+    return JSON.parse(textOf(asked));
   } catch {
     throw new Wrong(400, 'the body is not JSON');
   }
+};
+const bodyAs = (asked: Asked, field: Field): any => {
+  const value = asked.body.length === 0 ? {} : jsonOf(asked);
   const problems = check(field, value);
   if (problems.length > 0) throw new Wrong(400, 'the body is not right', problems);
   return value;
@@ -145,6 +147,7 @@ const queryOf = ({ query }: Asked): RequestQuery => {
     path: query.get('path') ?? undefined,
     status: status === null ? undefined : Number(status),
     service: query.get('service') ?? undefined,
+    token: query.get('token') ?? undefined,
     body: query.get('body') ?? undefined,
   };
 };
@@ -173,7 +176,22 @@ const removeSnapshot = ({ snapshots }: Controlled, { id }: Asked) => {
   if (!snapshots.remove(id)) throw new Wrong(404, `there is no snapshot ${id}`);
 };
 
+/** What only the tracker can answer: its webhooks. */
+const ofTracker =
+  (path: string) =>
+  async ({ services }: Controlled, asked: Asked): Promise<unknown> => {
+    const tracker = (await services.loadAll()).find(({ name }) => name === 'tracker');
+    const answer = tracker?.control?.(path, asked.body.length === 0 ? {} : jsonOf(asked));
+    if (answer === undefined) throw new Wrong(404, 'this server has no tracker');
+    if ('status' in answer) throw new Wrong(answer.status, answer.message, answer.problems);
+    return answer.value;
+  };
+
 const routes: readonly Route[] = [
+  { method: 'GET', path: /^webhooks$/, run: ofTracker('webhooks') },
+  { method: 'GET', path: /^webhooks\/deliveries$/, run: ofTracker('webhooks/deliveries') },
+  { method: 'POST', path: /^webhooks\/trigger$/, run: ofTracker('webhooks/trigger') },
+  { method: 'POST', path: /^webhooks\/resend$/, run: ofTracker('webhooks/resend') },
   { method: 'GET', path: /^status$/, run: status },
   { method: 'POST', path: /^reset$/, run: reset },
   { method: 'GET', path: /^state$/, run: wholeState },

@@ -1,9 +1,10 @@
 /** An address in digits cannot be made to lead elsewhere; a browser takes a page's origin from it as it stands. */
 const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
-/** Endings that nobody can register (RFC 2606, 6761, 6762, `internal` by ICANN): `host.docker.internal`, `mock.test`, `mock.svc.cluster.local`, `example.com`. */
-const RESERVED = /(^|\.)(localhost|internal|test|invalid|local|example\.(com|net|org))$/;
-/** Names without a dot are those of this machine and of containers beside it. */
-const SINGLE = /^[a-z0-9_-]+$/;
+/**
+ * Endings that nobody can register (RFC 2606, 6761, `internal` by ICANN): `host.docker.internal`, `mock.test`, `example.com`. Not among them: names
+ * below `local`, which any machine of the network can take (multicast DNS), and names without a dot, which a search domain completes.
+ */
+const RESERVED = /(^|\.)(localhost|internal|test|invalid|example\.(com|net|org))$/;
 
 const nameOf = (host: string): string =>
   host
@@ -23,7 +24,6 @@ export const isOwnHost = (
   // Only programs of HTTP/1.0 leave it out; every browser sends it.
   if (host === undefined) return true;
   const name = nameOf(host);
-  if (ADDRESS.test(name) || RESERVED.test(name) || SINGLE.test(name) || name === nameOf(hostname))
-    return true;
+  if (ADDRESS.test(name) || RESERVED.test(name) || name === nameOf(hostname)) return true;
   return allowed.some((each) => each === '*' || nameOf(each) === name);
 };

@@ -68,6 +68,13 @@ class Replay {
   }
 }
 
+/** After a loss of power a file may have its length and not its content: blocks of zeros. */
+const writtenBytes = (bytes: Buffer): number => {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end -= 1;
+  return end;
+};
+
 /**
  * Reads one journal or snapshot and hands each change to `apply` in order. Resolves with the size up to which the file
  * is good: a last line without its end was being written when the process died, so nobody was told that it is kept.
@@ -88,6 +95,6 @@ export const readJournal = async (
     start = end + 1;
   }
   replay.end();
-  if (start === 0 && bytes.length >= HEADER.length) throw foreign(path);
+  if (start === 0 && writtenBytes(bytes) >= HEADER.length) throw foreign(path);
   return { goodBytes: start, sizeBytes: bytes.length };
 };

@@ -107,6 +107,8 @@ export class Journal {
     const state = picture(this.#store);
     if (this.#failedAt !== undefined) this.#file.write(voidLine(this.#failedAt));
     const before = this.#generation;
+    // The disk may take the next file first: a crash of the machine costs the last moment, never one in the middle.
+    this.#file.sync();
     this.#file.close();
     this.#generation += 1;
     this.#file = this.#open();

@@ -9,6 +9,8 @@ export type RequestQuery = {
   readonly path?: string;
   readonly status?: number;
   readonly service?: string;
+  /** The tracker token it was sent with. */
+  readonly token?: string;
   /** JSON: the body must contain it (objects may have more members). Other text: the body must contain it. */
   readonly body?: string;
 };
@@ -52,7 +54,8 @@ export const requestMatcher = (query: RequestQuery): ((noted: Noted) => Verdict)
     (method === undefined || noted.method === method) &&
     (pattern === undefined || pattern.test(noted.path)) &&
     (query.status === undefined || noted.status === query.status) &&
-    (query.service === undefined || noted.service === query.service);
+    (query.service === undefined || noted.service === query.service) &&
+    (query.token === undefined || noted.headers['tracker-token'] === query.token);
   return (noted) => {
     if (!isMeant(noted)) return 'other';
     return query.body === undefined ? 'match' : bodyVerdict(noted, query.body);

@@ -1,9 +1,13 @@
+import { limits } from '../core/limits.ts';
 import { type Host, type Incoming, type Listener, NetworkError, type Outgoing } from '../platform/host.ts';
 import { CONTROL_PATH, type Controlled, control } from './control.ts';
 import { type Fault, answersAlone, chanceFrom, faultDelayMs, faultyAnswer, makeFaults } from './faults.ts';
 import type { Journal } from './journal.ts';
+import { isCrossSiteWrite, isFromPage } from './from-page.ts';
 import { isOwnHost } from './host-header.ts';
+import { listenBoth } from './listen-both.ts';
 import type { Noted } from './noted.ts';
+import { type Room, makeRoom } from './room.ts';
 import { RequestLog, noteBody } from './request-log.ts';
 import type {
   MockOptions,
@@ -55,8 +59,6 @@ export type RunningMock = {
   close(): Promise<void>;
 };
 
-const JSON_LIMIT_BYTES = 16 * 1024 * 1024;
-const UPLOAD_LIMIT_BYTES = 256 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
 const json = { 'content-type': 'application/json; charset=utf-8' };
 const message = (status: number, text: string, path = ''): MockReply => ({
@@ -71,14 +73,17 @@ const split = (url: string): { path: string; query: string } => {
 };
 const bodyLimit = (type: string | undefined): number =>
   type === undefined || /^(application\/(json|x-www-form-urlencoded)|text\/)/.test(type)
-    ? JSON_LIMIT_BYTES
-    : UPLOAD_LIMIT_BYTES;
+    ? limits.bodyBytes
+    : limits.uploadBytes;
+const uploadRoom = (): Room => makeRoom(limits.uploadsAtOnceBytes);
 const isTooLarge = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === 'TOO_LARGE';
 
 type Serving = {
   readonly setup: MockSetup;
   readonly on: Controlled;
   readonly log: RequestLog;
+  /** Uploads that are held in memory. */
+  readonly room: Room;
   now(): number;
   chance(): number;
 };
@@ -115,10 +120,14 @@ const hasBody = (headers: Incoming['headers']): boolean =>
 
 const serve = (serving: Serving, incoming: Incoming, noted: Noted): MockReply | Promise<MockReply> => {
   if (!hasBody(noted.headers)) return ask(serving, requestFrom(incoming, noted, NOTHING), noted);
-  return incoming.read(bodyLimit(noted.headers['content-type'])).then((body) => {
-    noteBody(noted, body);
-    return ask(serving, requestFrom(incoming, noted, body), noted);
-  });
+  const limit = bodyLimit(noted.headers['content-type']);
+  const take = (): Promise<MockReply> =>
+    incoming.read(limit).then((body) => {
+      noteBody(noted, body);
+      return ask(serving, requestFrom(incoming, noted, body), noted);
+    });
+  const size = Math.min(limit, Number(noted.headers['content-length'] ?? limit));
+  return size <= limits.bodyBytes ? take() : serving.room(size, take);
 };
 
 const serveFaulty = async (
@@ -137,13 +146,9 @@ const serveFaulty = async (
   return perSecond === undefined || out.cut ? out : throttled(host, out, perSecond);
 };
 
-/** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. */
-const isFromPage = (headers: Incoming['headers']): boolean =>
-  headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
-
 const steer = async (serving: Serving, incoming: Incoming, noted: Noted): Promise<MockReply> => {
   if (isFromPage(noted.headers)) return message(403, 'the control interface does not answer web pages');
-  const body = await incoming.read(UPLOAD_LIMIT_BYTES);
+  const body = await incoming.read(limits.uploadBytes);
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);
 };
 
@@ -163,6 +168,9 @@ const route = (serving: Serving, incoming: Incoming, noted: Noted): Outgoing | P
   if (noted.path.startsWith(CONTROL_PATH) && serving.on.services.find(noted.path) === undefined)
     return steer(serving, incoming, noted);
   serving.log.add(noted);
+  // The sign-in service has proofs of its own in its pages, and its token endpoint is for pages of other sites too.
+  if (isCrossSiteWrite(noted.method, noted.headers) && serving.on.services.nameOf(noted.path) !== 'auth')
+    return message(403, 'writes from pages of other sites are refused', noted.path);
   const fault = serving.on.faults.meet(noted.method, noted.path);
   return fault === undefined ? serve(serving, incoming, noted) : serveFaulty(serving, incoming, noted, fault);
 };
@@ -229,19 +237,14 @@ const handlerFor = (serving: Serving) => {
   };
 };
 
-/** Also on ::1, at the same port where that is free: browsers and libraries try it first for `localhost`. */
-const listenBoth = async (
-  host: Host,
-  handler: (incoming: Incoming) => Outgoing | Promise<Outgoing>,
-  { port, tls, isPrivate }: MockSetup,
-): Promise<Listener[]> => {
-  const first = await host.network.listen(handler, { host: '127.0.0.1', port, tls });
-  if (isPrivate) return [first];
-  try {
-    return [first, await host.network.listen(handler, { host: '::1', port: first.port, tls })];
-  } catch {
-    return [first];
-  }
+const closeAll = async (
+  listeners: readonly Listener[],
+  settled: () => Promise<void>,
+  journal: Journal | undefined,
+): Promise<void> => {
+  await Promise.all(listeners.map((listener) => listener.close()));
+  await settled();
+  await journal?.close();
 };
 
 /** The control interface asks for the end; whoever started the server waits for that. */
@@ -261,7 +264,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);
   const log = new RequestLog();
-  const startedAt = new Date(host.now()).toISOString();
+  const started_at = new Date(host.now()).toISOString();
   const end = shutdown();
   const on: Controlled = {
     env,
@@ -270,11 +273,12 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     log,
     snapshots: makeSnapshots(store),
     services,
-    facts: () => ({ url: env.origin(), pid: host.pid, started_at: startedAt, ...setup.facts }),
+    facts: () => ({ url: env.origin(), pid: host.pid, started_at, ...setup.facts }),
     replaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
-  const listeners = await listenBoth(host, handlerFor({ setup, on, log, now: env.now, chance }), setup);
+  const handler = handlerFor({ setup, on, log, room: uploadRoom(), now: env.now, chance });
+  const listeners = await listenBoth(host, handler, setup);
   const port = listeners[0]?.port ?? setup.port;
   const origin = `${setup.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   listensAt(origin);
@@ -287,10 +291,6 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
       services.restore(saved);
       await on.replaced();
     },
-    close: async () => {
-      await Promise.all(listeners.map((listener) => listener.close()));
-      await settled();
-      await journal?.close();
-    },
+    close: () => closeAll(listeners, settled, journal),
   };
 };

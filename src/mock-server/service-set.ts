@@ -6,6 +6,7 @@ export type SeedKind = 'demo' | 'empty';
 export type ServiceSet = {
   /** The service of a path; a promise when it has to be loaded first. */
   find(path: string): MockService | Promise<MockService> | undefined;
+  nameOf(path: string): string | undefined;
   loadAll(): Promise<readonly MockService[]>;
   /** Empties the whole state and fills it again, in one transaction. */
   reset(kind: SeedKind): Promise<void>;
@@ -77,6 +78,7 @@ export const makeServiceSet = (
       const entry = entries.find((one) => one.claims(path));
       return entry && get(entry);
     },
+    nameOf: (path) => entries.find((one) => one.claims(path))?.name,
     loadAll: () => Promise.all(entries.map(get)),
     reset: async (to) => {
       const services = await Promise.all(entries.map(get));

@@ -1,3 +1,4 @@
+import type { Problem } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Store } from './store.ts';
 
@@ -16,7 +17,7 @@ export type MockRequest = {
 export type MockReply = {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
 };
 
 /** Choices made when the server starts; every one is a flag of `mock serve`. */
@@ -33,6 +34,10 @@ export type MockOptions = {
   readonly trackerToken: string;
   /** Whether a 429 says when to come again; no rate headers are documented, so not unless asked for. */
   readonly rateRetryAfter?: boolean;
+  /** Whether answers say the limit in a header; none is documented, so not unless asked for. */
+  readonly rateHeaders?: boolean;
+  /** Whether each token has a workspace of its own; they are made at their first request and are never kept. */
+  readonly workspacePerToken?: boolean;
   /** Further host names under which the server answers; `*` is any. */
   readonly allowHosts?: readonly string[];
 };
@@ -62,7 +67,14 @@ export type MockService = {
   handle(request: MockRequest): MockReply | Promise<MockReply>;
   /** Fills an empty store. */
   seed(kind: 'demo' | 'empty'): void;
+  /** What the control interface asks of this service alone; undefined for a path that it does not know. */
+  control?(path: string, input: unknown): ControlAnswer | undefined;
 };
+
+/** What a service answers the control interface: the value, or why there is none. */
+export type ControlAnswer =
+  | { readonly value: unknown }
+  | { readonly status: 400 | 404; readonly message: string; readonly problems?: readonly Problem[] };
 
 /** A service that is loaded when the first request for it comes. */
 export type ServiceEntry = {

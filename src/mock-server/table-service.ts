@@ -23,13 +23,18 @@ export type Handlers<T extends Table, S> = {
     readonly [V in keyof T[R]]: (call: Call<S, T[R][V]>) => Output<T[R][V]> | Json | Bytes;
   };
 };
+/** JSON in UTF-8 that is written piece by piece. */
+type Pieces = { body(): Iterable<Uint8Array>; readonly length: number };
+
 /** JSON text that was rendered before (lists keep the text of each record). */
 export class Json {
   readonly text: string;
+  readonly pieces: Pieces | undefined;
   #isReused = false;
   #bytes: Uint8Array | undefined;
-  constructor(text: string) {
+  constructor(text: string, pieces?: Pieces) {
     this.text = text;
+    this.pieces = pieces;
   }
   /** What goes over the wire: an answer that is given again is encoded once and then copied by the system only. */
   body(): string | Uint8Array {
@@ -112,12 +117,25 @@ const inputOf = (
   return values;
 };
 
+async function* written(pieces: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
+
+/** The length is known, so that a client sees a connection that was cut. */
+const longAnswer = (status: number, pieces: Pieces, headers: Record<string, string>): MockReply => ({
+  status,
+  headers: { ...headers, 'content-length': String(pieces.length) },
+  body: written(pieces.body()),
+});
+
 const answer = (operation: Operation, value: unknown, headers: Record<string, string>): MockReply => {
   if (operation.ok === 204) return { status: 204, headers };
   if (value === undefined) return { status: operation.ok, headers };
   if (value instanceof Bytes)
     return { status: operation.ok, headers: { ...headers, 'content-type': value.type }, body: value.bytes };
   headers['content-type'] = 'application/json; charset=utf-8';
+  if (value instanceof Json && value.pieces !== undefined)
+    return longAnswer(operation.ok, value.pieces, headers);
   return {
     status: operation.ok,
     headers,

@@ -9,6 +9,8 @@ export interface MockOptions {
   trackerToken?: string;
   /** Tracker requests a minute for one token (default 'off'). */
   rateLimit?: number | 'off';
+  /** Take every tracker token, each with a workspace of its own: one server for many tests at the same time. */
+  workspacePerToken?: boolean;
   /** 'any' accepts every bearer token for the label service, 'oauth' those of the embedded authorization server (default 'any'). */
   labelsAuth?: 'any' | 'oauth';
   /** Time at which the server's clock starts. */
@@ -44,6 +46,8 @@ export interface RequestFilter {
   path?: string;
   status?: number;
   service?: 'tracker' | 'labels' | 'auth';
+  /** The tracker token it was sent with: the requests of one workspace. */
+  token?: string;
   /** An object or a list that the body must contain (objects may have more members), or text. */
   body?: unknown;
 }
@@ -72,6 +76,33 @@ export interface Fault {
   count?: number;
 }
 
+/** Records of one test in a server that many tests share. */
+export interface Workspace {
+  readonly baseUrl: string;
+  readonly token: string;
+  /** The variables that make opsctl and other programs use this workspace. */
+  readonly env: Readonly<Record<string, string>>;
+  /** As those of the server, for requests with this token only. */
+  requests(filter?: RequestFilter): Promise<readonly RecordedRequest[]>;
+  expectRequests(filter: RequestFilter, count: number): Promise<readonly RecordedRequest[]>;
+}
+
+/** An event that a webhook received, or did not. */
+export interface WebhookDelivery {
+  readonly number: number;
+  readonly webhook_id: number;
+  readonly url: string;
+  /** 'story.update' */
+  readonly event: string;
+  readonly at: string;
+  readonly resend_of?: number;
+  readonly status: 'pending' | 'delivered' | 'failed';
+  readonly attempts: number;
+  /** The receiver's status, or why there was none. */
+  readonly answer?: string;
+  readonly body: string;
+}
+
 export interface Mock {
   readonly url: string;
   readonly tracker: { readonly baseUrl: string; readonly token: string };
@@ -89,6 +120,14 @@ export interface Mock {
   /** Throws an error that lists what was received unless exactly `count` requests match. */
   expectRequests(filter: RequestFilter, count: number): Promise<readonly RecordedRequest[]>;
   clearRequests(): Promise<void>;
+  /** A workspace of its own under a new token; needs `workspacePerToken`. */
+  workspace(): Workspace;
+  /** What webhooks were sent, newest last. */
+  webhookDeliveries(): Promise<readonly WebhookDelivery[]>;
+  /** Sends an event to all webhooks without a change in the workspace, for example 'story.update'. */
+  triggerWebhooks(event: string, id?: number): Promise<void>;
+  /** Sends the same bytes again. */
+  resendWebhook(number: number): Promise<void>;
   reset(seed?: 'demo' | 'empty'): Promise<void>;
   snapshot(): Promise<MockSnapshot>;
   restore(snapshot: MockSnapshot): Promise<void>;

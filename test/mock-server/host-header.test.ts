@@ -13,10 +13,8 @@ test.each([
   'tracker.localhost:8080',
   'host.docker.internal:8080',
   'mock.test',
-  'mock.default.svc.cluster.local:80',
-  'laptop.local:8080',
   'api.example.com',
-  'mock_server-1:8080',
+  'build-7.company.example',
   'build-7.company.example:8080',
 ])('%s is a name of this machine or of a container beside it', (host) => {
   expect(isOwnHost(host, 'build-7.company.example')).toBe(true);
@@ -24,6 +22,10 @@ test.each([
 
 test.each([
   'evil.example',
+  'evil.local:8080',
+  'mock.default.svc.cluster.local',
+  'evil',
+  'mock_server-1:8080',
   'evil.example:8080',
   'localhost.evil.example',
   '127.0.0.1.evil.example:8080',
@@ -41,7 +43,9 @@ test.each([
   expect(isOwnHost(host, 'build-7')).toBe(false);
 });
 
-test('names that are given, and any', () => {
+test('names that are given, the machine itself, and any', () => {
+  expect(isOwnHost('laptop', 'laptop')).toBe(true);
+  expect(isOwnHost('mock:80', 'x', ['mock'])).toBe(true);
   expect(isOwnHost('api.company.example:80', 'x', ['api.company.example'])).toBe(true);
   expect(isOwnHost('other.company.example', 'x', ['api.company.example'])).toBe(false);
   expect(isOwnHost('other.company.example', 'x', ['*'])).toBe(true);

@@ -17,10 +17,10 @@ beforeEach(async () => {
 });
 afterEach(() => machine.close());
 
-const take = (waitMs = 5000, what = 'a test', host: Host = machine.host) =>
+const take = (waitMs = 60_000, what = 'a test', host: Host = machine.host) =>
   own(host, directory, { what, waitMs });
 const mustOwn = async (host?: Host) => {
-  const owner = await take(5000, 'a test', host);
+  const owner = await take(60_000, 'a test', host);
   if (owner.kind !== 'owned') throw new Error('expected to own the directory');
   return owner;
 };
@@ -119,11 +119,11 @@ describe('the owner of a state directory', () => {
   });
 
   it('is named once to a command that waits longer than a moment', async () => {
-    const first = await take(5000, 'opsctl login');
+    const first = await take(60_000, 'opsctl login');
     const heard: string[] = [];
     const error = await own(withFasterClock(machine.host, 20), directory, {
       what: 'a test',
-      waitMs: 5000,
+      waitMs: 60_000,
       onWait: (who) => heard.push(who),
     }).catch((thrown: unknown) => thrown);
     expect([heard, error]).toEqual([[`opsctl login (process ${process.pid})`], expect.any(AppError)]);
@@ -131,7 +131,7 @@ describe('the owner of a state directory', () => {
   });
 
   it('is named when waiting takes too long', async () => {
-    const first = await take(5000, 'opsctl login');
+    const first = await take(60_000, 'opsctl login');
     const error = await take(50).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AppError);
     expect((error as AppError).message).toContain(`opsctl login (process ${process.pid})`);
@@ -227,7 +227,7 @@ describe('what a dead process left', () => {
         },
       },
     });
-    expect((await take(5000, 'slow', slow)).kind).toBe('live');
+    expect((await take(60_000, 'slow', slow)).kind).toBe('live');
     expect(left()).toEqual(['owner.json']);
   });
 });

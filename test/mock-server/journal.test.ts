@@ -313,3 +313,28 @@ it('reads 100,000 records without parsing them', async () => {
   expect(again.store.collection('stories').get(99_999)).toEqual({ id: 99_999, ...story });
   await again.journal.close();
 }, 120_000);
+
+describe('after a loss of power', () => {
+  it('has the old file whole before the new one is begun', async () => {
+    const calls: string[] = [];
+    const watched: Files = {
+      ...machine.host.files,
+      append: (path, mode): AppendFile => {
+        calls.push(`open ${path.slice(path.lastIndexOf('/') + 1)}`);
+        const file = machine.host.files.append(path, mode);
+        return { ...file, sync: () => (calls.push('sync'), file.sync()) };
+      },
+    };
+    const { store, journal } = await open(watched);
+    store.transact(() => store.collection<Item>('items').put(1, { id: 1 }));
+    await journal.compact();
+    await journal.close();
+    expect(calls).toEqual(['open journal-1', 'sync', 'open journal-2']);
+  });
+
+  it('takes a file of zeros for one that was never written', async () => {
+    await write('a');
+    writeFileSync(journalPath(2), Buffer.alloc(100));
+    expect(await names()).toEqual(['a']);
+  });
+});

@@ -1,3 +1,4 @@
+import { limits } from '../../core/limits.ts';
 import type { Incoming, Outgoing } from '../../platform/host.ts';
 import { redactedForm } from '../redaction.ts';
 import {
@@ -8,8 +9,6 @@ import {
   bodyBytes,
   keptBody,
 } from './cassette.ts';
-
-const BODY_LIMIT_BYTES = 256 * 1024 * 1024;
 
 const ordered = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(ordered);
@@ -57,7 +56,7 @@ export const makePlayer = ({ exchanges }: Cassette): Player => {
   return {
     handle: async (incoming) => {
       const [path = '', query = ''] = incoming.url.split(/\?(.*)/s);
-      const body = keptBody(await incoming.read(BODY_LIMIT_BYTES), incoming.headers['content-type']);
+      const body = keptBody(await incoming.read(limits.cassetteBytes), incoming.headers['content-type']);
       const queue = queues.get(
         requestKey({ method: incoming.method, path, query: redactedForm(query), body }),
       );

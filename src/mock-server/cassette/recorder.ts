@@ -1,3 +1,4 @@
+import { limits } from '../../core/limits.ts';
 import { messageOf } from '../../core/error-message.ts';
 import { Buffer } from 'node:buffer';
 import { AppError } from '../../core/problem.ts';
@@ -12,7 +13,6 @@ import {
 import { redactedForm } from '../redaction.ts';
 import { type Exchange, headerLine, keptBody, keptHeaders } from './cassette.ts';
 
-const BODY_LIMIT_BYTES = 256 * 1024 * 1024;
 const LOOPBACK = /^(127(\.\d+){3}|\[::1\]|localhost)$/;
 /** Headers of one hop (RFC 9110 7.6.1), and those that each side writes itself. */
 const OF_THE_HOP = new Set([
@@ -83,14 +83,14 @@ export const makeRecorder = (host: Host, upstream: string, file: AppendFile): Re
   if (file.sizeBytes() === 0) file.write(headerLine(upstream, host.now()));
   return {
     handle: async (incoming) => {
-      const sent = await incoming.read(BODY_LIMIT_BYTES);
+      const sent = await incoming.read(limits.cassetteBytes);
       try {
         const reply = await host.network.request({
           method: incoming.method,
           url: `${upstream}${incoming.url}`,
           headers: passedOn(incoming.headers),
           body: sent.length === 0 ? undefined : sent,
-          maxReplyBytes: BODY_LIMIT_BYTES,
+          maxReplyBytes: limits.cassetteBytes,
         });
         const answer = { status: reply.status, headers: reply.headers, body: await reply.bytes() };
         file.write(`${JSON.stringify(exchangeOf(incoming, sent, answer))}\n`);

@@ -82,7 +82,10 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 const responseText = (id: string | undefined, reply: MockReply): string => {
-  const body = typeof reply.body === 'string' ? reply.body : new TextDecoder().decode(reply.body);
+  const body =
+    typeof reply.body === 'string'
+      ? reply.body
+      : new TextDecoder().decode(reply.body as Uint8Array | undefined);
   const headers = Object.entries(reply.headers ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
   return [
     'Content-Type: application/http',

@@ -25,10 +25,16 @@ export const viewerOf = ({ state, env, caller, asAdmin }: Call): Viewer => ({
   asAdmin,
 });
 
-/** A label the caller has a role on. spec/labels#errors: no role is 403, unknown is 404. */
+/**
+ * A label the caller has a role on. spec/labels#errors-2: roles are judged before existence, so who has none on a label
+ * does not learn whether it is there; administrators, who may see every label, do.
+ */
 export const labelWith = (call: Call, id: string, role: string): LabelRecord => {
   const label = call.state.labels.get(id);
-  if (label === undefined) throw notFound(`labels/${id}`);
+  if (label === undefined) {
+    if (!call.caller.isAdmin) refuseRole(-1, role, id);
+    throw notFound(`labels/${id}`);
+  }
   refuseRole(roleOf(call.state, label, call.caller, call.asAdmin), role, id);
   return label;
 };
@@ -88,7 +94,7 @@ export const answer = (call: Call, id: string, view: View | unknown): Json => {
 };
 
 /** A whole-label change meets the locks of the label (spec/labels#locks). */
-export const isFreeOfLocks = (call: Call, label: LabelRecord, takesAway: boolean): void => {
+export const refuseLockedLabel = (call: Call, label: LabelRecord, takesAway: boolean): void => {
   const lock = locksFor(call.state, label.id).find((l) => l.fieldId === undefined || takesAway);
   if (lock === undefined) return;
   const part =

@@ -1,7 +1,21 @@
 import { choiceProperties } from '../../api-specs/labels/field.ts';
 import { LabelError, invalid } from './errors.ts';
 import { constraints } from './constraints.ts';
-import * as d from './draft.ts';
+import {
+  type Draft,
+  choiceOf,
+  disablePart,
+  enablePart,
+  refuseLockedPart,
+  needText,
+  objectOf,
+  place,
+  refuseLong,
+  refusePublished,
+  selectionFieldOf,
+  textOf,
+  touch,
+} from './draft.ts';
 import { maskFrom, valueAfter } from './mask.ts';
 import { policyFrom } from './policy.ts';
 import type { Json } from './proto-json.ts';
@@ -9,30 +23,26 @@ import type { Badge, ChoiceRecord, FieldRecord } from './state.ts';
 
 const limits = constraints.fieldLimits.selectionLimits;
 
-const checkBadge = (badge: Badge | undefined, path: string): void => {
+const refuseWrongBadge = (badge: Badge | undefined, path: string): void => {
   for (const [name, value] of Object.entries(badge?.color ?? {})) {
     if (typeof value === 'number' && (value < 0 || value > 1))
       throw invalid(`${path}.color.${name}`, `must be between 0 and 1, got ${value}`);
   }
 };
 
-const checkTexts = (properties: Json, path: string): void => {
-  d.refuseLong(
-    d.needText(properties, 'displayName', path),
-    limits.maxDisplayNameLength,
-    `${path}.displayName`,
-  );
-  d.refuseLong(
-    d.textOf(properties, 'description'),
+const refuseWrongTexts = (properties: Json, path: string): void => {
+  refuseLong(needText(properties, 'displayName', path), limits.maxDisplayNameLength, `${path}.displayName`);
+  refuseLong(
+    textOf(properties, 'description'),
     constraints.fieldLimits.maxDescriptionLength,
     `${path}.description`,
   );
-  checkBadge(properties.badgeConfig as Badge | undefined, `${path}.badgeConfig`);
+  refuseWrongBadge(properties.badgeConfig as Badge | undefined, `${path}.badgeConfig`);
 };
 
-const checkId = (field: FieldRecord, id: string, path: string): void => {
+const refuseWrongId = (field: FieldRecord, id: string, path: string): void => {
   if (!/^[A-Za-z0-9_]+$/.test(id)) throw invalid(`${path}.id`, 'must consist of letters, digits and _');
-  d.refuseLong(id, limits.maxIdLength, `${path}.id`);
+  refuseLong(id, limits.maxIdLength, `${path}.id`);
   if (field.choices.some((other) => other.id === id)) {
     throw new LabelError('ALREADY_EXISTS', `Field ${field.id} has a choice ${id} already.`, {
       reason: 'CHOICE_EXISTS',
@@ -42,20 +52,18 @@ const checkId = (field: FieldRecord, id: string, path: string): void => {
 };
 
 /** Adds a choice to a field of a draft; also used while a field is created with its choices. */
-export const addChoice = (draft: d.Draft, field: FieldRecord, given: Json, path: string): ChoiceRecord => {
-  const properties = d.objectOf(given, 'properties');
-  checkTexts(properties, `${path}.properties`);
-  const id = d.textOf(given, 'id') === '' ? draft.choiceId() : d.textOf(given, 'id');
-  checkId(field, id, path);
+export const addChoice = (draft: Draft, field: FieldRecord, given: Json, path: string): ChoiceRecord => {
+  const properties = objectOf(given, 'properties');
+  refuseWrongTexts(properties, `${path}.properties`);
+  const id = textOf(given, 'id') === '' ? draft.choiceId() : textOf(given, 'id');
+  refuseWrongId(field, id, path);
   if (field.choices.length >= limits.maxChoices) {
     throw invalid(path, `a selection field has at most ${limits.maxChoices} choices`, 'LIMIT_EXCEEDED');
   }
   const choice: ChoiceRecord = {
     id,
-    displayName: d.textOf(properties, 'displayName'),
-    ...(d.textOf(properties, 'description') === ''
-      ? {}
-      : { description: d.textOf(properties, 'description') }),
+    displayName: textOf(properties, 'displayName'),
+    ...(textOf(properties, 'description') === '' ? {} : { description: textOf(properties, 'description') }),
     ...(properties.badgeConfig === undefined ? {} : { badge: properties.badgeConfig as Badge }),
     state: 'UNPUBLISHED_DRAFT',
     createTime: draft.now,
@@ -63,10 +71,10 @@ export const addChoice = (draft: d.Draft, field: FieldRecord, given: Json, path:
     updateTime: draft.now,
     updater: draft.caller,
   };
-  d.place(
+  place(
     field.choices,
     choice,
-    d.textOf(properties, 'insertBeforeChoice'),
+    textOf(properties, 'insertBeforeChoice'),
     `${path}.properties.insertBeforeChoice`,
   );
   return choice;
@@ -74,63 +82,63 @@ export const addChoice = (draft: d.Draft, field: FieldRecord, given: Json, path:
 
 const nameOf = (field: FieldRecord, choice: ChoiceRecord): string =>
   `choice ${choice.id} of field ${field.id}`;
-const target = (draft: d.Draft, json: Json, path: string): { field: FieldRecord; choice: ChoiceRecord } => {
-  const field = d.selectionFieldOf(draft, d.needText(json, 'fieldId', path), `${path}.fieldId`);
-  return { field, choice: d.choiceOf(field, d.needText(json, 'id', path), `${path}.id`) };
+const target = (draft: Draft, json: Json, path: string): { field: FieldRecord; choice: ChoiceRecord } => {
+  const field = selectionFieldOf(draft, needText(json, 'fieldId', path), `${path}.fieldId`);
+  return { field, choice: choiceOf(field, needText(json, 'id', path), `${path}.id`) };
 };
 
-export const createSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
-  const field = d.selectionFieldOf(draft, d.needText(json, 'fieldId', path), `${path}.fieldId`);
-  d.guard(draft, { fieldId: field.id });
-  const choice = addChoice(draft, field, d.objectOf(json, 'choice'), `${path}.choice`);
-  d.touch(field, draft);
+export const createSelectionChoice = (draft: Draft, json: Json, path: string): Json => {
+  const field = selectionFieldOf(draft, needText(json, 'fieldId', path), `${path}.fieldId`);
+  refuseLockedPart(draft, { fieldId: field.id });
+  const choice = addChoice(draft, field, objectOf(json, 'choice'), `${path}.choice`);
+  touch(field, draft);
   return { fieldId: field.id, id: choice.id };
 };
 
-export const updateSelectionChoiceProperties = (draft: d.Draft, json: Json, path: string): Json => {
+export const updateSelectionChoiceProperties = (draft: Draft, json: Json, path: string): Json => {
   const { field, choice } = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id, choiceId: choice.id });
-  const properties = d.objectOf(json, 'properties');
+  refuseLockedPart(draft, { fieldId: field.id, choiceId: choice.id });
+  const properties = objectOf(json, 'properties');
   const mask = maskFrom(json.updateMask, choiceProperties, `${path}.updateMask`);
-  checkTexts(
+  refuseWrongTexts(
     { ...properties, displayName: mask.has('displayName') ? properties.displayName : choice.displayName },
     `${path}.properties`,
   );
-  if (mask.has('displayName')) choice.displayName = d.textOf(properties, 'displayName');
-  if (mask.has('description')) choice.description = d.textOf(properties, 'description') || undefined;
+  if (mask.has('displayName')) choice.displayName = textOf(properties, 'displayName');
+  if (mask.has('description')) choice.description = textOf(properties, 'description') || undefined;
   if (mask.has('badgeConfig'))
     choice.badge = valueAfter(mask, 'badgeConfig', choice.badge, properties) as Badge | undefined;
   if (mask.has('insertBeforeChoice'))
-    d.place(
+    place(
       field.choices,
       choice,
-      d.textOf(properties, 'insertBeforeChoice'),
+      textOf(properties, 'insertBeforeChoice'),
       `${path}.properties.insertBeforeChoice`,
     );
-  d.touch(choice, draft);
+  touch(choice, draft);
   return { priority: field.choices.indexOf(choice) + 1 };
 };
 
-export const enableSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+export const enableSelectionChoice = (draft: Draft, json: Json, path: string): Json => {
   const { field, choice } = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id, choiceId: choice.id });
-  d.enablePart(choice, nameOf(field, choice), draft);
+  refuseLockedPart(draft, { fieldId: field.id, choiceId: choice.id });
+  enablePart(choice, nameOf(field, choice), draft);
   return {};
 };
 
-export const disableSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+export const disableSelectionChoice = (draft: Draft, json: Json, path: string): Json => {
   const { field, choice } = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id, choiceId: choice.id }, true);
+  refuseLockedPart(draft, { fieldId: field.id, choiceId: choice.id }, true);
   const policy = policyFrom(json, choice.policy, path);
-  d.disablePart(choice, nameOf(field, choice), draft);
+  disablePart(choice, nameOf(field, choice), draft);
   choice.policy = policy;
   return {};
 };
 
-export const deleteSelectionChoice = (draft: d.Draft, json: Json, path: string): Json => {
+export const deleteSelectionChoice = (draft: Draft, json: Json, path: string): Json => {
   const { field, choice } = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id, choiceId: choice.id }, true);
-  d.isDeletable(choice, nameOf(field, choice));
+  refuseLockedPart(draft, { fieldId: field.id, choiceId: choice.id }, true);
+  refusePublished(choice, nameOf(field, choice));
   if (choice.state === 'DISABLED') {
     const count = (draft.deletedChoices[field.id] ?? 0) + 1;
     if (count > limits.maxDeletedChoices)
@@ -142,6 +150,6 @@ export const deleteSelectionChoice = (draft: d.Draft, json: Json, path: string):
     draft.deletedChoices[field.id] = count;
   }
   field.choices.splice(field.choices.indexOf(choice), 1);
-  d.touch(field, draft);
+  touch(field, draft);
   return {};
 };

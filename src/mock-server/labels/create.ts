@@ -2,7 +2,7 @@ import { type Call, answer, store } from './call.ts';
 import { denied, invalid } from './errors.ts';
 import type { Draft } from './draft.ts';
 import { objectOf, textOf } from './draft.ts';
-import { checkLabelTexts } from './edits.ts';
+import { refuseWrongLabelTexts } from './edits.ts';
 import { addField } from './field-edits.ts';
 import { CUSTOMER } from './people.ts';
 import type { Json } from './proto-json.ts';
@@ -28,7 +28,7 @@ export const draftOf = (
 });
 
 /** spec/labels#schemas Label.labelType: SHARED or ADMIN; the provider's own labels are not made here. */
-const typeMayBeCreated = (call: Call, type: string): void => {
+const refuseWrongType = (call: Call, type: string): void => {
   if (type === '' || type === 'LABEL_TYPE_UNSPECIFIED')
     throw invalid('labelType', 'is required: SHARED or ADMIN', 'REQUIRED');
   if (type === 'PROVIDER_APP') throw invalid('labelType', 'labels of a provider app cannot be created');
@@ -48,13 +48,13 @@ export const appsFrom = (settings: Json, path: string): string[] => {
   return [...new Set(apps)];
 };
 
-const checkLink = (uri: string): void => {
+const refuseWrongLink = (uri: string): void => {
   if (uri !== '' && !/^https?:\/\/[^\s]+$/.test(uri))
     throw invalid('learnMoreUri', 'must be a URL that starts with http:// or https://');
 };
 
 /** spec/labels#limits "standard labels per organisation": an option; labels of a provider do not count. */
-const fitsLabelCount = ({ state, env }: Call): void => {
+const refuseTooManyLabels = ({ state, env }: Call): void => {
   const most = env.options.labelsAtMost;
   if (most === undefined) return;
   const count = state.labels.filter(({ labelType }) => labelType !== 'PROVIDER_APP').length;
@@ -79,13 +79,13 @@ const withoutFields = (properties: Json, now: number, person: string): Revision 
 export const createLabel = (call: Call): Json => {
   const { body, env, caller } = call;
   const type = textOf(body, 'labelType');
-  typeMayBeCreated(call, type);
+  refuseWrongType(call, type);
   if (body.properties === undefined) throw invalid('properties', 'is required', 'REQUIRED');
   const properties = objectOf(body, 'properties');
-  checkLabelTexts(properties, 'properties');
+  refuseWrongLabelTexts(properties, 'properties');
   const learnMoreUri = textOf(body, 'learnMoreUri');
-  checkLink(learnMoreUri);
-  fitsLabelCount(call);
+  refuseWrongLink(learnMoreUri);
+  refuseTooManyLabels(call);
   const now = env.now();
   const seq = env.store.next('labels.seq');
   const label: LabelRecord = {

@@ -57,7 +57,7 @@ export const selectionFieldOf = (draft: Draft, id: string, path: string): FieldR
   return field;
 };
 
-export const guard = (draft: Draft, part: Part, takesAway = false): void =>
+export const refuseLockedPart = (draft: Draft, part: Part, takesAway = false): void =>
   refuseLocked(draft.label, draft.locks, part, takesAway);
 
 export const touch = (record: { updateTime: number; updater: string }, draft: Draft): void => {
@@ -111,7 +111,7 @@ export const enablePart = (record: FieldRecord | ChoiceRecord, what: string, dra
 };
 
 /** spec/labels#lifecycle "Rules that bite after publish": a published part can be deleted only when it is disabled. */
-export const isDeletable = (record: FieldRecord | ChoiceRecord, what: string): void => {
+export const refusePublished = (record: FieldRecord | ChoiceRecord, what: string): void => {
   if (record.state === 'PUBLISHED')
     throw failed('MUST_BE_DISABLED', what, `${what} is published: disable it before it is deleted.`);
 };
@@ -119,7 +119,7 @@ export const isDeletable = (record: FieldRecord | ChoiceRecord, what: string): v
 const stateText = (record: { state: string }): string =>
   record.state === 'UNPUBLISHED_DRAFT' ? 'a draft' : record.state.toLowerCase();
 
-export const fitsFieldCount = (count: number, path: string): void => {
+export const refuseTooManyFields = (count: number, path: string): void => {
   if (count > constraints.maxFields)
     throw invalid(
       path,

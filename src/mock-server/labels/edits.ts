@@ -1,31 +1,31 @@
 import { labelProperties } from '../../api-specs/labels/label.ts';
 import * as choices from './choice-edits.ts';
 import { constraints } from './constraints.ts';
-import * as d from './draft.ts';
+import { type Draft, refuseLockedPart, needText, objectOf, refuseLong, textOf } from './draft.ts';
 import { invalid } from './errors.ts';
 import * as fields from './field-edits.ts';
 import { maskFrom } from './mask.ts';
 import type { Json } from './proto-json.ts';
 
-export const checkLabelTexts = (properties: Json, path: string): void => {
-  d.refuseLong(d.needText(properties, 'title', path), constraints.maxTitleLength, `${path}.title`);
-  d.refuseLong(d.textOf(properties, 'description'), constraints.maxDescriptionLength, `${path}.description`);
+export const refuseWrongLabelTexts = (properties: Json, path: string): void => {
+  refuseLong(needText(properties, 'title', path), constraints.maxTitleLength, `${path}.title`);
+  refuseLong(textOf(properties, 'description'), constraints.maxDescriptionLength, `${path}.description`);
 };
 
-const updateLabel = (draft: d.Draft, json: Json, path: string): Json => {
-  d.guard(draft, {});
-  const properties = d.objectOf(json, 'properties');
+const updateLabel = (draft: Draft, json: Json, path: string): Json => {
+  refuseLockedPart(draft, {});
+  const properties = objectOf(json, 'properties');
   const mask = maskFrom(json.updateMask, labelProperties, `${path}.updateMask`);
-  checkLabelTexts(
+  refuseWrongLabelTexts(
     { ...properties, title: mask.has('title') ? properties.title : draft.revision.title },
     `${path}.properties`,
   );
-  if (mask.has('title')) draft.revision.title = d.textOf(properties, 'title');
-  if (mask.has('description')) draft.revision.description = d.textOf(properties, 'description') || undefined;
+  if (mask.has('title')) draft.revision.title = textOf(properties, 'title');
+  if (mask.has('description')) draft.revision.description = textOf(properties, 'description') || undefined;
   return {};
 };
 
-type Edit = (draft: d.Draft, json: Json, path: string) => Json;
+type Edit = (draft: Draft, json: Json, path: string) => Json;
 /** spec/labels#edits: the twelve kinds. */
 const edits: Readonly<Record<string, Edit>> = {
   updateLabel,
@@ -54,7 +54,7 @@ const needed: Readonly<Record<string, string>> = {
 };
 
 /** Applies all requests in order to a draft; throws at the first that is refused. Returns one answer each. */
-export const applyEdits = (draft: d.Draft, requests: readonly Json[]): Json[] =>
+export const applyEdits = (draft: Draft, requests: readonly Json[]): Json[] =>
   requests.map((request, i) => {
     const kind = Object.keys(edits).find((name) => request[name] !== undefined);
     const path = `requests[${i}]`;
@@ -62,7 +62,7 @@ export const applyEdits = (draft: d.Draft, requests: readonly Json[]): Json[] =>
     if (kind === undefined || edit === undefined)
       throw invalid(path, `exactly one of ${Object.keys(edits).join(', ')} is required`, 'REQUIRED');
     const member = needed[kind];
-    const body = d.objectOf(request, kind);
+    const body = objectOf(request, kind);
     if (member !== undefined && body[member] === undefined)
       throw invalid(`${path}.${kind}.${member}`, 'is required', 'REQUIRED');
     return { [kind]: edit(draft, body, `${path}.${kind}`) };

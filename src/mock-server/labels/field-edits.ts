@@ -3,7 +3,21 @@ import { type FieldKind, fieldKinds, optionMembers, optionsOf } from '../../api-
 import { obj } from '../../core/field.ts';
 import { addChoice } from './choice-edits.ts';
 import { constraints } from './constraints.ts';
-import * as d from './draft.ts';
+import {
+  type Draft,
+  disablePart,
+  enablePart,
+  fieldOf,
+  refuseLockedPart,
+  needText,
+  objectOf,
+  place,
+  refuseLong,
+  refusePublished,
+  refuseTooManyFields,
+  textOf,
+  touch,
+} from './draft.ts';
 import { failed, invalid } from './errors.ts';
 import { type Mask, maskFrom } from './mask.ts';
 import { policyFrom } from './policy.ts';
@@ -25,7 +39,7 @@ const kindIn = (json: Json, path: string): FieldKind => {
 /** The number of values allowed; undefined when only one is. 0 means as many as the limit allows. */
 const maxEntriesIn = (options: Json, kind: FieldKind, path: string): number | undefined => {
   if (options.listOptions === undefined) return undefined;
-  const asked = Number(d.objectOf(options, 'listOptions').maxEntries ?? 0);
+  const asked = Number(objectOf(options, 'listOptions').maxEntries ?? 0);
   const limit = listLimit(kind);
   if (asked < 0 || asked > limit) {
     throw invalid(
@@ -38,7 +52,7 @@ const maxEntriesIn = (options: Json, kind: FieldKind, path: string): number | un
 };
 
 const dateFormatIn = (options: Json, path: string): string => {
-  const type = d.textOf(options, 'dateFormatType');
+  const type = textOf(options, 'dateFormatType');
   if (type === 'DATE_FORMAT_UNSPECIFIED')
     throw invalid(`${path}.dateOptions.dateFormatType`, 'must be LONG_DATE or SHORT_DATE');
   return type === '' ? 'LONG_DATE' : type;
@@ -46,13 +60,13 @@ const dateFormatIn = (options: Json, path: string): string => {
 
 /** The same id twice in one request is a wrong argument; 409 is for an id that the field has already. */
 const refuseTwins = (choices: readonly Json[], path: string): void => {
-  const ids = choices.map((choice) => d.textOf(choice, 'id'));
+  const ids = choices.map((choice) => textOf(choice, 'id'));
   const twin = ids.findIndex((id, i) => id !== '' && ids.indexOf(id) < i);
   if (twin >= 0)
     throw invalid(`${path}[${twin}].id`, `is the id of choice ${ids.indexOf(ids[twin] ?? '')} too`);
 };
 
-const setChoices = (draft: d.Draft, field: FieldRecord, options: Json, path: string): void => {
+const setChoices = (draft: Draft, field: FieldRecord, options: Json, path: string): void => {
   const choices = (options.choices ?? []) as readonly Json[];
   refuseTwins(choices, `${path}.selectionOptions.choices`);
   field.choices = [];
@@ -61,31 +75,31 @@ const setChoices = (draft: d.Draft, field: FieldRecord, options: Json, path: str
 };
 
 /** Puts the options of one kind on a field; what belonged to another kind goes. */
-const applyType = (draft: d.Draft, field: FieldRecord, json: Json, path: string): void => {
+const applyType = (draft: Draft, field: FieldRecord, json: Json, path: string): void => {
   const kind = kindIn(json, path);
-  const options = d.objectOf(json, `${kind}Options`);
+  const options = objectOf(json, `${kind}Options`);
   field.kind = kind;
   field.maxEntries = kind === 'selection' || kind === 'user' ? maxEntriesIn(options, kind, path) : undefined;
   field.dateFormatType = kind === 'date' ? dateFormatIn(options, path) : undefined;
   setChoices(draft, field, options, path);
 };
 
-const checkName = (properties: Json, path: string): string => {
-  const name = d.needText(properties, 'displayName', path);
-  d.refuseLong(name, constraints.fieldLimits.maxDisplayNameLength, `${path}.displayName`);
+const needName = (properties: Json, path: string): string => {
+  const name = needText(properties, 'displayName', path);
+  refuseLong(name, constraints.fieldLimits.maxDisplayNameLength, `${path}.displayName`);
   return name;
 };
 
 /** Adds a field to a draft; also used while a label is created with its fields. Returns it and its position. */
 export const addField = (
-  draft: d.Draft,
+  draft: Draft,
   json: Json,
   path: string,
 ): { field: FieldRecord; priority: number } => {
-  const properties = d.objectOf(json, 'properties');
+  const properties = objectOf(json, 'properties');
   const field: FieldRecord = {
     id: draft.fieldId(),
-    displayName: checkName(properties, `${path}.properties`),
+    displayName: needName(properties, `${path}.properties`),
     required: properties.required === true,
     kind: 'text',
     choices: [],
@@ -96,48 +110,48 @@ export const addField = (
     updater: draft.caller,
   };
   applyType(draft, field, json, path);
-  d.fitsFieldCount(draft.revision.fields.length + 1, path);
-  const priority = d.place(
+  refuseTooManyFields(draft.revision.fields.length + 1, path);
+  const priority = place(
     draft.revision.fields,
     field,
-    d.textOf(properties, 'insertBeforeField'),
+    textOf(properties, 'insertBeforeField'),
     `${path}.properties.insertBeforeField`,
   );
   return { field, priority };
 };
 
-export const createField = (draft: d.Draft, json: Json, path: string): Json => {
-  d.guard(draft, {});
-  const { field, priority } = addField(draft, d.objectOf(json, 'field'), `${path}.field`);
+export const createField = (draft: Draft, json: Json, path: string): Json => {
+  refuseLockedPart(draft, {});
+  const { field, priority } = addField(draft, objectOf(json, 'field'), `${path}.field`);
   return { id: field.id, priority };
 };
 
-const target = (draft: d.Draft, json: Json, path: string): FieldRecord =>
-  d.fieldOf(draft, d.needText(json, 'id', path), `${path}.id`);
+const target = (draft: Draft, json: Json, path: string): FieldRecord =>
+  fieldOf(draft, needText(json, 'id', path), `${path}.id`);
 
-export const updateField = (draft: d.Draft, json: Json, path: string): Json => {
+export const updateField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id });
-  const properties = d.objectOf(json, 'properties');
+  refuseLockedPart(draft, { fieldId: field.id });
+  const properties = objectOf(json, 'properties');
   const mask = maskFrom(json.updateMask, fieldProperties, `${path}.updateMask`);
-  if (mask.has('displayName')) field.displayName = checkName(properties, `${path}.properties`);
+  if (mask.has('displayName')) field.displayName = needName(properties, `${path}.properties`);
   if (mask.has('required')) field.required = properties.required === true;
   if (mask.has('insertBeforeField')) {
-    d.place(
+    place(
       draft.revision.fields,
       field,
-      d.textOf(properties, 'insertBeforeField'),
+      textOf(properties, 'insertBeforeField'),
       `${path}.properties.insertBeforeField`,
     );
   }
-  d.touch(field, draft);
+  touch(field, draft);
   return { priority: draft.revision.fields.indexOf(field) + 1 };
 };
 
 const isFrozen = (field: FieldRecord): boolean => field.state !== 'UNPUBLISHED_DRAFT';
 
 /** spec/labels#lifecycle "Rules that bite after publish": the field type is frozen. */
-const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
+const refuseFrozenType = (field: FieldRecord, kind: FieldKind): void => {
   if (isFrozen(field) && field.kind !== kind) {
     throw failed(
       'TYPE_FROZEN',
@@ -148,7 +162,7 @@ const typeIsNotFrozen = (field: FieldRecord, kind: FieldKind): void => {
 };
 
 /** spec/labels#lifecycle: listOptions presence is fixed, maxEntries may not shrink below what is published; a draft may go back to that. */
-const listOptionsMayBecome = (draft: d.Draft, field: FieldRecord, next: number | undefined): void => {
+const refuseFrozenListOptions = (draft: Draft, field: FieldRecord, next: number | undefined): void => {
   const then = draft.published?.fields.find(({ id }) => id === field.id);
   if (then === undefined || next === then.maxEntries) return;
   const subject = `field ${field.id}`;
@@ -177,7 +191,7 @@ const typeMask = (json: Json, kind: FieldKind, path: string): Mask => {
 };
 
 /** spec/labels#lifecycle: choices of a published field have requests of their own; replacing the list would orphan values on items. */
-const choicesAreNotReplaced = (field: FieldRecord, options: Json, path: string): void => {
+const refuseReplacedChoices = (field: FieldRecord, options: Json, path: string): void => {
   if (isFrozen(field) && options.choices !== undefined) {
     throw invalid(
       `${path}.selectionOptions.choices`,
@@ -187,22 +201,22 @@ const choicesAreNotReplaced = (field: FieldRecord, options: Json, path: string):
   }
 };
 
-export const updateFieldType = (draft: d.Draft, json: Json, path: string): Json => {
+export const updateFieldType = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
   const kind = kindIn(json, path);
-  d.guard(draft, { fieldId: field.id }, field.kind !== kind);
-  typeIsNotFrozen(field, kind);
-  const options = d.objectOf(json, `${kind}Options`);
+  refuseLockedPart(draft, { fieldId: field.id }, field.kind !== kind);
+  refuseFrozenType(field, kind);
+  const options = objectOf(json, `${kind}Options`);
   const mask = typeMask(json, kind, path);
   const covers = (name: string): boolean =>
     mask.paths.has(optionsOf(kind)) || mask.has(`${optionsOf(kind)}.${name}`);
-  d.touch(field, draft);
+  touch(field, draft);
   if (field.kind !== kind) applyType(draft, field, json, path);
   else {
-    choicesAreNotReplaced(field, options, path);
+    refuseReplacedChoices(field, options, path);
     if ((kind === 'selection' || kind === 'user') && covers('listOptions')) {
       const next = maxEntriesIn(options, kind, path);
-      listOptionsMayBecome(draft, field, next);
+      refuseFrozenListOptions(draft, field, next);
       field.maxEntries = next;
     }
     if (kind === 'date' && covers('dateFormatType')) field.dateFormatType = dateFormatIn(options, path);
@@ -213,26 +227,26 @@ export const updateFieldType = (draft: d.Draft, json: Json, path: string): Json 
   return {};
 };
 
-export const enableField = (draft: d.Draft, json: Json, path: string): Json => {
+export const enableField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id });
-  d.enablePart(field, `field ${field.id}`, draft);
+  refuseLockedPart(draft, { fieldId: field.id });
+  enablePart(field, `field ${field.id}`, draft);
   return {};
 };
 
-export const disableField = (draft: d.Draft, json: Json, path: string): Json => {
+export const disableField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id }, true);
+  refuseLockedPart(draft, { fieldId: field.id }, true);
   const policy = policyFrom(json, field.policy, path);
-  d.disablePart(field, `field ${field.id}`, draft);
+  disablePart(field, `field ${field.id}`, draft);
   field.policy = policy;
   return {};
 };
 
-export const deleteField = (draft: d.Draft, json: Json, path: string): Json => {
+export const deleteField = (draft: Draft, json: Json, path: string): Json => {
   const field = target(draft, json, path);
-  d.guard(draft, { fieldId: field.id }, true);
-  d.isDeletable(field, `field ${field.id}`);
+  refuseLockedPart(draft, { fieldId: field.id }, true);
+  refusePublished(field, `field ${field.id}`);
   if (field.state === 'DISABLED') {
     draft.deletedFields += 1;
     if (draft.deletedFields > constraints.maxDeletedFields) {

@@ -4,7 +4,7 @@ import {
   type Handler,
   addressed,
   answer,
-  isFreeOfLocks,
+  refuseLockedLabel,
   store,
   viewerOf,
   writable,
@@ -17,7 +17,7 @@ import { denied, invalid } from './errors.ts';
 import {
   type Action,
   illegal,
-  isTheLatestRevision,
+  revisionIsLatest,
   mustBeDisabledFirst,
   refuse,
   standingOf,
@@ -38,16 +38,16 @@ const step = (call: Call, action: Action): LabelRecord => {
   const label = writable(call);
   const standing = standingOf(label, publishedOf(call.state, label));
   refuse(
-    isTheLatestRevision(requiredRevision(call), latestId(label), label.id),
+    revisionIsLatest(requiredRevision(call), latestId(label), label.id),
     illegal(action, standing, label.id),
   );
-  if (action !== 'delta') isFreeOfLocks(call, label, action === 'disable' || action === 'delete');
+  if (action !== 'delta') refuseLockedLabel(call, label, action === 'disable' || action === 'delete');
   return label;
 };
 const maker = (call: Call): revise.Maker => ({ caller: call.caller.person, now: call.env.now() });
 
 /** spec/labels#parameters "customer": customers/<id>; other customers' labels are nobody's business. */
-export const isOwnCustomer = (customer: unknown): void => {
+export const refuseOtherCustomer = (customer: unknown): void => {
   if (customer === undefined || customer === '') return;
   if (!/^customers\/[^/]+$/.test(String(customer)))
     throw invalid('customer', `must be customers/<id>, got "${customer}"`);
@@ -57,7 +57,7 @@ export const isOwnCustomer = (customer: unknown): void => {
 
 const list: Handler = (call) => {
   const { query, state, caller } = call;
-  isOwnCustomer(query.customer);
+  refuseOtherCustomer(query.customer);
   const role = query.minimumRole === 'LABEL_ROLE_UNSPECIFIED' ? 'READER' : String(query.minimumRole);
   const wanted = state.labels.filter(
     (label) =>
@@ -165,7 +165,7 @@ const updateLabelCopyMode: Handler = (call) => {
   const copyMode = textOf(call.body, 'copyMode');
   if (copyMode === '' || copyMode === 'COPY_MODE_UNSPECIFIED')
     throw invalid('copyMode', 'is required: DO_NOT_COPY, ALWAYS_COPY or COPY_APPLIABLE', 'REQUIRED');
-  isFreeOfLocks(call, label, false);
+  refuseLockedLabel(call, label, false);
   call.state.labels.put(label.id, { ...label, copyMode });
   return answer(call, label.id, call.body.view);
 };
@@ -175,7 +175,7 @@ const updateLabelEnabledAppSettings: Handler = (call) => {
   if (call.body.enabledAppSettings === undefined)
     throw invalid('enabledAppSettings', 'is required', 'REQUIRED');
   const enabledApps = appsFrom(call.body.enabledAppSettings as Json, 'enabledAppSettings');
-  isFreeOfLocks(call, label, false);
+  refuseLockedLabel(call, label, false);
   call.state.labels.put(label.id, { ...label, enabledApps });
   return answer(call, label.id, call.body.view);
 };

@@ -92,11 +92,7 @@ export const mustBeDisabledFirst = (
     : undefined;
 
 /** spec/labels#parameters: writeControl.requiredRevisionId must equal the latest revision id, else 400 and nothing happens. */
-export const isTheLatestRevision = (
-  required: unknown,
-  latest: string,
-  label: string,
-): LabelError | undefined =>
+export const revisionIsLatest = (required: unknown, latest: string, label: string): LabelError | undefined =>
   typeof required === 'string' && required !== '' && required !== latest
     ? failed(
         'REVISION_MISMATCH',

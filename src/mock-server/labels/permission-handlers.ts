@@ -154,7 +154,7 @@ const remove: Handler = (call) => {
 };
 
 /** spec/labels#permissions: an entry's admin flag must be empty or repeat that of the batch, its parent likewise. */
-const entryFits = (call: Call, entry: Json, path: string): void => {
+const refuseMismatch = (call: Call, entry: Json, path: string): void => {
   if (entry.useAdminAccess !== undefined && entry.useAdminAccess !== (call.body.useAdminAccess ?? false)) {
     throw invalid(`${path}.useAdminAccess`, 'differs from useAdminAccess of the batch', 'PARENT_MISMATCH');
   }
@@ -173,7 +173,7 @@ const batchUpdate: Handler = (call) => {
   const parent = settable(call, given);
   const permissions = requestsOf(call).map((entry, i) => {
     const path = `requests[${i}]`;
-    entryFits(call, entry, path);
+    refuseMismatch(call, entry, path);
     const own = textOf(entry, 'parent');
     if (own !== '' && own !== parent.name)
       throw invalid(`${path}.parent`, `must be empty or ${parent.name}, got "${own}"`, 'PARENT_MISMATCH');
@@ -188,7 +188,7 @@ const batchDelete: Handler = (call) => {
   const parent = parentOf(call, call.params.parent ?? '', 'EDITOR');
   for (const [i, entry] of requestsOf(call).entries()) {
     const path = `requests[${i}]`;
-    entryFits(call, entry, path);
+    refuseMismatch(call, entry, path);
     if (textOf(entry, 'name') === '') throw invalid(below(path, 'name'), 'is required', 'REQUIRED');
     const record = recordNamed(
       call,

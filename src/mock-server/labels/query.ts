@@ -10,7 +10,6 @@ export type System = {
   readonly isPretty: boolean;
   readonly callback?: string;
   readonly token?: string;
-  readonly olderErrors: boolean;
 };
 const systemNames = Object.keys(systemQuery);
 const LANGUAGE = /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/;
@@ -52,7 +51,6 @@ export const systemFrom = (query: string): System => {
     isPretty: readBoolean('prettyPrint', system.get('prettyPrint') ?? 'true'),
     callback,
     token: system.get('access_token') ?? system.get('oauth_token'),
-    olderErrors: xgafv === '1',
   };
 };
 
@@ -101,7 +99,7 @@ export const queryFrom = (fields: Fields, query: string): Record<string, unknown
   return values;
 };
 
-export const checkLanguage = (language: unknown): void => {
+export const refuseWrongLanguage = (language: unknown): void => {
   if (typeof language === 'string' && language !== '' && !LANGUAGE.test(language))
     throw invalid('languageCode', `"${language}" is not a BCP-47 tag`);
 };

@@ -39,12 +39,20 @@ const stampsJson = (stamps: Stamps): Json => ({
   disabler: person(stamps.disabler),
 });
 
+/** A policy that says nothing is none: a plain disable leaves no trace of one. */
+const policyJson = (policy: Policy | undefined): Policy | undefined =>
+  policy?.hideInSearch || policy?.showInApply ? policy : undefined;
+
 export const lifecycleJson = (
   state: string,
   policy: Policy | undefined,
   hasUnpublishedChanges: boolean,
 ): Json =>
-  compact({ state, disabledPolicy: policy, hasUnpublishedChanges: hasUnpublishedChanges || undefined });
+  compact({
+    state,
+    disabledPolicy: policyJson(policy),
+    hasUnpublishedChanges: hasUnpublishedChanges || undefined,
+  });
 
 type Shown = { readonly state: string; readonly policy?: Policy };
 export const hints = ({ state, policy }: Shown): Json => ({

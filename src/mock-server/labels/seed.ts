@@ -60,7 +60,7 @@ const text = (displayName: string, required = false): Json => ({
   textOptions: {},
 });
 
-/** Every kind of field, with badges, several values and a disabled choice. */
+/** Every kind of field, with badges, several values, a disabled choice and a disabled field. */
 const contractFields: readonly Json[] = [
   {
     properties: { displayName: 'Status', required: true },
@@ -83,12 +83,14 @@ const contractFields: readonly Json[] = [
   { properties: { displayName: 'Value' }, integerOptions: {} },
   { properties: { displayName: 'Owners' }, userOptions: { listOptions: { maxEntries: 5 } } },
   text('Counterparty'),
+  text('Fax number'),
 ];
 
 const contract = (maker: Maker): LabelJson => {
   const label = create(maker, 'ADMIN', 'Contract', 'State and parties of a contract', contractFields);
   act(maker, 'publish', label);
   const fieldId = label.fields[0]?.id ?? '';
+  const fax = label.fields[6]?.id ?? '';
   act(maker, 'delta', label, {
     requests: [
       {
@@ -99,6 +101,7 @@ const contract = (maker: Maker): LabelJson => {
           updateMask: '*',
         },
       },
+      { disableField: { id: fax, disabledPolicy: { showInApply: true }, updateMask: '*' } },
     ],
   });
   act(maker, 'publish', label);
@@ -181,6 +184,8 @@ export const seedLabels = (real: Environment): void => {
   const first = contract(maker);
   lock(maker, first, { fieldId: first.fields[0]?.id, choiceId: 'signed' });
   lock(maker, first, { fieldId: first.fields[2]?.id });
+  // The lock of a field holds its choices as well.
+  lock(maker, first, { fieldId: first.fields[1]?.id });
   sensitivity(maker);
   projectPhase(maker);
   disabledLabels(maker);

@@ -8,13 +8,13 @@ import { callerFrom, refuseAdmin, refuseScope } from './access.ts';
 import type { Call, Handler } from './call.ts';
 import { constraints } from './constraints.ts';
 import { LabelError, denied, errorReply, invalid, notFound } from './errors.ts';
-import { isOwnCustomer, labels } from './label-handlers.ts';
+import { refuseOtherCustomer, labels } from './label-handlers.ts';
 import { select, unknownNames } from './partial.ts';
 import { OWNER, knownPerson } from './people.ts';
 import { locks, permissions } from './permission-handlers.ts';
 import { type Json, mapJson } from './proto-json.ts';
 import { quotaOf } from './quota.ts';
-import { type System, checkLanguage, queryFrom, systemFrom } from './query.ts';
+import { type System, refuseWrongLanguage, queryFrom, systemFrom } from './query.ts';
 import { TOKEN_PATH, roleToken } from './role-token.ts';
 import { seedLabels } from './seed.ts';
 import { labelState } from './state.ts';
@@ -27,7 +27,7 @@ const getLimits: Handler = ({ query }) => {
 
 /** spec/program#choices: the document lets any user be asked about; real services answer for `me` alone. */
 const getCapabilities: Handler = ({ params, query, caller, env }) => {
-  isOwnCustomer(query.customer);
+  refuseOtherCustomer(query.customer);
   const name = params.name ?? '';
   const id = /^users\/([^/]+)\/capabilities$/.exec(name)?.[1];
   const person = id === 'me' ? caller.person : id === undefined ? undefined : knownPerson(env, id);
@@ -84,7 +84,7 @@ const bodyFrom = (operation: Operation, request: MockRequest): Json => {
 };
 
 /** Judged before anything is done, so that a refused selection changes nothing. */
-const selectsWhatIsThere = (system: System, operation: Operation): void => {
+const refuseUnknownSelection = (system: System, operation: Operation): void => {
   const wrong =
     system.fields === undefined || operation.returns === undefined
       ? []
@@ -132,8 +132,8 @@ const answererOf = (env: Environment) => {
     admit(caller, operation.method);
     const query = queryFrom(operation.query ?? {}, request.query);
     const body = bodyFrom(operation, request);
-    checkLanguage(body.languageCode);
-    selectsWhatIsThere(system, operation);
+    refuseWrongLanguage(body.languageCode);
+    refuseUnknownSelection(system, operation);
     const asAdmin = (query.useAdminAccess ?? body.useAdminAccess) === true;
     refuseScope(caller, operation.method, asAdmin);
     refuseAdmin(caller, asAdmin);

@@ -20,25 +20,29 @@ const decode = (text: string): string | undefined => {
   }
 };
 
+type Pair = { readonly name: string | undefined; readonly value: string | undefined; readonly raw: string };
+const pairOf = (text: string): Pair => {
+  const cut = text.indexOf('=');
+  const raw = cut < 0 ? '' : text.slice(cut + 1);
+  return { name: decode(cut < 0 ? text : text.slice(0, cut)), value: decode(raw), raw };
+};
+/** A state may be any bytes: it goes back as it came. Every other broken value spoils the request. */
+const isReadable = ({ name, value }: Pair): boolean =>
+  name !== undefined && (value !== undefined || name === 'state');
+
 export const readParams = (text: string): Params => {
   const values = new Map<string, { raw: string; all: string[] }>();
   const repeated: string[] = [];
-  let isWellFormed = true;
-  let count = 0;
-  for (const pair of text === '' ? [] : text.split('&')) {
-    if (pair === '') continue;
-    count += 1;
-    const cut = pair.indexOf('=');
-    const raw = cut < 0 ? '' : pair.slice(cut + 1);
-    const name = decode(cut < 0 ? pair : pair.slice(0, cut));
-    const value = decode(raw);
-    // A state may be any bytes: it goes back as it came. Every other broken value spoils the request.
-    if (name === undefined || (value === undefined && name !== 'state')) isWellFormed = false;
-    const known = values.get(name ?? '');
-    if (known === undefined) values.set(name ?? '', { raw, all: [value ?? ''] });
+  const pairs = text
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map(pairOf);
+  for (const { name = '', value = '', raw } of pairs) {
+    const known = values.get(name);
+    if (known === undefined) values.set(name, { raw, all: [value] });
     else {
-      known.all.push(value ?? '');
-      repeated.push(name ?? '');
+      known.all.push(value);
+      repeated.push(name);
     }
   }
   return {
@@ -46,8 +50,8 @@ export const readParams = (text: string): Params => {
     all: (name) => values.get(name)?.all ?? [],
     raw: (name) => values.get(name)?.raw,
     repeated,
-    count,
-    isWellFormed,
+    count: pairs.length,
+    isWellFormed: pairs.every(isReadable),
   };
 };
 

@@ -1,10 +1,13 @@
 import type { Store } from '../store.ts';
 import { Json } from '../table-service.ts';
+import { LongList, type Shown } from './long-list.ts';
 
 /** Bounds of what is kept, so that a workspace of 100,000 stories fits into little memory. */
 const LIST_CHARACTERS = 8_000_000;
 const RECORD_TEXTS = 20_000;
 const VALUES = 16;
+/** Bytes of long lists that are kept in their encoded form. */
+const LONG_BYTES = 256 * 1024 * 1024;
 
 /**
  * JSON text of answers. A whole list is kept until any record changes; the text of one record for as long as the record
@@ -21,6 +24,8 @@ export class Cache {
     WeakMap<object, { readonly seen: readonly unknown[]; readonly text: string }>
   >();
   readonly #values = new Map<string, { readonly version: number; readonly value: unknown }>();
+  readonly #long = new Map<string, LongList>();
+  readonly #once = new Map<string, unknown>();
   constructor(store: Store) {
     this.#store = store;
   }
@@ -37,6 +42,28 @@ export class Cache {
     this.#lists.set(name, made);
     this.#characters += made.text.length;
     return made;
+  }
+  /** A list that still holds. */
+  found(name: string): Json | undefined {
+    const long = this.#long.get(name);
+    if (long?.isOf(this.#store.version)) return new Json('', long);
+    return this.#version === this.#store.version ? this.#lists.get(name) : undefined;
+  }
+  /** A list of so many records that it is kept as bytes and written piece by piece. */
+  longList(name: string, all: readonly Shown[], text: (at: number) => string): Json {
+    const list = this.#long.get(name) ?? new LongList();
+    list.update(this.#store.version, all, text);
+    // The one that was just asked for is kept, whatever its size: most workspaces have one such list.
+    const others = [...this.#long.values()].filter((one) => one !== list);
+    if (others.reduce((sum, one) => sum + one.bytes, list.bytes) > LONG_BYTES) this.#long.clear();
+    this.#long.set(name, list);
+    return new Json('', list);
+  }
+  /** Something that is made once for this state. */
+  once<T>(name: string, make: () => T): T {
+    const made = this.#once.get(name) ?? make();
+    this.#once.set(name, made);
+    return made as T;
   }
   /** The text of a record; made again when one of `seen` is another value than the last time. */
   text(kind: string, record: object, seen: readonly unknown[], make: () => string): string {

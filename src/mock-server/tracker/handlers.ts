@@ -7,6 +7,7 @@ import { entityTemplateHandlers } from './entity-templates.ts';
 import { epicCommentHandlers } from './epic-comments.ts';
 import { epicHandlers } from './epics.ts';
 import { fileHandlers } from './files.ts';
+import { extensionHandlers as more } from './extension.ts';
 import { externalLinkHandlers, groupHandlers } from './groups.ts';
 import { healthHandlers } from './health.ts';
 import { iterationHandlers } from './iterations.ts';
@@ -28,10 +29,10 @@ import { webhookHandlers } from './webhooks.ts';
 export const trackerHandlers: Handlers<(typeof tracker)['table'], Tracker> = {
   categories: categoryHandlers,
   'custom-fields': customFieldHandlers,
-  documents: documentHandlers,
+  documents: { ...documentHandlers, ...more.documents },
   'entity-templates': entityTemplateHandlers,
   'epic-workflow': epicWorkflowHandlers,
-  epics: epicHandlers,
+  epics: { ...epicHandlers, ...more.epics },
   'epic-comments': epicCommentHandlers,
   health: healthHandlers,
   files: fileHandlers,
@@ -39,18 +40,18 @@ export const trackerHandlers: Handlers<(typeof tracker)['table'], Tracker> = {
   'external-links': externalLinkHandlers,
   groups: groupHandlers,
   webhooks: webhookHandlers,
-  iterations: iterationHandlers,
+  iterations: { ...iterationHandlers, ...more.iterations },
   'key-results': keyResultHandlers,
   labels: labelHandlers,
   members: memberHandlers,
   projects: projectHandlers,
   repositories: repositoryHandlers,
-  objectives: objectiveHandlers,
-  milestones: milestoneHandlers,
+  objectives: { ...objectiveHandlers, ...more.objectives },
+  milestones: { ...milestoneHandlers, ...more.milestones },
   search: searchHandlers,
-  stories: storyHandlers,
+  stories: { ...storyHandlers, ...more.stories },
   'story-tasks': storyTaskHandlers,
-  'story-comments': storyCommentHandlers,
+  'story-comments': { ...storyCommentHandlers, ...more['story-comments'] },
   'story-links': storyLinkHandlers,
   workflows: workflowHandlers,
 };

@@ -10,6 +10,7 @@ import type {
 } from '../../api-specs/tracker/planning-records.ts';
 import type { epic } from '../../api-specs/tracker/epic-records.ts';
 import type { iteration } from '../../api-specs/tracker/planning-records.ts';
+import type { historyEvent } from '../../api-specs/tracker/more-stories.ts';
 import type { labelSlim } from '../../api-specs/tracker/records.ts';
 import type {
   storyComment,
@@ -73,7 +74,11 @@ export type StoredGroup = Omit<
 > & { display_icon_id: string | null; icon_at: string | null };
 export type StoredStory = Omit<Value<typeof storySlim>, 'app_url' | 'labels' | 'description'> & {
   description: string;
+  /** Absent while the story never had one. */
+  parent_story_id?: number | null;
 };
+/** One event of a story, as webhooks get it; the creation is made from the story itself. */
+export type StoredHistory = Value<typeof historyEvent> & { story_id: number };
 export type StoredStoryComment = Omit<Value<typeof storyComment>, 'app_url'>;
 export type StoredTask = Value<typeof task>;
 export type StoredStoryLink = Omit<Value<typeof storyLink>, 'subject_workflow_state_id'>;
@@ -91,8 +96,30 @@ export type StoredMember = Omit<Value<typeof member>, 'group_ids'>;
 export type StoredCustomField = Omit<Value<typeof customField>, 'values'> & {
   values: Value<typeof customFieldValue>[];
 };
-export type StoredDocument = Omit<Value<typeof docSlim>, 'app_url'> & { content: string };
+export type StoredDocument = Omit<Value<typeof docSlim>, 'app_url'> & {
+  content: string;
+  /** How the content was sent; absent is Markdown. */
+  format?: 'markdown' | 'html';
+  created_at?: string;
+  updated_at?: string;
+};
 /** spec/tracker#members: what it says about the organization and the workspace; `owner` is the member that the token belongs to. */
 export type StoredWorkspace = Pick<Value<typeof memberInfo>, 'organization2' | 'workspace2'> & {
   owner: string;
+};
+/** What became of one event at one webhook. Kept in memory: a receiver is tested while the server runs. */
+export type Delivery = {
+  readonly number: number;
+  readonly webhook_id: number;
+  readonly url: string;
+  /** `story.update` */
+  readonly event: string;
+  readonly at: string;
+  /** The delivery whose bytes were sent again. */
+  readonly resend_of?: number;
+  status: 'pending' | 'delivered' | 'failed';
+  attempts: number;
+  /** The receiver's status, or why there was none. */
+  answer?: string;
+  readonly body: string;
 };

@@ -7,13 +7,24 @@ import type { Call, Handlers } from '../table-service.ts';
 import { epicSlim, fullEpic } from './epic-view.ts';
 import { iterationSlimRecord } from './iterations.ts';
 import { objectiveRecord } from './objective-view.ts';
-import { epicSubject, iterationSubject, matches, milestoneSubject, storySubject } from './search-match.ts';
+import { epicSubject, iterationSubject, matches, milestoneSubject } from './search-match.ts';
+import { SearchLists } from './search-lists.ts';
 import { type Term, termsFrom } from './search-query.ts';
 import type { Tracker } from './state.ts';
 import type { StoredEpic, StoredStory } from './row.ts';
 import { storyParts, storySlim } from './story-view.ts';
 
 type SearchCall = Call<Tracker, (typeof search)['run']>;
+/** What the search of all kinds and the searches of one kind have in common. */
+export type Asked = {
+  readonly state: Tracker;
+  readonly query: {
+    readonly query: string;
+    readonly page_size?: number | undefined;
+    readonly detail?: 'full' | 'slim' | undefined;
+    readonly next?: string | undefined;
+  };
+};
 /** spec/tracker#search: "`total` counts all matches; only the first 1000 can be paged". */
 const MOST = 1000;
 
@@ -34,22 +45,22 @@ const placeOf = (token: string | undefined): Place | undefined => {
 };
 
 /** spec/tracker#search: "a path with query string from the host root". */
-const nextPath = ({ query }: SearchCall, kind: string, place: Place): string => {
+const nextPath = ({ query }: Asked, kind: string, path: string, place: Place): string => {
   const pairs = new URLSearchParams({
     query: query.query,
     page_size: String(query.page_size ?? 25),
     detail: query.detail ?? 'full',
-    entity_types: kind,
+    ...(path === '/search' ? { entity_types: kind } : {}),
   });
   pairs.set('next', tokenOf(place));
-  return `${tracker.basePath}/search?${pairs}`;
+  return `${tracker.basePath}${path}?${pairs}`;
 };
 
 type Group<T> = {
   readonly group: string;
   readonly kind: string;
-  readonly records: () => Iterable<T>;
-  readonly subject: (state: Tracker, record: T) => Parameters<typeof matches>[0];
+  /** All that match, by id. */
+  readonly found: (terms: readonly Term[], now: number) => readonly T[];
 };
 
 /** The first of a sorted list whose id is higher: what was changed or deleted between two pages moves no other record. */
@@ -63,11 +74,12 @@ const firstAfter = (sorted: readonly { readonly id: number }[], id: number): num
   return low;
 };
 
-const pageOf = <T extends { readonly id: number }, R>(
-  call: SearchCall,
+export const pageOf = <T extends { readonly id: number }, R>(
+  call: Asked,
   terms: readonly Term[],
   one: Group<T>,
   render: (record: T) => R,
+  path = '/search',
 ) => {
   const { state, query } = call;
   const size = query.page_size ?? 25;
@@ -80,54 +92,69 @@ const pageOf = <T extends { readonly id: number }, R>(
     });
   }
   const now = state.env.now();
-  // The same state and query give the same list within a minute, so a page does not search again.
-  const found = state.cache.value(
-    `search ${one.group} ${Math.floor(now / 60_000)} ${query.query}`,
-    state.env.store.version,
-    () =>
-      [...one.records()]
-        .filter((record) => matches(one.subject(state, record), terms, now))
-        .sort((a, b) => a.id - b.id),
-  );
+  const found = one.found(terms, now);
   const start = firstAfter(found, after);
   const data = found.slice(start, start + Math.min(size, MOST - given));
   const isLast = start + data.length >= found.length || given + data.length >= MOST;
   const here = { group: one.group, given: given + data.length, after: data.at(-1)?.id ?? after };
   return {
     data: data.map(render),
-    next: isLast ? null : nextPath(call, one.kind, here),
+    next: isLast ? null : nextPath(call, one.kind, path, here),
     total: found.length,
   };
 };
 
 /** spec/tracker#records: a story search result has the keys of both forms; slim leaves the records and the description out. */
-const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
+export const storyResult = (state: Tracker, story: StoredStory, isSlim: boolean) =>
   isSlim ? storySlim(state, story, false) : { ...storySlim(state, story, true), ...storyParts(state, story) };
-const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
+export const epicResult = (state: Tracker, epic: StoredEpic, isSlim: boolean) =>
   isSlim ? epicSlim(state, epic, false) : fullEpic(state, epic);
 
+/** The same state and query give the same list within a minute, so a page does not search again. */
+const searched =
+  <T extends { readonly id: number }>(
+    { state, query }: Asked,
+    group: string,
+    records: () => Iterable<T>,
+    subject: (state: Tracker, record: T) => Parameters<typeof matches>[0],
+  ) =>
+  (terms: readonly Term[], now: number): readonly T[] =>
+    state.cache.value(
+      `search ${group} ${Math.floor(now / 60_000)} ${query.query}`,
+      state.env.store.version,
+      () =>
+        [...records()]
+          .filter((record) => matches(subject(state, record), terms, now))
+          .sort((a, b) => a.id - b.id),
+    );
+
 /** The four kinds of results: where they come from and what a search looks at. */
-const groupsOf = (state: Tracker) => ({
-  stories: {
-    group: 'stories',
-    kind: 'story',
-    records: () => state.stories.values(),
-    subject: storySubject,
-  },
-  epics: { group: 'epics', kind: 'epic', records: () => state.epics.values(), subject: epicSubject },
-  iterations: {
-    group: 'iterations',
-    kind: 'iteration',
-    records: () => state.iterations.values(),
-    subject: iterationSubject,
-  },
-  milestones: {
-    group: 'milestones',
-    kind: 'milestone',
-    records: () => state.objectives.values(),
-    subject: milestoneSubject,
-  },
-});
+export const groupsOf = (call: Asked) => {
+  const { state, query } = call;
+  return {
+    stories: {
+      group: 'stories',
+      kind: 'story',
+      found: (terms: readonly Term[], now: number) =>
+        state.cache.once('search', () => new SearchLists(state)).stories(query.query, terms, now),
+    },
+    epics: {
+      group: 'epics',
+      kind: 'epic',
+      found: searched(call, 'epics', () => state.epics.values(), epicSubject),
+    },
+    iterations: {
+      group: 'iterations',
+      kind: 'iteration',
+      found: searched(call, 'iterations', () => state.iterations.values(), iterationSubject),
+    },
+    milestones: {
+      group: 'milestones',
+      kind: 'milestone',
+      found: searched(call, 'milestones', () => state.objectives.values(), milestoneSubject),
+    },
+  };
+};
 
 const run = (call: SearchCall) => {
   const { state, query } = call;
@@ -138,7 +165,7 @@ const run = (call: SearchCall) => {
   const isAsked = (group: string, ...kinds: string[]): boolean =>
     place === undefined ? kinds.some((kind) => wanted.has(kind)) : place.group === group;
   const terms = termsFrom(query.query);
-  const { stories, epics, iterations, milestones } = groupsOf(state);
+  const { stories, epics, iterations, milestones } = groupsOf(call);
   return {
     ...(isAsked('epics', 'epic')
       ? { epics: pageOf(call, terms, epics, (one) => epicResult(state, one, isSlim)) }

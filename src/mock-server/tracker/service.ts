@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { problem, problemText } from '../../core/problem.ts';
+import { problem } from '../../core/problem.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { readMultipart } from '../multipart.ts';
 import { makeRate, rateClock } from '../rate.ts';
@@ -8,24 +8,11 @@ import type { MockReply, MockRequest, MockService, Environment } from '../servic
 import { tableService } from '../table-service.ts';
 import { trackerHandlers } from './handlers.ts';
 import { seedTracker } from './seed.ts';
+import { PAGES, page } from './pages.ts';
+import { refusal } from './refusal.ts';
 import { type Tracker, trackerState } from './state.ts';
-
-const json = { 'content-type': 'application/json; charset=utf-8' };
-
-/** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
-const refusal = (refused: HttpError): MockReply => {
-  const errors = Object.fromEntries(
-    refused.problems.map((p) => [p.path === '' ? 'body' : p.path, problemText({ ...p, path: '' })]),
-  );
-  const { allow, retry_after: retryAfter, ...own } = refused.body;
-  const body = { message: refused.message, ...(refused.problems.length > 0 ? { errors } : {}), ...own };
-  const headers = {
-    ...json,
-    ...(Array.isArray(allow) ? { allow: allow.join(', ') } : {}),
-    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
-  };
-  return { status: refused.status, headers, body: JSON.stringify(body) };
-};
+import { webhookControl } from './webhook-control.ts';
+import { makeWorkspaces } from './workspaces.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const isEqual = (a: string, b: string): boolean => {
@@ -33,12 +20,17 @@ const isEqual = (a: string, b: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-/** spec/tracker#authentication-1 and spec/tracker#authentication-3: header, or the deprecated query parameter. spec/tracker#errors-4 for the two bodies. */
-const tokenIsKnown = (env: Environment, request: MockRequest): string => {
+/** spec/tracker#authentication-1: header, or the deprecated query parameter. */
+const tokenOf = (request: MockRequest): string | undefined | null => {
   const inQuery = request.query.includes('token=')
     ? new URLSearchParams(request.query).get('token')
     : undefined;
-  const token = request.headers['tracker-token'] || inQuery;
+  return request.headers['tracker-token'] || inQuery;
+};
+
+/** spec/tracker#authentication-3; spec/tracker#errors-4 for the two bodies. */
+const tokenIsKnown = (env: Environment, request: MockRequest): string => {
+  const token = tokenOf(request);
   if (token === undefined || token === null || token === '') {
     throw new HttpError(401, 'Sorry, the organization context for this request is missing.', {
       body: { tag: 'organization2_missing' },
@@ -80,43 +72,63 @@ const requestIsInRate = (
   throw new HttpError(429, `Too many requests: at most ${env.options.ratePerMinute} a minute.`, { body });
 };
 
-export const makeTracker = (env: Environment): MockService => {
-  const { ratePerMinute } = env.options;
-  const state = trackerState(env);
-  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(env)));
-  let rate = newRate();
-  const answer = tableService<(typeof tracker)['table'], Tracker>({
+/** One workspace: its requests over its records. */
+const workspace = (env: Environment, state: Tracker, takeOf: () => ReturnType<typeof makeRate> | undefined) =>
+  tableService<(typeof tracker)['table'], Tracker>({
     service: tracker,
     handlers: trackerHandlers,
     state,
     env,
     admit: (request) => {
       requestUsesTls(env, request);
-      requestIsInRate(rate, env, tokenIsKnown(env, request));
+      requestIsInRate(takeOf(), env, tokenIsKnown(env, request));
     },
     admitBody: bodyIsJson,
     refusal,
     commonQuery: new Set(['token']),
     readMultipart,
   });
-  // Says its limit, so that a client need not keep to one that is switched off here.
-  const limit = ratePerMinute === undefined ? 'off' : String(ratePerMinute);
-  const withLimit = (reply: MockReply): MockReply => {
-    // Written into the answer's own headers: copies are felt at 20,000 requests a second.
-    if (reply.headers === undefined) return { ...reply, headers: { 'x-ratelimit-limit': limit } };
-    (reply.headers as Record<string, string | readonly string[]>)['x-ratelimit-limit'] = limit;
-    return reply;
+
+/** No document has this header: a client that was tested against it would come to rely on it. */
+const withLimit =
+  ({ ratePerMinute }: Environment['options'], limit = ratePerMinute ?? 'off') =>
+  (reply: MockReply): MockReply => ({
+    ...reply,
+    headers: { ...reply.headers, 'x-ratelimit-limit': String(limit) },
+  });
+
+export const makeTracker = (env: Environment): MockService => {
+  const { ratePerMinute, rateHeaders, workspacePerToken, trackerToken } = env.options;
+  const state = trackerState(env);
+  const newRate = () => (ratePerMinute === undefined ? undefined : makeRate(ratePerMinute, rateClock(env)));
+  let rate = newRate();
+  const answer = workspace(env, state, () => rate);
+  const others = makeWorkspaces(env, (own, records) => workspace(own, records, () => rate));
+  const ofToken = (request: MockRequest): MockReply | Promise<MockReply> => {
+    const token = tokenOf(request);
+    if (!token || isEqual(token, trackerToken)) return answer(request);
+    try {
+      return others.of(token)(request);
+    } catch (error) {
+      if (error instanceof HttpError) return refusal(error);
+      throw error;
+    }
   };
+  const asked = workspacePerToken ? ofToken : answer;
+  const limited = withLimit(env.options);
+  const api = rateHeaders
+    ? async (request: MockRequest): Promise<MockReply> => limited(await asked(request))
+    : asked;
+  const isPage = (path: string): boolean => path === PAGES || path.startsWith(`${PAGES}/`);
   return {
     name: 'tracker',
-    owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath,
-    handle: (request) => {
-      const reply = answer(request);
-      return reply instanceof Promise ? reply.then(withLimit) : withLimit(reply);
-    },
+    owns: (path) => path.startsWith(`${tracker.basePath}/`) || path === tracker.basePath || isPage(path),
+    handle: (request) => (isPage(request.path) ? page(state, request) : api(request)),
     seed: (kind) => {
       rate = newRate();
+      others.clear(kind);
       seedTracker(state, kind);
     },
+    control: webhookControl(state),
   };
 };

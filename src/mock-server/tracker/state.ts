@@ -4,11 +4,13 @@ import type { Environment } from '../service.ts';
 import type { Collection } from '../store.ts';
 import { Cache } from './cache.ts';
 import type {
+  Delivery,
   StoredLabel,
   StoredCategory,
   StoredObjective,
   StoredKeyResult,
   StoredHealth,
+  StoredHistory,
   StoredEpic,
   StoredEpicComment,
   StoredIteration,
@@ -61,6 +63,7 @@ export type Tracker = {
   readonly projects: Collection<StoredProject>;
   readonly repositories: Collection<Value<typeof repository>>;
   readonly stories: Collection<StoredStory>;
+  readonly storyHistory: Collection<StoredHistory>;
   readonly storyComments: Collection<StoredStoryComment>;
   readonly storyLinks: Collection<StoredStoryLink>;
   readonly tasks: Collection<StoredTask>;
@@ -74,9 +77,17 @@ export type Tracker = {
   readonly cache: Cache;
   /** The last delivery to each webhook, so that events arrive in order. */
   readonly deliveries: Map<number, Promise<void>>;
+  /** What webhooks were sent, newest last. */
+  readonly sent: { readonly list: Delivery[]; count: number };
   /** Webhooks whose receiver did not take the last delivery. */
   readonly failing: Set<number>;
 };
+
+const unsent = (): Pick<Tracker, 'deliveries' | 'sent' | 'failing'> => ({
+  deliveries: new Map(),
+  sent: { list: [], count: 0 },
+  failing: new Set(),
+});
 
 export const trackerState = (env: Environment): Tracker => {
   const of = <T>(name: string): Collection<T> => env.store.collection<T>(`tracker.${name}`);
@@ -104,6 +115,7 @@ export const trackerState = (env: Environment): Tracker => {
     projects: of('projects'),
     repositories: of('repositories'),
     stories,
+    storyHistory: of('story-history'),
     storyComments: of('story-comments'),
     storyLinks: of('story-links'),
     tasks: of('story-tasks'),
@@ -113,7 +125,6 @@ export const trackerState = (env: Environment): Tracker => {
     workspace: of('workspace'),
     counters: new StoryCounters(stories, workflows),
     cache: new Cache(env.store),
-    deliveries: new Map(),
-    failing: new Set(),
+    ...unsent(),
   };
 };

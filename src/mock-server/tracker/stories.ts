@@ -1,6 +1,6 @@
 import type { Values } from '../../core/field.ts';
 import type { stories } from '../../api-specs/tracker/stories.ts';
-import type { Call, Handlers } from '../table-service.ts';
+import type { Handlers } from '../table-service.ts';
 import { noProgress, progressInto } from './epic-state.ts';
 import { storyEvent } from './events.ts';
 import { labelIds } from './label-inputs.ts';
@@ -8,17 +8,19 @@ import { defaultWorkflowId } from './projects.ts';
 import { found, given, instant, mentions, newId, now, ownerId, unique, uuidList } from './records.ts';
 import { appliedValues } from './rules/custom-fields.ts';
 import { templatesExist } from './rules/references.ts';
-import { storyReferencesExist } from './rules/stories.ts';
+import { parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
 import type { Tracker } from './state.ts';
 import type { StoredStory } from './row.ts';
 import { linkStories, unlinkStory } from './story-links.ts';
 import { moveStory } from './story-move.ts';
 import { storyMatches } from './story-query.ts';
 import { addTask } from './story-tasks.ts';
-import { fullStory, storiesJson } from './story-view.ts';
+import { forgetHistory } from './story-history.ts';
+import { fullStory, storiesJson, subStories } from './story-view.ts';
 
 type CreateBody = Values<(typeof stories)['create']['body']>;
 type StoryBody = Partial<CreateBody>;
+type UpdateBody = Values<(typeof stories)['update']['body']>;
 
 /** Positions leave room, so that a move changes one record. */
 const ROOM = 65_536;
@@ -44,7 +46,7 @@ const durations = (story: StoredStory): Pick<StoredStory, 'cycle_time' | 'lead_t
 };
 
 const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => ({
-  ...given(body, 'name', 'epic_id', 'estimate', 'external_id', 'project_id', 'story_type'),
+  ...given(body, 'name', 'epic_id', 'estimate', 'external_id', 'parent_story_id', 'project_id', 'story_type'),
   ...(body.description === undefined
     ? {}
     : { description: body.description, ...mentions(state, body.description) }),
@@ -118,6 +120,7 @@ const blank = (
 /** spec/tracker#stories: POST /stories. */
 export const createStory = (state: Tracker, body: CreateBody): StoredStory => {
   storyReferencesExist(state, body);
+  parentIsAnotherStory(state, body.parent_story_id);
   templatesExist(state, 'story_template_id', body.story_template_id);
   const at = now(state);
   const created = instant(body.created_at) ?? at;
@@ -163,9 +166,11 @@ const moved = (state: Tracker, before: StoredStory, body: StoryBody, at: string)
   };
 };
 
-const update = ({ state, params, body }: Call<Tracker, (typeof stories)['update']>) => {
-  const before = found(state.stories, params['story-public-id']);
+/** spec/tracker#stories: PUT /stories/{id}. */
+export const updateStory = (state: Tracker, id: number, body: UpdateBody): StoredStory => {
+  const before = found(state.stories, id);
   storyReferencesExist(state, body);
+  parentIsAnotherStory(state, body.parent_story_id, id);
   const at = now(state);
   const story: StoredStory = {
     ...before,
@@ -178,18 +183,20 @@ const update = ({ state, params, body }: Call<Tracker, (typeof stories)['update'
   moveStory(state, story.id, body, ROOM);
   const after = found(state.stories, story.id);
   storyEvent(state, 'update', after, before);
-  return fullStory(state, after);
+  return after;
 };
 
 /** A story goes with its tasks, comments and links; files stay. */
-const remove = ({ state, params }: Call<Tracker, (typeof stories)['delete']>): undefined => {
-  const story = found(state.stories, params['story-public-id']);
+export const deleteStory = (state: Tracker, id: number): void => {
+  const story = found(state.stories, id);
   unlinkStory(state, story);
   for (const id of story.task_ids) state.tasks.delete(id);
   for (const id of story.comment_ids) state.storyComments.delete(id);
+  for (const part of subStories(state, story.id))
+    state.stories.put(part.id, { ...part, parent_story_id: null });
+  forgetHistory(state, story.id);
   state.stories.delete(story.id);
   storyEvent(state, 'delete', story);
-  return undefined;
 };
 
 export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stories'] = {
@@ -206,6 +213,9 @@ export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stor
       body.includes_description ?? false,
     ),
   get: ({ state, params }) => fullStory(state, found(state.stories, params['story-public-id'])),
-  update,
-  delete: remove,
+  update: ({ state, params, body }) => fullStory(state, updateStory(state, params['story-public-id'], body)),
+  delete: ({ state, params }) => {
+    deleteStory(state, params['story-public-id']);
+    return undefined;
+  },
 };

@@ -8,7 +8,7 @@ import type { Tracker } from './state.ts';
 import type { StoredStoryComment } from './row.ts';
 import { storyCommentRecord } from './story-view.ts';
 
-const commentOf = (
+export const commentOf = (
   state: Tracker,
   params: { 'story-public-id': number; 'comment-public-id': number },
 ): StoredStoryComment => {

@@ -5,7 +5,7 @@ import { labelsOf, slimLabel, slimLabelText } from './label-stats.ts';
 import { fileRecord, linkedFileRecord } from './file-view.ts';
 import { appUrl } from './records.ts';
 import type { Tracker } from './state.ts';
-import type { StoredStory, StoredStoryComment } from './row.ts';
+import type { StoredLabel, StoredStory, StoredStoryComment } from './row.ts';
 
 export const labelsOfStory = (one: StoredStory): readonly number[] => one.label_ids;
 export const groupOfStory = (one: StoredStory): string | null => one.group_id;
@@ -18,7 +18,7 @@ export const storySlim = (
   one: StoredStory,
   withDescription: boolean,
 ): Value<typeof storySlimRecord> => {
-  const { description, ...rest } = one;
+  const { description, parent_story_id: _parent, ...rest } = one;
   return {
     app_url: appUrl(state, 'story', one.id),
     ...rest,
@@ -27,16 +27,22 @@ export const storySlim = (
   };
 };
 
+const slimStart = (state: Tracker, one: StoredStory, labels: readonly StoredLabel[]): string => {
+  const { description: _left, parent_story_id: _parent, ...rest } = one;
+  const text = JSON.stringify({ app_url: appUrl(state, 'story', one.id), ...rest });
+  return `${text.slice(0, -1)},"labels":[${labels.map((label) => slimLabelText(state, label)).join(',')}]`;
+};
+
 /** The text of a slim story; what it shows of other records is its labels. */
-const slimText = (state: Tracker, one: StoredStory, withDescription: boolean): string => {
+const slimText = (state: Tracker, one: StoredStory, withDescription: boolean, isKept = true): string => {
   const labels = labelsOf(state, one.label_ids);
-  const start = state.cache.text('story', one, labels, () => {
-    const { description: _left, ...rest } = one;
-    const text = JSON.stringify({ app_url: appUrl(state, 'story', one.id), ...rest });
-    return `${text.slice(0, -1)},"labels":[${labels.map((label) => slimLabelText(state, label)).join(',')}]`;
-  });
+  const make = (): string => slimStart(state, one, labels);
+  const start = isKept ? state.cache.text('story', one, labels, make) : make();
   return withDescription ? `${start},"description":${JSON.stringify(one.description)}}` : `${start}}`;
 };
+
+/** Lists of more stories than this are kept as bytes. */
+const MANY = 1000;
 
 /** A list of slim stories as JSON text. `name` tells this list from others; `pick` gives its stories in their order. */
 export const storiesJson = (
@@ -44,10 +50,19 @@ export const storiesJson = (
   name: string,
   pick: () => Iterable<StoredStory>,
   withDescription: boolean,
-): Json =>
-  state.cache.list(`stories ${name} ${withDescription}`, () =>
-    [...pick()].map((one) => slimText(state, one, withDescription)),
+): Json => {
+  const known = `stories ${name} ${withDescription}`;
+  const found = state.cache.found(known);
+  if (found !== undefined) return found;
+  const stories = [...pick()];
+  if (stories.length <= MANY)
+    return state.cache.list(known, () => stories.map((one) => slimText(state, one, withDescription)));
+  return state.cache.longList(
+    known,
+    stories.map((record) => ({ record, seen: labelsOf(state, record.label_ids) })),
+    (at) => slimText(state, stories[at] as StoredStory, withDescription, false),
   );
+};
 
 export const storyCommentRecord = (state: Tracker, comment: StoredStoryComment) => ({
   ...comment,
@@ -73,6 +88,12 @@ export const storyParts = (state: Tracker, one: StoredStory) => ({
   tasks: present(state.tasks, one.task_ids).sort((a, b) => a.position - b.position),
 });
 
+const parentOf = (one: StoredStory): number | null => one.parent_story_id ?? null;
+/** spec/tracker#stories-4: the stories that name this one as the story they are a part of. */
+export const subStories = (state: Tracker, id: number): readonly StoredStory[] => [
+  ...state.stories.index('parent', parentOf).get(id),
+];
+
 /** spec/tracker#records: "StorySlim + the records; minus comment_ids, file_ids, linked_file_ids, task_ids, num_tasks_completed". */
 export const fullStory = (state: Tracker, one: StoredStory): Value<typeof story> => {
   const {
@@ -83,5 +104,11 @@ export const fullStory = (state: Tracker, one: StoredStory): Value<typeof story>
     num_tasks_completed: _n,
     ...rest
   } = storySlim(state, one, true);
-  return { ...rest, ...storyParts(state, one) };
+  const parts = subStories(state, one.id);
+  return {
+    ...rest,
+    ...storyParts(state, one),
+    ...(one.parent_story_id === undefined ? {} : { parent_story_id: one.parent_story_id }),
+    ...(parts.length === 0 ? {} : { sub_task_story_ids: parts.map(({ id }) => id) }),
+  };
 };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { answerUri } from '../../../src/mock-server/oauth/answer.ts';
 import { readParams, reencoded } from '../../../src/mock-server/oauth/params.ts';
-import { html, Html } from '../../../src/mock-server/oauth/pages/html.ts';
+import { html, Html } from '../../../src/mock-server/html.ts';
 import { formTarget } from '../../../src/mock-server/oauth/pages/layout.ts';
 
 test('names, values, repeats, blanks, and what is broken', () => {

@@ -5,7 +5,7 @@ import { consoleTable, oauthConsole } from '../../../api-specs/oauth/console.ts'
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../../service.ts';
 import { hmac, sameText } from '../digest.ts';
-import { type Html, html } from '../pages/html.ts';
+import { type Html, html } from '../../html.ts';
 import { pageReply } from '../pages/layout.ts';
 import { type Params, readParams } from '../params.ts';
 import type { Auth } from '../state.ts';

@@ -1,6 +1,6 @@
 import { type Field, type Fields, bare } from '../../../core/field.ts';
 import { clientTypeRows, type ClientType } from '../../../api-specs/oauth/client-types.ts';
-import { type Html, html } from '../pages/html.ts';
+import { type Html, html } from '../../html.ts';
 
 /** Fields that every client type has. */
 const common = ['name', 'project', 'redirect_uris', 'any_path', 'trust', 'id_token_alg'];

@@ -2,7 +2,7 @@ import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { scopeRow } from '../../../api-specs/oauth/scopes.ts';
 import type { MockReply } from '../../service.ts';
 import type { User } from '../state.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../html.ts';
 import { formTarget, pageReply } from './layout.ts';
 import { type Step, accountLine, hidden } from './sign-in-page.ts';
 

@@ -1,7 +1,7 @@
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import { scopeRow } from '../../../api-specs/oauth/scopes.ts';
 import type { MockReply } from '../../service.ts';
-import { html } from './html.ts';
+import { html } from '../../html.ts';
 import { pageReply } from './layout.ts';
 
 type DevicePage = {

@@ -1,7 +1,7 @@
 import { authorizationErrors, otherPageErrors } from '../../../api-specs/oauth/errors.ts';
 import type { MockReply } from '../../service.ts';
 import type { OAuthPageError } from '../errors.ts';
-import { html } from './html.ts';
+import { html } from '../../html.ts';
 import { pageReply } from './layout.ts';
 
 /** spec/sign-in#errors: "shown to the user instead of the flow". The code stands in the text; nothing of the request becomes HTML. */

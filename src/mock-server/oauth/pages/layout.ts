@@ -1,5 +1,6 @@
 import type { MockReply } from '../../service.ts';
-import { Html, html } from './html.ts';
+import { Html, html } from '../../html.ts';
+import { pageHeaders as commonHeaders } from '../../page-headers.ts';
 import { style, styleHash } from './style.ts';
 
 export type Page = {
@@ -12,15 +13,9 @@ export type Page = {
   readonly cookies?: readonly string[];
 };
 
-/** Headers of every page and redirect. RFC 6749 10.13 and RFC 9700: no framing, no caching, no referrer. */
-export const pageHeaders = (formTargets = ''): Record<string, string> => ({
-  'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; style-src ${styleHash}; form-action 'self'${formTargets}; frame-ancestors 'none'; base-uri 'none'`,
-  'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-});
+/** Beside this server, a form may lead to `formTargets`. */
+export const pageHeaders = (formTargets = ''): Record<string, string> =>
+  commonHeaders(styleHash, `'self'${formTargets}`);
 
 const document = (page: Page): string =>
   html`<!doctype html>

@@ -1,7 +1,7 @@
 import { authPaths } from '../../../api-specs/oauth/endpoints.ts';
 import type { MockReply } from '../../service.ts';
 import type { Client, User } from '../state.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../../html.ts';
 import { formTarget, pageReply } from './layout.ts';
 
 /** What every form of the flow carries: which request, and proof that this browser got the page. */

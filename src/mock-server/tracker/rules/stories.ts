@@ -55,3 +55,22 @@ export const linkJoinsTwoStories = (state: Tracker, subjectId: number, objectId:
     problems: [problem('object_id', 'rule', 'is the subject itself')],
   });
 };
+
+/** spec/tracker#stories-4: a story is a part of another story that exists, and never of one of its own parts. */
+export const parentIsAnotherStory = (
+  state: Tracker,
+  parent: number | null | undefined,
+  self?: number,
+): void => {
+  if (parent === null || parent === undefined) return;
+  storiesExist(state, 'parent_story_id', parent);
+  const seen = new Set<number>();
+  for (let at: number | null | undefined = parent; typeof at === 'number' && !seen.has(at); ) {
+    if (at === self)
+      throw new HttpError(422, 'A story cannot be a part of itself.', {
+        problems: [problem('parent_story_id', 'rule', 'is the story itself or one of its parts')],
+      });
+    seen.add(at);
+    at = state.stories.get(at)?.parent_story_id;
+  }
+};

@@ -12,13 +12,14 @@ const entities: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 };
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
+export const escapedHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign);
 
 type Part = string | number | Html | undefined | false | readonly Html[];
 const shown = (part: Part): string => {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.text;
-  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escaped(String(part));
+  return typeof part === 'object' ? part.map(({ text }) => text).join('') : escapedHtml(String(part));
 };
 /** HTML whose values are escaped unless they are HTML themselves; there is no other way to write a page here. */
 export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Html =>
